@@ -1,0 +1,85 @@
+/**
+ * A part as the log keeps it: flat JSON with an envelope.
+ *
+ * `seq` counts from 1 without gaps within a run; `timestamp` is epoch ms; `step` is the path of the step that spoke
+ * (empty for the run itself). Fields that JSON cannot hold or that collide with the envelope change their form:
+ * `response-metadata.timestamp` (a Date) → `responseTimestamp` (ms), bytes → base64, `error` → `{code, message}`.
+ */
+import { toErrorValue, type ErrorValue } from './error.ts'
+import type { FileData, ModelPart, Part } from './part.ts'
+
+export interface Envelope {
+  seq: number
+  timestamp: number
+  step: string
+}
+
+type RecordedFile<P> = P extends unknown ? Omit<P, 'data'> & { data: Exclude<FileData, Uint8Array> } : never
+type Recorded<P extends Part> = P extends { type: 'response-metadata' }
+  ? Omit<P, 'timestamp'> & { responseTimestamp?: number }
+  : P extends { type: 'error' }
+    ? { type: 'error'; error: ErrorValue }
+    : P extends { type: 'file' | 'reasoning-file' }
+      ? RecordedFile<P>
+      : P
+
+/** A part in the form that the log keeps, without its envelope. */
+export type RecordedPart = Recorded<Part>
+export type Entry = Envelope & RecordedPart
+export type EntryOf<T extends Part['type']> = Extract<Entry, { type: T }>
+
+/** What a producer yields → what the log keeps. Pure; only the three exceptional members are copied. */
+export function toRecorded(part: Part): RecordedPart {
+  switch (part.type) {
+    case 'response-metadata': {
+      const { timestamp, ...rest } = part
+      return timestamp === undefined ? rest : { ...rest, responseTimestamp: timestamp.getTime() }
+    }
+    case 'error':
+      return { type: 'error', error: toErrorValue(part.error) }
+    case 'file':
+    case 'reasoning-file':
+      return { ...part, data: part.data instanceof Uint8Array ? toBase64(part.data) : part.data }
+    default:
+      return part
+  }
+}
+
+/** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model. */
+export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }>): ModelPart {
+  if (entry.type !== 'response-metadata') return entry
+  const { responseTimestamp, ...rest } = entry
+  return responseTimestamp === undefined ? rest : { ...rest, timestamp: new Date(responseTimestamp) }
+}
+
+/**
+ * Joins neighbouring deltas of one block into one entry (it keeps the last one's `seq`), so that a replay sends a
+ * finished block in a few frames. The content is the same; granularity is not.
+ */
+export function mergeDeltas(entries: readonly Entry[]): Entry[] {
+  const merged: Entry[] = []
+  for (const entry of entries) {
+    const last = merged.at(-1)
+    if (last !== undefined && isDelta(entry) && isDelta(last) && sameBlock(entry, last)) {
+      merged[merged.length - 1] = { ...entry, delta: last.delta + entry.delta }
+    } else merged.push(entry)
+  }
+  return merged
+}
+
+type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'> | EntryOf<'tool-input-delta'>
+
+export function isDelta(entry: Entry): entry is Delta {
+  return entry.type === 'text-delta' || entry.type === 'reasoning-delta' || entry.type === 'tool-input-delta'
+}
+
+function sameBlock(a: Delta, b: Delta): boolean {
+  return a.type === b.type && a.id === b.id && a.step === b.step && !a.providerMetadata && !b.providerMetadata
+}
+
+// In pieces: spreading a large array into fromCharCode overflows the stack.
+function toBase64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192))
+  return btoa(binary)
+}

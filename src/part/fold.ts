@@ -1,0 +1,169 @@
+/**
+ * What a log comes to: the assistant's messages, the answer, usage, open requests, the steps with their times.
+ * Folds take entries one at a time, so that no array of all entries is ever needed.
+ */
+import type { Entry, EntryOf } from './entry.ts'
+import type { ErrorValue } from './error.ts'
+import type { RunStatus } from './log.ts'
+import type { AssistantContent, AssistantMessage, Message, ToolMessage } from './message.ts'
+import { createOpenItems } from './open-items.ts'
+import { isUnder } from './path.ts'
+import { createTurns, turnMessages, type Turns } from './turns.ts'
+import { addUsage, noUsage, type Usage } from './usage.ts'
+
+export interface StepView {
+  path: string
+  stepType: string
+  attempt: number
+  answer?: true
+  toolName?: string
+  startedAt: number
+  duration?: number
+  finishReason?: string
+  usage?: Usage
+  error?: ErrorValue
+}
+
+export interface RunView {
+  runId: string
+  agent: string
+  threadId: string
+  parentRunId?: string
+  protocol: string
+  status: RunStatus
+  startedAt: number
+  endedAt?: number
+  lastSeq: number
+  input: Record<string, unknown>
+  labels?: Record<string, string>
+  /** What the run added to the conversation: assistant and tool messages of the answer, the first with the run's id. */
+  messages: Message[]
+  /** The answer's text. */
+  text: string
+  steps: StepView[]
+  usage: Usage
+  cost?: number
+  requests: EntryOf<'request'>[]
+  output?: unknown
+  error?: ErrorValue
+  summary: Summary
+}
+
+/** Counts of finished things, named as the Smithers document names them. */
+export interface Summary {
+  textBlocks: number
+  reasoningBlocks: number
+  toolCalls: number
+  toolResults: number
+  errors: number
+}
+
+export interface RunFold {
+  apply(entry: Entry): void
+  view(): RunView
+}
+
+export function createRunFold(): RunFold {
+  const open = createOpenItems()
+  const steps = new Map<string, StepView>()
+  const answers = new Map<string, Turns>()
+  const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
+  let start: EntryOf<'run-start'> | undefined
+  let end: EntryOf<'run-end'> | undefined
+  let usage: Usage | undefined
+  let lastSeq = 0
+
+  function apply(entry: Entry): void {
+    open.apply(entry)
+    lastSeq = entry.seq
+    for (const [path, turns] of answers) if (isUnder(entry.step, path)) turns.apply(entry)
+    switch (entry.type) {
+      case 'run-start':
+        start = entry
+        break
+      case 'run-end':
+        end = entry
+        break
+      case 'usage':
+        usage = addUsage(usage, entry.usage)
+        break
+      case 'text-end':
+        summary.textBlocks++
+        break
+      case 'reasoning-end':
+        summary.reasoningBlocks++
+        break
+      case 'tool-call':
+        summary.toolCalls++
+        break
+      case 'tool-result':
+        if (entry.preliminary !== true) summary.toolResults++
+        break
+      case 'error':
+        summary.errors++
+        break
+      case 'step-start': {
+        const { step, stepType, attempt, answer, toolName, timestamp } = entry
+        const view: StepView = { path: step, stepType, attempt, startedAt: timestamp }
+        if (answer) view.answer = answer
+        if (toolName !== undefined) view.toolName = toolName
+        steps.set(step, view)
+        if (answer && !answers.has(step)) answers.set(step, createTurns(step))
+        break
+      }
+      case 'step-finish': {
+        const { duration, finishReason, usage: spent, error } = entry
+        const view = steps.get(entry.step)
+        if (view) Object.assign(view, compact({ duration, finishReason, usage: spent, error }))
+        break
+      }
+      default:
+    }
+  }
+
+  function view(): RunView {
+    if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
+    const { runId, agent, threadId, protocol, parentRunId, labels, input, timestamp } = start
+    const messages = [...answers.values()].flatMap((turns) => turnMessages(turns.list))
+    return {
+      runId,
+      agent,
+      threadId,
+      protocol,
+      status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
+      startedAt: timestamp,
+      lastSeq,
+      input,
+      messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
+      text: messages.map(textOf).join(''),
+      steps: [...steps.values()],
+      usage: end?.usage ?? usage ?? noUsage,
+      requests: [...open.requests.values()],
+      summary,
+      ...compact({
+        parentRunId,
+        labels,
+        endedAt: end?.timestamp,
+        cost: end?.cost,
+        output: end?.output,
+        error: end?.error,
+      }),
+    }
+  }
+
+  return { apply, view }
+}
+
+/** The text of one message, all text parts joined. */
+export function textOf(message: Message): string {
+  if (typeof message.content === 'string') return message.content
+  let text = ''
+  for (const part of message.content as (AssistantContent | AssistantMessage | ToolMessage['content'][number])[]) {
+    if ('type' in part && part.type === 'text') text += part.text
+  }
+  return text
+}
+
+function compact<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
+}

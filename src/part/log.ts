@@ -1,0 +1,88 @@
+/**
+ * The log's contract: what the runner writes to and every reader reads from. Implementations: `record/`.
+ *
+ * Persisted before delivered: `append` resolves, and readers see its entries, only when they are stored.
+ */
+import type { Entry } from './entry.ts'
+import type { ErrorValue } from './error.ts'
+import type { Outcome } from './part.ts'
+import type { Usage } from './usage.ts'
+
+export interface Log {
+  /**
+   * Appends entries with dense `seq`s that follow the last stored one. One writer at a time: an `epoch` lower than the
+   * stored one, or a `seq` that is taken, is refused with code `stale-writer` and stores nothing.
+   */
+  append(run: string, epoch: number, entries: readonly Entry[]): Promise<void>
+  /**
+   * All entries with `seq > after`, first the stored ones, then live, in batches; ends after `run-end` or when the
+   * signal aborts (without throwing). Costs no memory per reader: a reader is a cursor.
+   */
+  read(run: string, after?: number, signal?: AbortSignal): AsyncIterable<Entry[]>
+  /** Leaves a message for a run's owner: one winner per key for ever; a later one is told the winner's message. */
+  post(run: string, key: string, message: unknown): Promise<Posted>
+  /** The messages left for a run, in order, then live; ends when the signal aborts (without throwing). */
+  inbox(run: string, after?: number, signal?: AbortSignal): AsyncIterable<InboxMessage>
+}
+
+export interface Posted {
+  first: boolean
+  /** The message that holds the key: the caller's own when `first`. */
+  message: unknown
+}
+
+export interface InboxMessage {
+  /** Position, from 1; pass it as `after` to go on. */
+  n: number
+  key: string
+  message: unknown
+}
+
+export type RunStatus = 'running' | 'suspended' | Outcome
+
+/** A run in a list: a fold of its log that the store keeps current within the append's own transaction. */
+export interface RunRow {
+  id: string
+  agent: string
+  threadId: string
+  parentRunId?: string
+  protocol: string
+  status: RunStatus
+  /** Epoch ms. */
+  startedAt: number
+  updatedAt: number
+  endedAt?: number
+  lastSeq: number
+  epoch: number
+  usage?: Usage
+  cost?: number
+  error?: ErrorValue
+  /** The first words of the last user message, at most 120 characters. */
+  title?: string
+}
+
+export interface RunQuery {
+  agent?: string
+  threadId?: string
+  status?: RunStatus
+  /** Words that the title must contain, case-insensitive. */
+  q?: string
+  /** Only runs listed after this run id: the next page. */
+  before?: string
+  /** 1–1000, default 50. */
+  limit?: number
+}
+
+/** Listing is apart from the log: read-only, newest first. */
+export interface RunIndex {
+  get(run: string): Promise<RunRow | undefined>
+  list(query?: RunQuery): Promise<RunRow[]>
+}
+
+export interface Store {
+  log: Log
+  runs: RunIndex
+  /** Whether runs outlive the process: without it a client's tool is always handed over, never waited for. */
+  durable: boolean
+  close(): Promise<void>
+}

@@ -1,0 +1,253 @@
+/**
+ * What can happen in a run.
+ *
+ * A `Part` is one event. Its core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
+ * provider already speaks it; around it stand the parts a run needs. Producers (models, steps, CLI agents) yield
+ * parts; the runner puts each into an envelope (`entry.ts`) and the log keeps it. The legal order is `grammar.ts`.
+ *
+ * Three rules hold everywhere:
+ * - a part carries only what is new: messages, totals, open requests are folds over the log;
+ * - failure is a part, never a throw, once a run has started;
+ * - the outcome of a tool call is always a `tool-result`: see {@link ToolOutcome}.
+ */
+import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider'
+import type { ErrorValue } from './error.ts'
+import type { Message, ToolSpec } from './message.ts'
+import type { Usage } from './usage.ts'
+
+type V3<T extends LanguageModelV3StreamPart['type']> = Extract<LanguageModelV3StreamPart, { type: T }>
+type V4<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
+
+export type ProviderMetadata = SharedV3ProviderMetadata
+export type FinishReason = V4<'finish'>['finishReason']
+
+/** File contents: base64 text or bytes (V3), or a URL (what V4 adds). Recorded as base64. */
+export type FileData = string | Uint8Array | { type: 'url'; url: string }
+
+/**
+ * How a tool call ended when it did not simply return. Absent: it returned (`isError: false`) or threw (`isError: true`).
+ * `unavailable`: it had started and its result is lost: nobody may assume that it ran, nor that it did not.
+ * `handed-over`: the client that asked was given the call; its answer, if any, comes with a new run.
+ */
+export type ToolOutcome = 'denied' | 'aborted' | 'unavailable' | 'handed-over'
+
+/**
+ * What a model may say: V3 verbatim, and what only V4 has as optional extras. V4's `ping` is dropped at the door.
+ * Text and reasoning ids are made unique in the run; tool-call ids stay the provider's and are keyed by path.
+ */
+export type ModelPart =
+  | V3<'stream-start'>
+  | V3<'response-metadata'>
+  | V3<'text-start'>
+  | V3<'text-delta'>
+  | (V3<'text-end'> & Pick<V4<'text-end'>, 'citations'>)
+  | V3<'reasoning-start'>
+  | V3<'reasoning-delta'>
+  | V3<'reasoning-end'>
+  | (V3<'tool-input-start'> & Pick<V4<'tool-input-start'>, 'inputEncoding'>)
+  | V3<'tool-input-delta'>
+  | V3<'tool-input-end'>
+  | V3<'tool-call'>
+  | (V3<'tool-result'> & { outcome?: ToolOutcome })
+  | V3<'tool-approval-request'>
+  | V3<'source'>
+  | (Omit<V3<'file'>, 'data'> & { data: FileData })
+  | { type: 'reasoning-file'; mediaType: string; data: FileData; providerMetadata?: ProviderMetadata }
+  | { type: 'custom'; kind: string; providerMetadata?: ProviderMetadata }
+  | (Omit<V3<'finish'>, 'finishReason'> & { finishReason: FinishReason })
+  | V3<'raw'>
+  | V3<'error'>
+
+export type Outcome = 'completed' | 'failed' | 'aborted' | 'budget-exceeded' | 'timed-out' | 'interrupted'
+
+/** Who asked: a wire's name, or `library`, `cli`, `api`. */
+export type Protocol = string
+
+/** `run-start`: the first entry of every run; enough to run it again without the agent's file. */
+export interface RunStart {
+  type: 'run-start'
+  runId: string
+  agent: string
+  /** The pipeline's YAML text: a resumed run uses it, not the reloaded file. */
+  pipeline: string
+  threadId: string
+  parentRunId?: string
+  protocol: Protocol
+  /** Ids the client gave (message id, chat id, its own run id): labels, never keys of ours. */
+  labels?: Record<string, string>
+  input: Record<string, unknown>
+  /** What the protocol decides for this run: whether a client's tool can be waited for, what a disconnect means. */
+  handOver?: boolean
+}
+
+/**
+ * `step-start`: the envelope's `step` is its path: `main/<id>`, `after/<id>`; one model call and one tool call are each
+ * a step below (`main/<id>/<n>`). `answer: true`: what follows under this path is what the client asked for.
+ */
+export interface StepStart {
+  type: 'step-start'
+  stepType: string
+  /** From 1; grows only after a crash. */
+  attempt: number
+  answer?: true
+  /** For a tool call: which. */
+  toolCallId?: string
+  toolName?: string
+}
+
+/** `step-finish`: exactly one for each `step-start`; `error` when the step failed or was stopped. `duration` in ms. */
+export interface StepFinish {
+  type: 'step-finish'
+  duration: number
+  result?: unknown
+  usage?: Usage
+  finishReason?: string
+  error?: ErrorValue
+}
+
+/**
+ * `prompt`: one per model call, before its output. `messages` holds what this model was told that the log under the
+ * same parent does not hold yet: everything on the first call, usually nothing after. `foldPrompt` gives the whole.
+ */
+export interface Prompt {
+  type: 'prompt'
+  stage: string
+  model: string
+  system?: string
+  messages: Message[]
+  tools?: ToolSpec[]
+}
+
+/** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps change nothing of it. */
+export interface AnswerEnd {
+  type: 'answer-end'
+  finishReason: string
+  usage: Usage
+}
+
+/** `usage`: what one model call spent. Totals are the sum of these. `cost` in USD, absent when no price is known. */
+export interface UsagePart {
+  type: 'usage'
+  model: string
+  usage: Usage
+  cost?: number
+}
+
+/** `request`: something only a person or a client can give. Answered at most once, by any protocol. */
+export interface RequestPart {
+  type: 'request'
+  requestId: string
+  kind: 'tool' | 'approval'
+  toolCallId: string
+  toolName: string
+  input: unknown
+  /** Epoch ms after which the request is closed as unavailable. */
+  deadline: number
+}
+
+/** `response`: how a request ended: its one answer, or `closed` with the reason (deadline, new turn, end of the run). */
+export interface ResponsePart {
+  type: 'response'
+  requestId: string
+  outcome: 'answered' | 'closed'
+  answer?: Answer
+  reason?: string
+  protocol?: Protocol
+}
+
+/** What a client says to a request: a tool's output (or error), or whether it approves. */
+export type Answer =
+  | { kind: 'tool'; output: unknown; isError?: boolean }
+  | { kind: 'approval'; approved: boolean; reason?: string }
+
+/** `suspend`: no branch can go on without an answer. HTTP protocols close their stream here; the log stays open. */
+export interface Suspend {
+  type: 'suspend'
+  requests: string[]
+}
+
+/** `resume`: the run goes on; what is new in the request that woke it (tools, context, state) becomes `$input`. */
+export interface Resume {
+  type: 'resume'
+  protocol: Protocol
+  labels?: Record<string, string>
+  input?: Record<string, unknown>
+}
+
+/** `retry`: a model call failed before its first content and is tried again after `delay` ms. */
+export interface Retry {
+  type: 'retry'
+  /** The try that comes next, from 2. */
+  attempt: number
+  delay: number
+  error: ErrorValue
+}
+
+/** `warning`: something went wrong beside the run and changed nothing (a callback threw, an exporter failed). */
+export interface Warning {
+  type: 'warning'
+  code: string
+  message: string
+}
+
+/** `session-info`, `cli-output`: a CLI agent's session, and its lines that are no events. */
+export interface SessionInfo {
+  type: 'session-info'
+  sessionId: string
+  model?: string
+  providerMetadata?: ProviderMetadata
+}
+export interface CliOutput {
+  type: 'cli-output'
+  stream: 'stdout' | 'stderr'
+  raw: string
+}
+
+/** `data`: a step's own event for the client. */
+export interface Data {
+  type: 'data'
+  name: string
+  id?: string
+  data: unknown
+  /** Shown once, not kept in the client's message. */
+  transient?: boolean
+}
+
+/** `step-reset`: after a crash: all that the named attempt under this path had emitted is superseded and counts as closed. */
+export interface StepReset {
+  type: 'step-reset'
+  attempt: number
+}
+
+/** `run-end`: exactly one, last, whatever happened. */
+export interface RunEnd {
+  type: 'run-end'
+  outcome: Outcome
+  output?: unknown
+  usage: Usage
+  /** USD; absent when any call's price is unknown. */
+  cost?: number
+  error?: ErrorValue
+}
+
+export type RunPart =
+  | RunStart
+  | StepStart
+  | StepFinish
+  | Prompt
+  | AnswerEnd
+  | UsagePart
+  | RequestPart
+  | ResponsePart
+  | Suspend
+  | Resume
+  | Retry
+  | Warning
+  | SessionInfo
+  | CliOutput
+  | Data
+  | StepReset
+  | RunEnd
+
+export type Part = ModelPart | RunPart
+export type PartType = Part['type']

@@ -1,0 +1,220 @@
+/**
+ * A tool loop as a fold: what each model call under a step said, and what its tool calls came to.
+ *
+ * `llm` decides what to do next from this alone, so that going on after a client's answer, going on after a crash and
+ * going on after a tool are the same code; the messages of a conversation are read off it as well.
+ */
+import type { Entry, EntryOf } from './entry.ts'
+import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from './message.ts'
+import type { FinishReason, ProviderMetadata } from './part.ts'
+import { parentPath } from './path.ts'
+
+/** One tool call of a turn. `started`: its own step was opened; `result`: its outcome. */
+export interface Call {
+  toolCallId: string
+  toolName: string
+  /** JSON text as the model wrote it. */
+  input: string
+  providerExecuted: boolean
+  /** Path of the tool's own step once it has started. */
+  startedAt?: string
+  request?: EntryOf<'request'>
+  response?: EntryOf<'response'>
+  result?: EntryOf<'tool-result'>
+}
+
+/** One model call. `finish` is absent while it runs and when it was cut off. */
+export interface Turn {
+  path: string
+  content: AssistantContent[]
+  calls: Call[]
+  finish?: { reason: FinishReason; providerMetadata?: ProviderMetadata }
+  /** Its step was closed (also by an abort): it takes no more parts. */
+  closed: boolean
+}
+
+export interface Turns {
+  readonly root: string
+  readonly list: Turn[]
+  /** Children of the root opened so far: the next one's number is this plus one. */
+  readonly children: number
+  apply(entry: Entry): void
+}
+
+type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
+
+export function createTurns(root: string): Turns {
+  const list: Turn[] = []
+  const blocks = new Map<string, Block>()
+  const counts = { children: 0 }
+
+  const turnAt = (path: string) => list.findLast((turn) => turn.path === path)
+  const callOf = (id: string) => {
+    for (let i = list.length - 1; i >= 0; i--) {
+      const call = list[i]!.calls.find(({ toolCallId }) => toolCallId === id)
+      if (call) return call
+    }
+    return undefined
+  }
+
+  function apply(entry: Entry): void {
+    const { step } = entry
+    switch (entry.type) {
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const block = blocks.get(entry.id)
+        if (block) {
+          block.text += entry.delta
+          note(block, entry.providerMetadata)
+        }
+        break
+      }
+      case 'text-start':
+      case 'reasoning-start': {
+        const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
+        note(block, entry.providerMetadata)
+        blocks.set(entry.id, block)
+        turnAt(step)?.content.push(block)
+        break
+      }
+      case 'text-end':
+      case 'reasoning-end':
+        note(blocks.get(entry.id), entry.providerMetadata)
+        blocks.delete(entry.id)
+        break
+      case 'step-start':
+        if (parentPath(step) !== root) break
+        if (entry.attempt === 1) counts.children++
+        if (entry.stepType === 'model-call') list.push({ path: step, content: [], calls: [], closed: false })
+        else if (entry.toolCallId !== undefined) {
+          const call = callOf(entry.toolCallId)
+          if (call) call.startedAt = step
+        }
+        break
+      case 'step-finish': {
+        const turn = turnAt(step)
+        if (turn) turn.closed = true
+        break
+      }
+      case 'step-reset': {
+        const at = list.findIndex((turn) => turn.path === step)
+        if (at >= 0) list.splice(at, 1)
+        const call = list.at(-1)?.calls.find(({ startedAt }) => startedAt === step)
+        if (call) delete call.startedAt
+        if (step === root) list.length = 0
+        break
+      }
+      case 'tool-call': {
+        const turn = turnAt(step)
+        if (!turn) break
+        const { toolCallId, toolName, input, providerExecuted = false, providerMetadata } = entry
+        turn.calls.push({ toolCallId, toolName, input, providerExecuted })
+        const content: AssistantContent = { type: 'tool-call', toolCallId, toolName, input: parseInput(input) }
+        if (providerExecuted) content.providerExecuted = true
+        note(content, providerMetadata)
+        turn.content.push(content)
+        break
+      }
+      case 'tool-result': {
+        const call = callOf(entry.toolCallId)
+        if (entry.preliminary === true || !call) break
+        call.result = entry
+        if (call.providerExecuted) turnAt(step)?.content.push(toResultContent(entry))
+        break
+      }
+      case 'request': {
+        const call = callOf(entry.toolCallId)
+        if (call) call.request = entry
+        break
+      }
+      case 'response':
+        for (const turn of list) {
+          const call = turn.calls.find(({ request }) => request?.requestId === entry.requestId)
+          if (call) call.response = entry
+        }
+        break
+      case 'file': {
+        const { mediaType, data, providerMetadata } = entry
+        const content: AssistantContent = { type: 'file', mediaType, data: typeof data === 'string' ? data : data.url }
+        note(content, providerMetadata)
+        turnAt(step)?.content.push(content)
+        break
+      }
+      case 'custom': {
+        const content: AssistantContent = { type: 'custom', kind: entry.kind as `${string}.${string}` }
+        note(content, entry.providerMetadata)
+        turnAt(step)?.content.push(content)
+        break
+      }
+      case 'finish': {
+        const turn = turnAt(step)
+        if (!turn) break
+        turn.finish = { reason: entry.finishReason }
+        if (entry.providerMetadata) turn.finish.providerMetadata = entry.providerMetadata
+        break
+      }
+      default:
+    }
+  }
+
+  return {
+    root,
+    list,
+    get children() {
+      return counts.children
+    },
+    apply,
+  }
+}
+
+/** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */
+export function turnMessages(turns: readonly Turn[]): Message[] {
+  const messages: Message[] = []
+  for (const { content, calls } of turns) {
+    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid.
+    const settled = content.filter(
+      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && c.result),
+    )
+    const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
+    if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+    const results = calls.flatMap(({ result, providerExecuted }) =>
+      result && !providerExecuted ? [toResultContent(result)] : [],
+    )
+    if (results.length > 0) messages.push({ role: 'tool', content: results })
+  }
+  return messages
+}
+
+/** A recorded outcome → what the model is told of it. */
+export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultContent {
+  const { toolCallId, toolName, result, isError, outcome, providerMetadata } = entry
+  const content: ToolResultContent = {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    output: toOutput(result, isError, outcome),
+  }
+  note(content, providerMetadata)
+  return content
+}
+
+function toOutput(result: unknown, isError: boolean | undefined, outcome: string | undefined): ToolOutput {
+  if (outcome === 'denied') return { type: 'execution-denied', reason: String(result) }
+  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
+  return { type: isError ? 'error-json' : 'json', value: result }
+}
+
+// The latest metadata replaces what came before, as in the AI SDK: Anthropic's signature comes with a block's last delta.
+function note(part: { providerOptions?: ProviderOptions } | undefined, metadata: ProviderMetadata | undefined): void {
+  if (part && metadata) part.providerOptions = metadata
+}
+
+/** A model's arguments: JSON, else the text itself; nothing is an empty object. */
+export function parseInput(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,66 @@
+import type { LanguageModelV3Usage } from '@ai-sdk/provider'
+
+/**
+ * Tokens. Reasoning is part of output, cached and cache-write are parts of input: none is added on top.
+ * A number that nobody gave is absent, never 0. `source: estimated` when any summand is a guess (4 characters a token).
+ */
+export interface Usage {
+  inputTokens?: number
+  outputTokens?: number
+  totalTokens?: number
+  reasoningTokens?: number
+  cachedInputTokens?: number
+  cacheWriteInputTokens?: number
+  source: 'reported' | 'estimated'
+}
+
+const counts = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'reasoningTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+] as const
+
+/** A provider's usage → ours; `undefined` when the provider reported neither input nor output. */
+export function toUsage(usage: LanguageModelV3Usage | undefined): Usage | undefined {
+  const input = finite(usage?.inputTokens?.total)
+  const output = finite(usage?.outputTokens?.total)
+  if (usage === undefined || (input === undefined && output === undefined)) return undefined
+  const result: Usage = { source: 'reported' }
+  set(result, 'inputTokens', input)
+  set(result, 'outputTokens', output)
+  set(result, 'totalTokens', (input ?? 0) + (output ?? 0))
+  set(result, 'reasoningTokens', finite(usage.outputTokens.reasoning))
+  set(result, 'cachedInputTokens', finite(usage.inputTokens.cacheRead))
+  set(result, 'cacheWriteInputTokens', finite(usage.inputTokens.cacheWrite))
+  return result
+}
+
+/** A guess for a call that ended without a report: 4 characters a token, rounded up. */
+export function estimateUsage(inputCharacters: number, outputCharacters: number): Usage {
+  const inputTokens = Math.ceil(inputCharacters / 4)
+  const outputTokens = Math.ceil(outputCharacters / 4)
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, source: 'estimated' }
+}
+
+export function addUsage(a: Usage | undefined, b: Usage): Usage {
+  if (a === undefined) return { ...b }
+  const sum: Usage = { source: a.source === 'reported' && b.source === 'reported' ? 'reported' : 'estimated' }
+  for (const key of counts) {
+    if (a[key] !== undefined || b[key] !== undefined) sum[key] = (a[key] ?? 0) + (b[key] ?? 0)
+  }
+  return sum
+}
+
+/** Nothing spent: what a run without model calls reports. */
+export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0, source: 'reported' }
+
+function finite(value: number | undefined): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+function set(usage: Usage, key: (typeof counts)[number], value: number | undefined): void {
+  if (value !== undefined) usage[key] = value
+}

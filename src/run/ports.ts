@@ -1,0 +1,69 @@
+/** What the engine is given from outside: models, tools, callbacks, step types. Plain values, registered by name. */
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+import type { Message } from '../part/message.ts'
+import type { Part } from '../part/part.ts'
+
+export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
+
+export interface ToolContext {
+  /** Aborts when the run ends, for whatever reason, and when the tool's own timeout passes. */
+  signal: AbortSignal
+  toolCallId: string
+  runId: string
+  threadId: string
+  /** The conversation that led to the call. */
+  messages: Message[]
+}
+
+/** A tool by the Beddel contract. Without `execute` it runs in the client: the run waits for the answer. */
+export interface ToolImplementation {
+  description?: string
+  /** A zod schema, any Standard Schema, or JSON Schema made with the AI SDK's `jsonSchema`. Enforced before `execute`. */
+  parameters: unknown
+  /** `input` is what the schema made of the model's arguments; a throw becomes an error result. */
+  execute?(input: any, context: ToolContext): unknown
+  /** Running it twice does no harm: after a crash it is run again instead of reported unavailable. */
+  idempotent?: boolean
+  /** ms; default 60,000. */
+  timeout?: number
+  /** Ask before every call. */
+  approval?: boolean
+}
+
+export type Callback = (event: any) => unknown
+
+/** What a custom step type is given, by the Beddel contract `(config, context) => Promise<Response | value>`. */
+export interface ExecutionContext {
+  input: Record<string, unknown>
+  variables: Map<string, unknown>
+  signal: AbortSignal
+  runId: string
+  threadId: string
+  /** Adds a part to the run under this step: `data` for the client, for instance. */
+  emit(part: Part): void
+  tools: ReadonlyMap<string, ToolImplementation>
+  /** A model by the name people write in YAML. */
+  model(name: string): LanguageModel
+}
+
+/**
+ * A step type. Returns a value (it becomes the step's result), or an async generator of parts with a return value.
+ * A `Response`, a `ReadableStream` or another async iterable ends the pipeline: its output is the answer.
+ */
+export type PrimitiveHandler = (config: any, context: ExecutionContext) => unknown
+
+export interface Registry {
+  tools: ReadonlyMap<string, ToolImplementation>
+  callbacks: ReadonlyMap<string, Callback>
+  steps: ReadonlyMap<string, PrimitiveHandler>
+  models: ModelResolver
+}
+
+export interface ModelResolver {
+  /** Used when a step names none. */
+  readonly defaultModel?: string
+  /** What may stand before the colon. */
+  readonly providers: readonly string[]
+  /** Throws `MillraceError` `unknown-model` or `missing-key` with one clear line before anything is sent. */
+  resolve(name: string): LanguageModel
+}
