@@ -1,0 +1,51 @@
+/**
+ * The log itself as a wire: every entry, as it is recorded. NDJSON, and SSE with the `seq` as event id, so that an
+ * `EventSource` comes back with `Last-Event-ID`. Both follow across suspends and end after `run-end`.
+ *
+ * | part | frame |
+ * |---|---|
+ * | every part | its entry as one line of JSON |
+ * | a failure that the log does not hold | `{"type":"error","error":{code,message}}`: no `seq`, for it is no entry |
+ */
+import type { Entry } from '../part/entry.ts'
+import type { ErrorValue } from '../part/error.ts'
+import type { Encoder, Wire } from './wire.ts'
+
+export const partsWire: Wire = {
+  name: 'parts',
+  contentType: 'application/x-ndjson',
+  // An empty line is no harmless thing: `JSON.parse('')` throws in the readers that people write.
+  keepAlive: '',
+  createEncoder: () => createPartsEncoder((json) => `${json}\n`),
+}
+
+export const partsSseWire: Wire = {
+  name: 'parts-sse',
+  contentType: 'text/event-stream',
+  keepAlive: ': keep-alive\n\n',
+  createEncoder: () =>
+    createPartsEncoder((json, seq) => (seq === undefined ? `data: ${json}\n\n` : `id: ${seq}\ndata: ${json}\n\n`)),
+}
+
+function createPartsEncoder(frame: (json: string, seq?: number) => string): Encoder {
+  let state: Encoder['state'] = 'open'
+  function skip(entry: Entry): void {
+    if (entry.type === 'run-end') state = 'complete'
+  }
+  return {
+    encode(entry) {
+      if (state !== 'open') return ''
+      skip(entry)
+      return frame(JSON.stringify(entry), entry.seq)
+    },
+    skip,
+    fail(error: ErrorValue) {
+      if (state !== 'open') return ''
+      state = 'complete'
+      return frame(JSON.stringify({ type: 'error', error }))
+    },
+    get state() {
+      return state
+    },
+  }
+}

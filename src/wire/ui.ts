@@ -1,0 +1,292 @@
+/**
+ * AI SDK UI message stream v1 over SSE, as `useChat` of `ai` 6 and 7 reads it. One assistant message a run; its id is the
+ * run's. The chunks of version 6 are strict: a type or a key that it does not know is fatal to it, so what only 7 knows
+ * (marked 7) goes out with `ui7` alone.
+ *
+ * | part | chunk |
+ * |---|---|
+ * | `run-start`, `resume` | `start` with the run's id, at once; a second one with the same id changes nothing |
+ * | `step-start`, `step-finish` of a model call of the answer | `start-step`, `finish-step`; calls that overlap (parallel answers) share one step, because the clients look for open parts in the current step only |
+ * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7 |
+ * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` says it |
+ * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are no JSON |
+ * | `tool-result` | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client has to give it |
+ * | `request` approval; tool | `tool-approval-request`; dropped: a call without output is the client's to answer |
+ * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
+ * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
+ * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
+ * | `data` of any step | `data-<name>` |
+ * | `answer-end` | `finish` with usage, `[DONE]`: the terminal frame |
+ * | `suspend` (not resumed since) | `finish` `tool-calls`, `[DONE]`: the terminal frame |
+ * | `run-end` before `answer-end` | completed: `finish`, before it the output as `data-output`, and as text if it is one, when no step answered; aborted: `abort`; else: `error`; then `[DONE]` |
+ * | `step-reset` of what was sent | `reset-step` (7) when it takes back exactly that; else `error`, `[DONE]`: never a second version |
+ * | `stream-start`, `response-metadata`, `finish`, `raw`, `error`, `tool-approval-request` of a model | dropped: not a client's affair; a failure that ends the run is in `run-end`, an approval that can be answered in `request` |
+ * | `prompt`, `usage`, `retry`, `warning`, `session-info`, `cli-output` | dropped: they are for monitors |
+ * | everything but `data` outside the answer | dropped |
+ */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import type { ErrorValue } from '../part/error.ts'
+import { isUnder } from '../part/path.ts'
+import type { Usage } from '../part/usage.ts'
+import { createAnswering } from './answering.ts'
+import { deltaEnd, deltaStart, doneFrame, toFileUrl, toFinishReason, toFrame, type UiChunk } from './ui-chunk.ts'
+import { createShown } from './ui-shown.ts'
+import { createUiTools } from './ui-tools.ts'
+import type { Encoder, EncoderOptions, Wire } from './wire.ts'
+
+export const uiWire: Wire = {
+  name: 'ui',
+  contentType: 'text/event-stream',
+  headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
+  keepAlive: ': keep-alive\n\n',
+  createEncoder: createUiEncoder,
+}
+
+interface Block {
+  kind: 'text' | 'reasoning'
+  path: string
+  /** The frame of its next delta up to the text. */
+  delta: string
+}
+
+function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): Encoder {
+  const answering = createAnswering()
+  const tools = createUiTools(ui7)
+  const shown = createShown()
+  /** Open blocks that the client knows. */
+  const blocks = new Map<string, Block>()
+  /** Model calls that run in the client's current step. */
+  const calls = new Set<string>()
+  let stepOpen = false
+  let runId = ''
+  let muted = false
+  let state: Encoder['state'] = 'open'
+
+  const send = (chunk: UiChunk): string => (muted ? '' : toFrame(chunk))
+  const add = (path: string, chunk: UiChunk): string => {
+    shown.add(path)
+    return send(chunk)
+  }
+
+  function advance(entry: Entry): string {
+    if (state !== 'open') return ''
+    switch (entry.type) {
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const block = blocks.get(entry.id)
+        if (block === undefined || muted) return ''
+        const { type, id, delta, providerMetadata } = entry
+        if (providerMetadata) return send({ type, id, delta, providerMetadata })
+        return block.delta + JSON.stringify(delta) + deltaEnd
+      }
+      case 'tool-input-delta':
+        return muted ? '' : tools.inputDelta(entry)
+      case 'run-start':
+        runId = entry.runId
+        return send({ type: 'start', messageId: runId })
+      case 'resume':
+        return send({ type: 'start', messageId: runId })
+      case 'step-start':
+        answering.note(entry)
+        return entry.stepType === 'model-call' && answering.speaks(entry.step) ? startStep(entry.step) : ''
+      case 'step-finish':
+        tools.forgetInputs(entry.step)
+        calls.delete(entry.step)
+        return finishStep()
+      case 'step-reset':
+        return reset(entry.step)
+      case 'text-end':
+      case 'reasoning-end':
+        return blocks.delete(entry.id) ? endBlock(entry) + finishStep() : ''
+      case 'tool-result':
+        return answering.settles(entry.step) ? tools.result(entry, send) : ''
+      case 'request':
+        return tools.request(entry, send)
+      case 'response':
+        return tools.response(entry, send)
+      case 'data': {
+        const { name, id, data, transient } = entry
+        const chunk = { type: `data-${name}`, id, data, transient }
+        // Data with an id is replaced when it comes again, so a second attempt corrects it.
+        return transient || id !== undefined ? send(chunk) : add(entry.step, chunk)
+      }
+      case 'answer-end':
+        return finish(toFinishReason(entry.finishReason, ui7), entry.usage)
+      case 'suspend':
+        return entry.seq >= resumedAt ? finish('tool-calls') : ''
+      case 'run-end':
+        return endRun(entry)
+      default:
+        return answering.speaks(entry.step) ? advanceAnswer(entry) : ''
+    }
+  }
+
+  /** What only an answering step is heard for. */
+  function advanceAnswer(entry: Exclude<Entry, { type: Handled }>): string {
+    switch (entry.type) {
+      case 'text-start':
+      case 'reasoning-start': {
+        const { type, id, step, providerMetadata } = entry
+        const kind = type === 'text-start' ? 'text' : 'reasoning'
+        blocks.set(id, { kind, path: step, delta: deltaStart(`${kind}-delta`, 'id', id, 'delta') })
+        return add(step, { type, id, providerMetadata })
+      }
+      case 'tool-input-start':
+        shown.add(entry.step)
+        return tools.inputStart(entry, send)
+      case 'tool-call':
+        shown.add(entry.step)
+        return tools.call(entry, send) + finishStep()
+      case 'source': {
+        const { step, id: sourceId, title, providerMetadata } = entry
+        if (entry.sourceType === 'url') {
+          return add(step, { type: 'source-url', sourceId, url: entry.url, title, providerMetadata })
+        }
+        const { mediaType, filename } = entry
+        return add(step, { type: 'source-document', sourceId, mediaType, title, filename, providerMetadata })
+      }
+      case 'file':
+      case 'reasoning-file': {
+        const { type, step, mediaType, data, providerMetadata } = entry
+        if (type === 'reasoning-file' && !ui7) return ''
+        return add(step, { type, url: toFileUrl(mediaType, data), mediaType, providerMetadata })
+      }
+      case 'custom': {
+        const { type, step, kind, providerMetadata } = entry
+        return ui7 ? add(step, { type, kind, providerMetadata }) : ''
+      }
+      case 'tool-input-end':
+      case 'stream-start':
+      case 'response-metadata':
+      case 'finish':
+      case 'raw':
+      case 'error':
+      case 'tool-approval-request':
+      case 'prompt':
+      case 'usage':
+      case 'retry':
+      case 'warning':
+      case 'session-info':
+      case 'cli-output':
+        return ''
+      default:
+        entry satisfies never
+        return ''
+    }
+  }
+
+  function startStep(path: string): string {
+    calls.add(path)
+    const frames = tools.flush(send)
+    // A boundary inside an open input would make the client add the rest of it as a second part.
+    if (stepOpen || tools.pending > 0) return frames
+    stepOpen = true
+    shown.step()
+    tools.newStep()
+    return frames + send({ type: 'start-step' })
+  }
+
+  // Version 6 forgets its open text at `finish-step`, so it waits for every block.
+  function finishStep(): string {
+    if (!stepOpen || calls.size > 0 || blocks.size > 0 || tools.pending > 0) return ''
+    stepOpen = false
+    return send({ type: 'finish-step' })
+  }
+
+  function endBlock(entry: EntryOf<'text-end'> | EntryOf<'reasoning-end'>): string {
+    const { type, id, providerMetadata } = entry
+    const citations = ui7 && entry.type === 'text-end' ? entry.citations : undefined
+    return send({ type, id, citations, providerMetadata })
+  }
+
+  function reset(path: string): string {
+    const outside = tools.pendingOutside(path) || [...blocks.values()].some((block) => !isUnder(block.path, path))
+    const retraction = shown.retract(path)
+    if (retraction !== 'nothing' && (retraction === 'impossible' || outside || !ui7)) {
+      return endWithError('The server was interrupted and had to begin this answer again. Load the conversation again.')
+    }
+    for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
+    for (const call of calls) if (isUnder(call, path)) calls.delete(call)
+    tools.forget(path)
+    // The step stays open: `reset-step` keeps its boundary, and the next attempt fills it again.
+    return retraction === 'step' ? send({ type: 'reset-step' }) : ''
+  }
+
+  function closeBlocks(): string {
+    let frames = ''
+    for (const [id, { kind }] of blocks) frames += send({ type: `${kind}-end`, id })
+    blocks.clear()
+    return frames
+  }
+
+  function end(frames: string): string {
+    state = 'complete'
+    return muted ? '' : frames + doneFrame
+  }
+
+  function finish(finishReason: string, usage?: Usage): string {
+    const frames = closeBlocks() + tools.flush(send) + (stepOpen ? send({ type: 'finish-step' }) : '')
+    return end(frames + send({ type: 'finish', finishReason, messageMetadata: { usage, runId } }))
+  }
+
+  // Clients leave an open part `streaming` for ever when an error comes.
+  function endWithError(errorText: string): string {
+    const frames = closeBlocks() + tools.flush(send) + tools.closeInputs(send)
+    return end(frames + send({ type: 'error', errorText }))
+  }
+
+  function endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): string {
+    if (outcome === 'completed') {
+      const frames = answering.started || output === undefined ? '' : sendOutput(output)
+      return frames + finish('stop', usage)
+    }
+    if (outcome !== 'aborted') return endWithError(error?.message ?? `The run ended: ${outcome}.`)
+    // The first AI SDK 6 knows no reason.
+    const reason = ui7 ? error?.message : undefined
+    return end(closeBlocks() + send({ type: 'abort', reason }))
+  }
+
+  function sendOutput(output: unknown): string {
+    const frames = send({ type: 'data-output', data: output })
+    if (typeof output !== 'string') return frames
+    const id = `${runId}-output`
+    return (
+      frames +
+      send({ type: 'text-start', id }) +
+      send({ type: 'text-delta', id, delta: output }) +
+      send({ type: 'text-end', id })
+    )
+  }
+
+  return {
+    encode: advance,
+    skip(entry) {
+      muted = true
+      advance(entry)
+      muted = false
+    },
+    fail: (error: ErrorValue) => (state === 'open' ? endWithError(error.message) : ''),
+    get state() {
+      return state
+    },
+  }
+}
+
+type Handled =
+  | 'text-delta'
+  | 'reasoning-delta'
+  | 'tool-input-delta'
+  | 'run-start'
+  | 'resume'
+  | 'step-start'
+  | 'step-finish'
+  | 'step-reset'
+  | 'text-end'
+  | 'reasoning-end'
+  | 'tool-result'
+  | 'request'
+  | 'response'
+  | 'data'
+  | 'answer-end'
+  | 'suspend'
+  | 'run-end'
