@@ -1,0 +1,146 @@
+/**
+ * Group commit: all writes of one event-loop tick, over all runs, go into one transaction. A commit costs about as much
+ * as fifty inserts, so this is what makes persisting before delivering affordable.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { MillraceError } from '../part/error.ts'
+import { storeFailed } from './store-error.ts'
+
+export interface Write {
+  /** Inside the transaction. A `MillraceError` refuses this write alone. */
+  apply(): void
+  /** After COMMIT. */
+  done(): void
+  /** Refused, or not committed: nothing of it is stored. */
+  fail(error: MillraceError): void
+}
+
+/** What is gathered over the writes of one transaction. */
+export interface Gathering {
+  begin(): void
+  /** Before COMMIT: writes what was gathered. */
+  flush(): void
+  /** After COMMIT, before the writes are told. */
+  committed(): void
+  rolledBack(): void
+}
+
+export interface CommitQueue {
+  add(write: Write): void
+  /** Resolves when nothing waits any more. */
+  drain(): Promise<void>
+}
+
+/** Ms between two tries to get the write lock from another process. */
+const retryDelay = 5
+
+export function createCommitQueue(
+  db: DatabaseSync,
+  path: string,
+  busyTimeout: number,
+  gathering: Gathering,
+): CommitQueue {
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
+  let queue: Write[] = []
+  let scheduled = false
+  let lockedSince: number | undefined
+  let drained: PromiseWithResolvers<void> | undefined
+
+  function transact(writes: readonly Write[]): void {
+    const accepted: Write[] = []
+    const refused: [Write, MillraceError][] = []
+    // Whether a failure may be of something written, by one write only, and not of the file.
+    let isolate = false
+    try {
+      if (!db.isTransaction) begin.run()
+      isolate = writes.length > 1
+      gathering.begin()
+      for (const write of writes) {
+        try {
+          write.apply()
+          accepted.push(write)
+        } catch (error) {
+          if (!(error instanceof MillraceError)) throw error
+          refused.push([write, error])
+        }
+      }
+      gathering.flush()
+      isolate = false
+      commit.run()
+    } catch (error) {
+      const clean = rollBack()
+      gathering.rolledBack()
+      // One write that the database cannot take must not fail the runs that share its tick.
+      if (isolate && clean) for (const write of writes) transact([write])
+      else fail(writes, error)
+      return
+    }
+    gathering.committed()
+    for (const write of accepted) write.done()
+    for (const [write, error] of refused) write.fail(error)
+  }
+
+  /** Whether another transaction may begin. */
+  function rollBack(): boolean {
+    try {
+      // After a full disk or an I/O error SQLite has rolled back by itself.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  function fail(writes: readonly Write[], cause: unknown): void {
+    const error = storeFailed(`cannot write to ${path}`, cause)
+    for (const write of writes) write.fail(error)
+  }
+
+  function run(): void {
+    try {
+      begin.run()
+    } catch (error) {
+      lockedSince ??= performance.now()
+      if (isBusy(error) && performance.now() - lockedSince < busyTimeout) {
+        // SQLite's own busy handler would sleep on this thread and stop every run and reader with it.
+        setTimeout(run, retryDelay)
+        return
+      }
+      const writes = take()
+      fail(writes, error)
+      return
+    }
+    transact(take())
+  }
+
+  function take(): Write[] {
+    const writes = queue
+    queue = []
+    scheduled = false
+    lockedSince = undefined
+    drained?.resolve()
+    drained = undefined
+    return writes
+  }
+
+  return {
+    add(write) {
+      queue.push(write)
+      if (scheduled) return
+      scheduled = true
+      setImmediate(run)
+    },
+    async drain() {
+      if (!scheduled) return
+      drained ??= Promise.withResolvers()
+      await drained.promise
+    },
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  // The low byte of the extended code: SQLITE_BUSY, SQLITE_LOCKED.
+  const code = Number((error as { errcode?: unknown }).errcode) & 0xff
+  return code === 5 || code === 6
+}

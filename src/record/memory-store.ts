@@ -1,0 +1,139 @@
+/** A store that keeps everything in memory: for tests, the edge, and `--data none`. */
+import type { Entry } from '../part/entry.ts'
+import type { InboxMessage, Log, RunIndex, RunRow, Store } from '../part/log.ts'
+import { createBell } from './bell.ts'
+import { checkAppend, hasEnded } from './check-append.ts'
+import { follow } from './follow.ts'
+import { createKeptInbox } from './memory-inbox.ts'
+import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
+import { storeClosed, unknownCursor } from './store-error.ts'
+
+interface Kept {
+  row: RunRow
+  /** `seq` s is at index s - 1. */
+  entries: Entry[]
+}
+
+/** How many entries a reader that catches up gets at once. */
+const page = 1024
+
+/**
+ * Runs in memory. Of the runs that have ended only the last `keep` (default 100) stay, with their messages; a reader
+ * that is inside an older one still gets all of it. Entries are kept as they are given: do not change them afterwards.
+ */
+export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
+  const runs = new Map<string, Kept>()
+  /** In the order in which they ended. */
+  const ended: string[] = []
+  const bell = createBell()
+  const inbox = createKeptInbox()
+  let closed = false
+
+  function append(run: string, epoch: number, entries: readonly Entry[]): void {
+    if (closed) throw storeClosed(`append to run ${run}`)
+    if (entries.length === 0) return
+    const kept = runs.get(run)
+    checkAppend(run, kept?.row, epoch, entries)
+    const row = foldRow(kept?.row, run, epoch, entries)
+    if (kept) {
+      kept.row = row
+      for (const entry of entries) kept.entries.push(entry)
+    } else runs.set(run, { row, entries: [...entries] })
+    bell.ring(run)
+    if (!hasEnded(row.status)) return
+    ended.push(run)
+    for (const old of ended.splice(0, ended.length - keep)) {
+      runs.delete(old)
+      inbox.drop(old)
+    }
+  }
+
+  const log: Log = {
+    append: async (run, epoch, entries) => append(run, epoch, entries),
+    read: (run, after = 0, signal) =>
+      follow<Entry[]>({
+        bell,
+        key: run,
+        signal,
+        pause: (go) => setTimeout(go, 0),
+        start() {
+          let seq = after
+          let kept: Kept | undefined
+          return () => {
+            if (closed) return 'end'
+            kept ??= runs.get(run)
+            if (!kept) return 'wait'
+            const value = kept.entries.slice(seq, seq + page)
+            seq += value.length
+            const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
+            if (value.length === 0) return last ? 'end' : 'wait'
+            return { value, last, stored: value.length === page }
+          }
+        },
+      }),
+    post: async (run, key, message) => {
+      if (closed) throw storeClosed(`post to run ${run}`)
+      return inbox.post(run, key, message)
+    },
+    inbox: (run, after = 0, signal) =>
+      follow<InboxMessage>({
+        bell: inbox.bell,
+        key: run,
+        signal,
+        pause: (go) => setTimeout(go, 0),
+        start() {
+          let n = after
+          return () => {
+            if (closed) return 'end'
+            const value = inbox.next(run, n)
+            if (!value) return 'wait'
+            n = value.n
+            return { value }
+          }
+        },
+      }),
+  }
+
+  const index: RunIndex = {
+    async get(run) {
+      if (closed) throw storeClosed(`get run ${run}`)
+      const kept = runs.get(run)
+      return kept && { ...kept.row }
+    },
+    async list(query = {}) {
+      if (closed) throw storeClosed('list runs')
+      const { agent, threadId, status, before } = query
+      const words = queryWords(query.q)
+      const cursor = before === undefined ? undefined : runs.get(before)?.row
+      if (before !== undefined && !cursor) throw unknownCursor(before)
+      return [...runs.values()]
+        .map(({ row }) => row)
+        .filter(
+          (row) =>
+            (agent === undefined || row.agent === agent) &&
+            (threadId === undefined || row.threadId === threadId) &&
+            (status === undefined || row.status === status) &&
+            (cursor === undefined || newestFirst(row, cursor) > 0) &&
+            words.every((word) => fold(row.title ?? '').includes(word)),
+        )
+        .sort(newestFirst)
+        .slice(0, limitOf(query))
+        .map((row) => ({ ...row }))
+    },
+  }
+
+  return {
+    log,
+    runs: index,
+    durable: false,
+    async close() {
+      closed = true
+      bell.ringAll()
+      inbox.bell.ringAll()
+    },
+  }
+}
+
+function newestFirst(a: RunRow, b: RunRow): number {
+  return b.startedAt - a.startedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+}

@@ -1,0 +1,28 @@
+/** The `inbox` table: the primary key on (run, key) makes the first poster the winner, whoever it is. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { InboxMessage, Posted } from '../part/log.ts'
+
+export interface InboxTable {
+  /** Inside a transaction. `text` is JSON. */
+  post(run: string, key: string, text: string): Posted
+  next(run: string, after: number): InboxMessage | undefined
+}
+
+export function createInboxTable(db: DatabaseSync): InboxTable {
+  const insert = db.prepare(
+    `INSERT INTO inbox (run, n, key, message) SELECT ?1, coalesce(max(n), 0) + 1, ?2, ?3 FROM inbox WHERE run = ?1
+     ON CONFLICT (run, key) DO NOTHING`,
+  )
+  const winner = db.prepare('SELECT message FROM inbox WHERE run = ? AND key = ?')
+  const next = db.prepare('SELECT n, key, message FROM inbox WHERE run = ? AND n > ? ORDER BY n LIMIT 1')
+  return {
+    post(run, key, text) {
+      const first = insert.run(run, key, text).changes === 1
+      return { first, message: JSON.parse(first ? text : String(winner.get(run, key)?.message)) }
+    },
+    next(run, after) {
+      const row = next.get(run, after)
+      return row && { n: Number(row.n), key: String(row.key), message: JSON.parse(String(row.message)) }
+    },
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The database, documented as public API: anyone may read these tables.
+ *
+ * - `runs`: one row a run, a fold of its entries, current to the last commit. Times in epoch ms; `usage` and `error` JSON.
+ * - `ticks`: the log. One row holds what a run said in one tick of the event loop: entries `first_seq`…`last_seq`, one
+ *   JSON object a line. One row an entry would cost twice as much to write.
+ * - `inbox`: messages for a run's owner; one winner per key.
+ */
+import { DatabaseSync } from 'node:sqlite'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { MillraceError, messageOf } from '../part/error.ts'
+
+/** Migrations, oldest first: `user_version` n means that the first n were applied. Never change one that was released. */
+const migrations = [
+  `CREATE TABLE runs (
+     id TEXT PRIMARY KEY,
+     agent TEXT NOT NULL,
+     thread_id TEXT NOT NULL,
+     parent_run_id TEXT,
+     protocol TEXT NOT NULL,
+     status TEXT NOT NULL,
+     started_at INTEGER NOT NULL,
+     updated_at INTEGER NOT NULL,
+     ended_at INTEGER,
+     last_seq INTEGER NOT NULL,
+     epoch INTEGER NOT NULL,
+     usage TEXT,
+     cost REAL,
+     error TEXT,
+     title TEXT,
+     -- The title in lower case: SQLite's own lower() knows ASCII only.
+     title_folded TEXT
+   );
+   CREATE INDEX runs_by_start ON runs (started_at, id);
+   CREATE INDEX runs_by_agent ON runs (agent, started_at, id);
+   CREATE INDEX runs_by_thread ON runs (thread_id, started_at, id);
+   CREATE INDEX runs_by_status ON runs (status, started_at, id);
+   CREATE TABLE ticks (
+     run TEXT NOT NULL,
+     first_seq INTEGER NOT NULL,
+     last_seq INTEGER NOT NULL,
+     entries TEXT NOT NULL,
+     PRIMARY KEY (run, first_seq)
+   ) WITHOUT ROWID;
+   CREATE TABLE inbox (
+     run TEXT NOT NULL,
+     n INTEGER NOT NULL,
+     key TEXT NOT NULL,
+     message TEXT NOT NULL,
+     PRIMARY KEY (run, n),
+     UNIQUE (run, key)
+   ) WITHOUT ROWID;`,
+]
+
+/** Marks the file as ours, so that another program's database is never written to ("MILL"). */
+const applicationId = 0x4d494c4c
+
+/**
+ * Opens or creates the database and brings it up to date. Throws `store-version` for a file of a newer Millrace or of
+ * another program, `store-failed` for one that cannot be opened or is damaged; both name the file and what to do.
+ * `busyTimeout`: ms to wait for another process that holds the file; this waits in place.
+ */
+export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    db = new DatabaseSync(path, { timeout: busyTimeout })
+    checkOrigin(db, path)
+    // Before the first table: it cannot be changed later without rewriting the file.
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    // WAL with NORMAL: a commit is in the file when the process is killed; fsync only at checkpoints.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+    migrate(db)
+    return db
+  } catch (error) {
+    db?.close()
+    if (error instanceof MillraceError) throw error
+    throw new MillraceError(
+      'store-failed',
+      `cannot open the database ${path}: ${messageOf(error)}. Free it, restore it, or move it away to start a new one.`,
+      { cause: error },
+    )
+  }
+}
+
+function checkOrigin(db: DatabaseSync, path: string): void {
+  const version = pragma(db, 'user_version')
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n
+  if (tables !== 0 && pragma(db, 'application_id') !== applicationId) {
+    throw new MillraceError('store-version', `${path} is a database of another program; name another file`)
+  }
+  if (version > migrations.length) {
+    throw new MillraceError(
+      'store-version',
+      `${path} was written by a newer Millrace (schema ${version}, this one knows ${migrations.length}); ` +
+        'upgrade Millrace or name another file',
+    )
+  }
+}
+
+function migrate(db: DatabaseSync): void {
+  if (pragma(db, 'user_version') === migrations.length) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Read again: another process may have migrated while this one waited.
+    for (const sql of migrations.slice(pragma(db, 'user_version'))) db.exec(sql)
+    db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`)
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function pragma(db: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version'): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+}

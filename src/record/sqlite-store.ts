@@ -1,0 +1,130 @@
+/**
+ * The store in one SQLite file.
+ *
+ * Appends of one event-loop tick are committed together (`commit-queue.ts`); only then do they resolve and readers wake.
+ * A reader that keeps up gets the very batch that was appended; one that lags reads the table, so a slow client costs
+ * no memory. One process writes; another may open the file to look, but is not woken by the first.
+ */
+import type { Entry } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import type { InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
+import { createBell } from './bell.ts'
+import { createCommitQueue, type Write } from './commit-queue.ts'
+import { encodeEntries, encodeMessage } from './encode.ts'
+import { follow, type Pulled } from './follow.ts'
+import { createInboxTable } from './sqlite-inbox.ts'
+import { createRunTable } from './sqlite-runs.ts'
+import { openDatabase } from './sqlite-schema.ts'
+import { createTicks } from './sqlite-ticks.ts'
+import { storeClosed, storeFailed } from './store-error.ts'
+
+export interface SqliteOptions {
+  /**
+   * How long a write waits for another process that holds the file, in ms, default 5000; then it rejects with
+   * `store-failed`. The event loop goes on meanwhile.
+   */
+  busyTimeout?: number
+}
+
+/**
+ * Opens or creates the database file (and its folder). Throws `store-failed` or `store-version`, naming the file.
+ * What an append resolved for survives the process being killed at any moment; a power cut may take the last moments.
+ */
+export function sqliteStore(path: string, { busyTimeout = 5000 }: SqliteOptions = {}): Store {
+  const db = openDatabase(path, busyTimeout)
+  // For reads and the commit queue, which waits on its own without stopping the event loop.
+  db.exec('PRAGMA busy_timeout = 5')
+  const runs = createRunTable(db)
+  const inbox = createInboxTable(db)
+  const entryBell = createBell()
+  const inboxBell = createBell()
+  const ticks = createTicks(db, runs, entryBell)
+  const queue = createCommitQueue(db, path, busyTimeout, ticks)
+  let closing: Promise<void> | undefined
+
+  /** Queues a write; what `prepare` throws, and a closed store, reject as well. */
+  async function write<T>(what: string, prepare: () => () => T): Promise<T> {
+    if (closing) throw storeClosed(what)
+    const apply = prepare()
+    return new Promise<T>((resolve, reject) => {
+      let result: T
+      const job: Write = {
+        apply: () => void (result = apply()),
+        done: () => resolve(result),
+        fail: reject,
+      }
+      queue.add(job)
+    })
+  }
+
+  function reading<T>(what: string, read: () => T): T {
+    if (closing) throw storeClosed(what)
+    try {
+      return read()
+    } catch (error) {
+      throw error instanceof MillraceError ? error : storeFailed(`cannot ${what} in ${path}`, error)
+    }
+  }
+
+  function live<T>(pull: () => Pulled<T>, what: string): () => Pulled<T> {
+    return () => (closing ? 'end' : reading(what, pull))
+  }
+
+  const log: Log = {
+    append: async (run, epoch, entries) => {
+      if (entries.length === 0) return
+      await write(`append to run ${run}`, () => {
+        const kept = [...entries]
+        const lines = encodeEntries(run, kept)
+        return () => ticks.apply(run, epoch, kept, lines)
+      })
+    },
+    read: (run, after = 0, signal) =>
+      follow<Entry[]>({
+        start: () => live(ticks.reader(run, after), `read run ${run}`),
+        bell: entryBell,
+        key: run,
+        signal,
+        pause: setImmediate,
+      }),
+    post: async (run, key, message) => {
+      const posted = await write<Posted>(`post to run ${run}`, () => {
+        const text = encodeMessage(run, key, message)
+        return () => inbox.post(run, key, text)
+      })
+      if (posted.first) inboxBell.ring(run)
+      return posted
+    },
+    inbox: (run, after = 0, signal) =>
+      follow<InboxMessage>({
+        start() {
+          let n = after
+          const pull = (): Pulled<InboxMessage> => {
+            const value = inbox.next(run, n)
+            if (!value) return 'wait'
+            n = value.n
+            return { value }
+          }
+          return live(pull, `read the inbox of run ${run}`)
+        },
+        bell: inboxBell,
+        key: run,
+        signal,
+        pause: setImmediate,
+      }),
+  }
+
+  const index: RunIndex = {
+    get: async (run) => reading(`get run ${run}`, () => runs.get(run)),
+    list: async (query = {}) => reading('list runs', () => runs.list(query)),
+  }
+
+  async function close(): Promise<void> {
+    await queue.drain()
+    entryBell.ringAll()
+    inboxBell.ringAll()
+    db.close()
+  }
+
+  return { log, runs: index, durable: true, close: () => (closing ??= close()) }
+}

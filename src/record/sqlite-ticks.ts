@@ -1,0 +1,121 @@
+/** The `ticks` table and the runs' heads: appends gathered per transaction, pages read back, the live end handed out. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Entry } from '../part/entry.ts'
+import type { RunRow } from '../part/log.ts'
+import type { Bell } from './bell.ts'
+import { checkAppend, hasEnded } from './check-append.ts'
+import type { Gathering } from './commit-queue.ts'
+import { decodeEntries } from './encode.ts'
+import type { Pulled } from './follow.ts'
+import { foldRow } from './run-row.ts'
+import type { RunTable } from './sqlite-runs.ts'
+
+/** A page ends with the row that fills it: about 256 KB of text, or 256 rows. */
+const pageLength = 256 * 1024
+const pageRows = 256
+
+/** A run that goes on here: its row, so that an append reads nothing, and the batch committed last. */
+interface Head {
+  row: RunRow
+  tail: Entry[]
+}
+
+/** What one transaction adds to a run. `before` is absent for a new run. */
+interface Gathered {
+  before: RunRow | undefined
+  row: RunRow
+  entries: Entry[]
+  lines: string
+}
+
+export interface Ticks extends Gathering {
+  /** Adds to the open transaction; throws what `checkAppend` throws and then adds nothing. */
+  apply(run: string, epoch: number, entries: readonly Entry[], lines: string): void
+  /** A reader's pull function: the just appended batch when it stands right before it, else pages of the table. */
+  reader(run: string, after: number): () => Pulled<Entry[]>
+}
+
+export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks {
+  const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
+  const select = db.prepare(
+    `SELECT entries FROM ticks WHERE run = ?1 AND first_seq >=
+       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
+    { returnArrays: true },
+  )
+  const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
+  const heads = new Map<string, Head>()
+  const gathered = new Map<string, Gathered>()
+  let version: unknown
+
+  function page(run: string, after: number): Entry[] {
+    const texts: string[] = []
+    let length = 0
+    for (const row of select.iterate(run, after + 1)) {
+      const text = String((row as unknown as [string])[0])
+      texts.push(text)
+      length += text.length
+      if (length >= pageLength || texts.length === pageRows) break
+    }
+    const entries = decodeEntries(texts)
+    // The cursor may lie inside the first row.
+    const from = entries.findIndex(({ seq }) => seq > after)
+    return from < 0 ? [] : entries.slice(from)
+  }
+
+  return {
+    begin() {
+      // It changes when another connection has committed: what is known of the runs may be old then.
+      const [now] = dataVersion.get() as unknown as [number]
+      if (now !== version) heads.clear()
+      version = now
+    },
+    apply(run, epoch, entries, lines) {
+      const open = gathered.get(run)
+      const before = open ? open.row : (heads.get(run)?.row ?? runs.get(run))
+      checkAppend(run, before, epoch, entries)
+      const row = foldRow(before, run, epoch, entries)
+      if (!open) gathered.set(run, { before, row, entries: [...entries], lines })
+      else {
+        open.row = row
+        open.lines += `\n${lines}`
+        for (const entry of entries) open.entries.push(entry)
+      }
+    },
+    flush() {
+      for (const [run, { before, row, entries, lines }] of gathered) {
+        insert.run(run, entries[0]!.seq, row.lastSeq, lines)
+        if (!before) runs.insert(row)
+        else if (row.status === before.status) runs.advance(row)
+        else runs.update(row)
+      }
+    },
+    committed() {
+      const done = [...gathered]
+      gathered.clear()
+      for (const [run, { row, entries }] of done) {
+        heads.set(run, { row, tail: entries })
+        bell.ring(run)
+        // A suspended run may stay so for days.
+        if (row.status !== 'running') heads.delete(run)
+      }
+    },
+    rolledBack() {
+      gathered.clear()
+    },
+    reader(run, after) {
+      let seq = after
+      return () => {
+        const head = heads.get(run)
+        const row = head?.row ?? runs.get(run)
+        if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
+        const first = head?.tail[0]?.seq ?? Infinity
+        const stored = first > seq + 1
+        const value = stored ? page(run, seq) : head!.tail.slice(seq + 1 - first)
+        const last = value.at(-1)
+        if (!last) throw new Error(`no entry after seq ${seq}, but the run has ${row.lastSeq}: the file is damaged`)
+        seq = last.seq
+        return { value, stored, last: hasEnded(row.status) && seq >= row.lastSeq }
+      }
+    },
+  }
+}
