@@ -1,0 +1,199 @@
+/**
+ * What went wrong at a provider → a `MillraceError` whose code says what can be done about it:
+ *
+ * | code | when | try again |
+ * |---|---|---|
+ * | `model-refused` | 4xx: key, model name or request are wrong; `status` is the provider's | no |
+ * | `rate-limited` | 429; `retryAfter` in seconds when the provider says (`retry-after` header, Google's RetryInfo) | yes, unless the quota is used up |
+ * | `model-unavailable` | 5xx, overload, no connection | yes |
+ * | `connection-lost` | the connection broke after the request had been accepted | yes |
+ * | `model-incomplete` | the stream ended without saying that the answer is complete | yes |
+ * | `model-failed` | the model reported an error of no known kind, or sent what cannot be read | no |
+ * | `missing-key` | a provider package found no key | no |
+ * | `aborted` | our own signal | no |
+ *
+ * The message holds what the provider said, never a URL or a header; `cause` is the raw error.
+ */
+import { AISDKError, APICallError } from '@ai-sdk/provider'
+import { messageOf, MillraceError } from '../part/error.ts'
+
+/** A model as messages name it; `keyVariables` are where its key is looked for (our resolver sets them). */
+export interface NamedModel {
+  provider: string
+  modelId: string
+  keyVariables?: readonly string[]
+}
+
+/** Where it went wrong: before the answer began, while reading it, or in an `error` part the model sent. */
+type Place = 'request' | 'stream' | 'part'
+
+const retryable = new Set(['rate-limited', 'model-unavailable', 'connection-lost', 'model-incomplete'])
+
+/** Whether the same request may succeed later. */
+export function isRetryable(error: unknown): boolean {
+  // 429 is also what OpenAI answers when there is no money left: waiting does not help.
+  return error instanceof MillraceError && retryable.has(error.code) && kindOf(error.cause) !== 'insufficient_quota'
+}
+
+export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {
+  if (raw instanceof MillraceError) return raw
+  const name = nameOf(model)
+  const status = statusOf(raw)
+  const said = whatWasSaid(raw)
+  const fail = (code: string, text: string) =>
+    new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), cause: raw })
+
+  if (status === 429) return fail('rate-limited', `${name} takes no more requests for now (429): ${said}`)
+  if (status !== undefined && (status >= 500 || passing.has(status))) {
+    return fail('model-unavailable', `${name} is not available (${status}): ${said}`)
+  }
+  if (status !== undefined) {
+    return fail('model-refused', `${name} refused the request (${status}): ${said}${keyHint(status, model)}`)
+  }
+  if (place === 'part') return fail('model-failed', `${name} reported an error: ${said}`)
+  if (AISDKError.isInstance(raw) && !APICallError.isInstance(raw)) {
+    if (raw.name === 'AI_LoadAPIKeyError') return fail('missing-key', `${name} has no key: ${said}`)
+    if (raw.name === 'AI_EmptyResponseBodyError') return fail('connection-lost', `${name} sent an empty answer.`)
+    return place === 'request'
+      ? fail('model-refused', `${name} cannot be asked this: ${said}`)
+      : fail('model-failed', `${name} sent what cannot be read: ${said}`)
+  }
+  // A status below 400 means that the request was accepted: some providers read ahead before `doStream` resolves.
+  if (place === 'stream' || (APICallError.isInstance(raw) && raw.statusCode !== undefined)) {
+    return fail('connection-lost', `The connection to ${name} broke before the answer was complete: ${said}`)
+  }
+  if (APICallError.isInstance(raw) || isNetworkError(raw)) {
+    return fail('model-unavailable', `${name} cannot be reached: ${said}`)
+  }
+  return fail('model-failed', `${name} failed: ${said}`)
+}
+
+export function incompleteError(model: NamedModel): MillraceError {
+  return new MillraceError(
+    'model-incomplete',
+    `The answer of ${nameOf(model)} ended without its final event: what came is not all of it.`,
+  )
+}
+
+export function abortedError(signal: AbortSignal): MillraceError {
+  return new MillraceError('aborted', 'The model call was stopped.', { cause: signal.reason })
+}
+
+/** `openai.responses` and `gpt-5` → `openai:gpt-5`, as people write it in an agent's file. */
+function nameOf({ provider, modelId }: NamedModel): string {
+  return `${provider.split('.')[0]}:${modelId}`
+}
+
+function keyHint(status: number, { keyVariables }: NamedModel): string {
+  if ((status !== 401 && status !== 403) || !keyVariables?.length) return ''
+  return ` (check ${keyVariables.join(' or ')})`
+}
+
+/** 4xx that pass with time: request timeout, conflict, too early. */
+const passing = new Set([408, 409, 425])
+
+/** Errors inside a stream have no HTTP status: the names that providers give them say as much. */
+const statusOfKind = new Map(
+  Object.entries({
+    rate_limit_error: 429,
+    rate_limit_exceeded: 429,
+    insufficient_quota: 429,
+    RESOURCE_EXHAUSTED: 429,
+    overloaded_error: 503,
+    UNAVAILABLE: 503,
+    api_error: 500,
+    server_error: 500,
+    internal_error: 500,
+    INTERNAL: 500,
+    authentication_error: 401,
+    invalid_api_key: 401,
+    permission_error: 403,
+    not_found_error: 404,
+    invalid_request_error: 400,
+  }),
+)
+
+function statusOf(raw: unknown): number | undefined {
+  for (const record of layers(raw)) {
+    for (const value of [record['statusCode'], record['status'], record['code']]) {
+      const number = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
+      if (typeof number === 'number' && number >= 400 && number <= 599) return number
+    }
+  }
+  const kind = kindOf(raw)
+  return kind === undefined ? undefined : statusOfKind.get(kind)
+}
+
+function kindOf(raw: unknown): string | undefined {
+  for (const record of layers(raw)) {
+    for (const value of [record['code'], record['type'], record['status']]) {
+      if (typeof value === 'string' && statusOfKind.has(value)) return value
+    }
+  }
+  return undefined
+}
+
+/** Providers wrap the record that matters: `{error: {…}}`, `{response: {error: {…}}}`, `APICallError.data.error`. */
+function layers(raw: unknown): Record<string, unknown>[] {
+  if (!isRecord(raw)) return []
+  const { error, response, data } = raw
+  const inner = [error, isRecord(response) && response['error'], isRecord(data) && data['error'], data]
+  return [raw, ...inner.filter(isRecord)]
+}
+
+function whatWasSaid(raw: unknown): string {
+  const body = APICallError.isInstance(raw) && raw.data === undefined ? bodyMessage(raw.responseBody) : undefined
+  const nested = isRecord(raw) && !(raw instanceof Error) ? layers(raw).map((layer) => layer['message']) : []
+  const text = body ?? nested.find((message) => typeof message === 'string') ?? messageOf(raw)
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text || 'no reason given'
+}
+
+/** Servers that only resemble OpenAI's say `{"error": "…"}` or `{"detail": "…"}`, which its package reads as "Not Found". */
+function bodyMessage(body: string | undefined): string | undefined {
+  const parsed = parseJson(body)
+  if (!isRecord(parsed)) return undefined
+  const { error, message, detail } = parsed
+  return [isRecord(error) ? error['message'] : error, message, detail].find((text) => typeof text === 'string')
+}
+
+function retryAfterOf(raw: unknown): number | undefined {
+  const headers: Record<string, string> = (APICallError.isInstance(raw) && raw.responseHeaders) || {}
+  const ms = Number.parseFloat(headers['retry-after-ms'] ?? '')
+  if (ms >= 0) return ms / 1000
+  const after = headers['retry-after'] ?? ''
+  const seconds = /^\s*\d/.test(after) ? Number.parseFloat(after) : (Date.parse(after) - Date.now()) / 1000
+  if (!Number.isNaN(seconds)) return Math.max(0, seconds)
+  return retryInfo(raw)
+}
+
+/** `{"error":{"details":[{"@type":"…RetryInfo","retryDelay":"34.4s"}]}}` → 34.4. */
+function retryInfo(raw: unknown): number | undefined {
+  const bodies = APICallError.isInstance(raw) ? [raw.data, parseJson(raw.responseBody)] : [raw]
+  for (const record of bodies.flatMap(layers)) {
+    const details = Array.isArray(record['details']) ? record['details'].filter(isRecord) : []
+    const info = details.find((detail) => String(detail['@type']).endsWith('RetryInfo'))
+    const seconds = Number.parseFloat(String(info?.['retryDelay']))
+    if (seconds >= 0) return seconds
+  }
+  return undefined
+}
+
+function isNetworkError(raw: unknown): boolean {
+  for (let error = raw, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    if (/^(E[A-Z]+|UND_ERR_\w+)$/.test(String((error as { code?: unknown }).code))) return true
+    if (error.name === 'AbortError' || error.name === 'TimeoutError') return true
+  }
+  return false
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
