@@ -1,0 +1,98 @@
+/** A conversation → AI SDK `UIMessage`s, for pages and for `initialMessages`. The reverse of `fromClientMessages`. */
+import type { AssistantContent, FileContent, Message, ToolOutput, ToolResultContent } from '../part/message.ts'
+
+/** As much of the AI SDK's `UIMessage` as we make; assignable to it. */
+export interface UiMessage {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  parts: UiPart[]
+}
+export type UiPart = { type: string; [field: string]: unknown }
+
+/**
+ * Neighbouring assistant and tool messages become one UI message, a new one wherever an assistant message has another id.
+ * A message without id gets `message-<its place in the list>`.
+ */
+export function toUiMessages(messages: readonly Message[]): UiMessage[] {
+  const list: UiMessage[] = []
+  for (const [i, message] of messages.entries()) {
+    const last = list.at(-1)
+    const id = message.id ?? `message-${i}`
+    switch (message.role) {
+      case 'system':
+      case 'user':
+        list.push({ id, role: message.role, parts: toParts(message.content) })
+        break
+      case 'assistant': {
+        const joins = last?.role === 'assistant' && (message.id === undefined || message.id === last.id)
+        const own = joins ? last : { id, role: message.role, parts: [] }
+        if (!joins) list.push(own)
+        own.parts.push({ type: 'step-start' }, ...toParts(message.content))
+        for (const part of own.parts) if (part.type === 'tool-result') settle(own, part['content'] as ToolResultContent)
+        own.parts = own.parts.filter(({ type }) => type !== 'tool-result')
+        break
+      }
+      case 'tool':
+        for (const result of message.content) if (last) settle(last, result)
+    }
+  }
+  return list
+}
+
+function toParts(content: string | readonly AssistantContent[]): UiPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content, state: 'done' }]
+  return content.map((part): UiPart => {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return compact({ type: part.type, text: part.text, state: 'done', providerMetadata: part.providerOptions })
+      case 'file': {
+        const { type, mediaType, filename, providerOptions: providerMetadata } = part
+        return compact({ type, mediaType, filename, url: toUrl(part), providerMetadata })
+      }
+      case 'custom':
+        return compact({ type: 'custom', kind: part.kind, providerMetadata: part.providerOptions })
+      case 'tool-call': {
+        const { toolCallId, toolName, input, providerExecuted, providerOptions: callProviderMetadata } = part
+        const call = { toolCallId, state: 'input-available', input, providerExecuted, callProviderMetadata }
+        return compact({ type: `tool-${toolName}`, ...call })
+      }
+      case 'tool-result':
+        return { type: 'tool-result', content: part }
+    }
+  })
+}
+
+function settle(message: UiMessage, { toolCallId, output, providerOptions }: ToolResultContent): void {
+  const part = message.parts.findLast((candidate) => candidate['toolCallId'] === toolCallId)
+  if (!part) return
+  Object.assign(part, toOutcome(output))
+  if (providerOptions && part['providerExecuted'] === true) part['resultProviderMetadata'] = providerOptions
+}
+
+function toOutcome(output: ToolOutput): Record<string, unknown> {
+  switch (output.type) {
+    case 'text':
+    case 'json':
+      return { state: 'output-available', output: output.value }
+    case 'error-text':
+      return { state: 'output-error', errorText: output.value }
+    case 'error-json':
+      return {
+        state: 'output-error',
+        errorText: typeof output.value === 'string' ? output.value : JSON.stringify(output.value),
+      }
+    case 'execution-denied': {
+      const approval = compact({ id: 'denied', approved: false, reason: output.reason })
+      return { state: 'output-denied', approval }
+    }
+  }
+}
+
+function toUrl({ data, mediaType }: FileContent): string {
+  return /^(data:|https?:\/\/)/i.test(data) ? data : `data:${mediaType};base64,${data}`
+}
+
+function compact<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T
+}
