@@ -1,0 +1,110 @@
+/** A tree against a schema: typed data, or faults at the place in the text that each one is about. */
+import type { z } from 'zod'
+import type { FaultCollector } from './fault.ts'
+import { listNames, nearest } from './nearest.ts'
+import { toText } from './template.ts'
+import type { MapNode, Node } from './tree.ts'
+
+/** Keys that agent files will have: said apart from misspellings, since the cure is another one. */
+const laterKeys = new Set(['input', 'budget', 'timeouts', 'output'])
+
+/** `subject` is what the node is called when it is wrong as a whole. */
+export function check<S extends z.ZodType>(
+  schema: S,
+  node: Node,
+  faults: FaultCollector,
+  subject: string,
+): z.infer<S> | undefined {
+  const parsed = schema.safeParse(toText(node))
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.flatMap(flatten)
+  // A misspelt `id` is one mistake, not an unknown key and a missing one; a value has one complaint, the first.
+  const meant = new Set<string>()
+  const reported = new Set<string>()
+  for (const issue of issues) if (issue.code === 'unrecognized_keys') reportUnknownKeys(issue, node, faults, meant)
+  for (const issue of issues) {
+    const key = pathKey(issue.path)
+    if (issue.code === 'unrecognized_keys' || reported.has(key)) continue
+    reported.add(key)
+    reportValue(issue, node, faults, meant, subject)
+  }
+  return undefined
+}
+
+export function child(node: Node | undefined, key: PropertyKey): Node | undefined {
+  if (node?.kind === 'list') return node.items[Number(key)]
+  return node?.kind === 'map' ? node.entries.get(String(key))?.value : undefined
+}
+
+type Issue = z.core.$ZodIssue
+
+function reportUnknownKeys(
+  issue: Issue & { code: 'unrecognized_keys' },
+  root: Node,
+  faults: FaultCollector,
+  meant: Set<string>,
+): void {
+  const owner = issue.path.reduce(child, root as Node | undefined) as MapNode
+  const known = issue.message.split(', ')
+  for (const key of issue.keys) {
+    const at = owner.entries.get(key)?.at ?? owner.at
+    const suggestion = nearest(
+      key,
+      known.filter((name) => !owner.entries.has(name)),
+    )
+    if (laterKeys.has(key)) faults.add(at, `"${key}" is not supported yet; remove it`)
+    else {
+      if (suggestion !== undefined) meant.add(pathKey([...issue.path, suggestion]))
+      const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
+      faults.add(at, `unknown key "${key}"${hint}; known keys: ${listNames(known)}`)
+    }
+  }
+}
+
+function reportValue(
+  issue: Issue,
+  root: Node,
+  faults: FaultCollector,
+  meant: ReadonlySet<string>,
+  whole: string,
+): void {
+  let node = root
+  for (const [depth, key] of issue.path.entries()) {
+    const next = child(node, key)
+    if (next === undefined) {
+      const path = issue.path.slice(0, depth + 1)
+      if (!meant.has(pathKey(path))) faults.add(node.at, `missing key "${String(key)}"; add it`)
+      return
+    }
+    node = next
+  }
+  const subject = issue.path.length === 0 ? whole : nameOfPath(issue.path)
+  let given = ''
+  if (node.kind === 'scalar' && issue.message.startsWith('must')) {
+    given = node.text === '' ? ', but is empty' : `, not ${JSON.stringify(shorten(node.text))}`
+  }
+  faults.add(node.at, `${subject} ${issue.message}${given}`)
+}
+
+/** A union's complaint, or, when the value was clearly meant for one of its branches, that branch's own. */
+function flatten(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const branches = issue.errors.map((branch) => branch.flatMap(flatten))
+  const fits = ({ path, code }: Issue) => path.length > 0 || code === 'unrecognized_keys'
+  const meant = branches.find((branch) => branch.every(fits)) ?? []
+  if (meant.length === 0) return [issue]
+  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+function nameOfPath(path: readonly PropertyKey[]): string {
+  const last = path.at(-1)
+  return typeof last === 'number' ? `item ${last + 1} of ${nameOfPath(path.slice(0, -1))}` : `"${String(last)}"`
+}
+
+function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text
+}
+
+function pathKey(path: readonly PropertyKey[]): string {
+  return path.map(String).join('\n')
+}

@@ -1,0 +1,62 @@
+/**
+ * How `$` is read in a text: `$name.path.0` refers to a value, `$$` is a dollar sign, any other `$` is itself.
+ *
+ * A name begins with a letter or `_`; letters, digits, `_` and inner hyphens follow; a dot belongs to the path only when a
+ * name or an index comes after it. So `$100`, `costs $5` and the full stop of `Hello $input.name.` are plain text.
+ */
+export interface Reference {
+  /** As it is written, without `?`: `$input.user.name`. */
+  text: string
+  /** `['input', 'user', 'name']`. */
+  path: [string, ...string[]]
+  /** Written with `?`: the value may be missing. */
+  optional: boolean
+}
+
+const name = String.raw`\w+(?:-+\w+)*`
+const reference = new RegExp(String.raw`\$\$|\$(?!\d)(${name}(?:\.${name})*)(\?)?`, 'g')
+
+/**
+ * A text → its literal pieces and its references, in order. In a longer text a `?` that ends a word is punctuation as
+ * well: `Who is $input.name?` keeps it when there is a name. A reference then carries it as `suffix`.
+ */
+export function splitReferences(text: string): (string | (Reference & { suffix: string }))[] {
+  if (!text.includes('$')) return [text]
+  const pieces: (string | (Reference & { suffix: string }))[] = []
+  let literal = ''
+  let end = 0
+  for (const match of text.matchAll(reference)) {
+    const [whole, path, mark] = match
+    literal += text.slice(end, match.index)
+    end = match.index + whole.length
+    if (path === undefined) literal += '$'
+    else {
+      if (literal !== '') pieces.push(literal)
+      literal = ''
+      const endsWord = mark !== undefined && whole.length < text.length && /^(?:\s|$)/.test(text.slice(end, end + 1))
+      pieces.push({
+        text: `$${path}`,
+        path: path.split('.') as [string, ...string[]],
+        optional: mark !== undefined,
+        suffix: endsWord ? '?' : '',
+      })
+    }
+  }
+  literal += text.slice(end)
+  if (literal !== '') pieces.push(literal)
+  return pieces
+}
+
+/** The reference that a text is, when it is nothing else. */
+export function wholeReference(text: string): Reference | undefined {
+  const [first, ...more] = splitReferences(text)
+  return typeof first === 'object' && more.length === 0 ? first : undefined
+}
+
+/** All references in the strings of a template, in order. */
+export function references(value: unknown): Reference[] {
+  if (typeof value === 'string') return splitReferences(value).filter((piece) => typeof piece === 'object')
+  if (Array.isArray(value)) return value.flatMap(references)
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(references)
+  return []
+}

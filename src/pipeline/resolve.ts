@@ -1,0 +1,90 @@
+/**
+ * Templates → values. A string that is one reference becomes the value itself, of whatever type; inside a longer text a
+ * value is written out (objects as JSON). What a reference stands for is never looked at again: a `$` in user input is text.
+ */
+import { MillraceError } from '../part/error.ts'
+import { splitReferences, wholeReference, type Reference } from './reference.ts'
+
+export { references } from './reference.ts'
+
+export interface Scope {
+  /** `$input.…` */
+  input: unknown
+  /** `$<result>.…` and `$stepResult.<result>.…` */
+  variables: ReadonlyMap<string, unknown>
+  /** `$env.NAME`: only what the config allows. */
+  env: Readonly<Record<string, string>>
+}
+
+/**
+ * A copy of `template` with its references replaced. A missing optional value is left out of a map and is `null` in a list.
+ * Throws `missing-value` naming the path, and `bad-value` for a value that has no text.
+ */
+export function resolve(template: unknown, scope: Scope): unknown {
+  if (typeof template === 'string') return resolveText(template, scope)
+  if (Array.isArray(template)) return template.map((item) => resolve(item, scope) ?? null)
+  if (!isPlainObject(template)) return template
+  const entries = Object.entries(template).map(([key, value]) => [key, resolve(value, scope)] as const)
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+
+function resolveText(text: string, scope: Scope): unknown {
+  const whole = wholeReference(text)
+  if (whole) return lookUp(whole, scope)
+  return splitReferences(text)
+    .map((piece) => {
+      if (typeof piece === 'string') return piece
+      const value = lookUp(piece, scope)
+      return value === undefined ? '' : toWords(value, piece) + piece.suffix
+    })
+    .join('')
+}
+
+function lookUp(reference: Reference, scope: Scope): unknown {
+  const [root, ...keys] = reference.path
+  let value = rootValue(root, scope)
+  let seen = `$${root}`
+  if (value === undefined) return missing(reference, `nothing named "${root}" was set`)
+  for (const key of keys) {
+    const next = ownValue(value, key)
+    if (next === undefined) return missing(reference, `${seen} has no "${key}"`)
+    value = next
+    seen += `.${key}`
+  }
+  return value
+}
+
+function rootValue(name: string, { input, variables, env }: Scope): unknown {
+  if (name === 'input') return input
+  if (name === 'env') return env
+  if (name === 'stepResult') return Object.fromEntries(variables)
+  return variables.get(name)
+}
+
+// Own properties of objects only: `constructor`, `__proto__` and the methods of strings are no values of a run.
+function ownValue(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+  const own = (value as Record<string, unknown>)[key]
+  return typeof own === 'function' ? undefined : own
+}
+
+function missing(reference: Reference, reason: string): undefined {
+  if (reference.optional) return undefined
+  const { text } = reference
+  throw new MillraceError('missing-value', `${text} has no value: ${reason}; write ${text}? if it may be missing`)
+}
+
+function toWords(value: unknown, reference: Reference): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    throw new MillraceError('bad-value', `${reference.text} cannot be written as JSON inside a text`, { cause })
+  }
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
