@@ -11,7 +11,7 @@
  */
 import type { Entry } from './entry.ts'
 import { callKey, createOpenItems } from './open-items.ts'
-import { parentPath } from './path.ts'
+import { isUnder, parentPath } from './path.ts'
 
 export interface Grammar {
   /** What is wrong with this entry at this place, or undefined. A wrong entry is applied all the same. */
@@ -34,7 +34,7 @@ export function createGrammar(): Grammar {
     if (!open.started) return 'the first entry is not run-start'
     if (open.suspended && !whileSuspended.has(entry.type)) return 'the run is suspended'
     const { step } = entry
-    if (step !== '' && entry.type !== 'step-start' && entry.type !== 'step-reset' && !open.steps.has(step)) {
+    if (step !== '' && !atClosedStep.has(entry.type) && !open.steps.has(step)) {
       return `step ${step} is not open`
     }
     switch (entry.type) {
@@ -90,10 +90,13 @@ export function createGrammar(): Grammar {
     }
   }
 
-  /** Anything still open at or below a path, apart from the step itself. */
+  /** Anything still open at or below a path, apart from the step itself. A call belongs to its loop: it outlives its model call. */
   function openUnder(root: string): string | undefined {
     const rest = open.closing({ root, now: 0, outcome: 'aborted', error: { code: 'open', message: 'open' } })
-    const first = rest.find(({ step, part }) => part.type !== 'step-finish' || step !== root || root === '')
+    const first = rest.find(({ step, part }) => {
+      if (part.type === 'tool-result') return isUnder(parentPath(step), root)
+      return part.type !== 'step-finish' || step !== root || root === ''
+    })
     return first && `${root === '' ? 'the run' : root} ends before ${first.part.type} of ${first.step}`
   }
 
@@ -113,6 +116,9 @@ export function createGrammar(): Grammar {
     },
   }
 }
+
+// A call without outcome is closed where it was made, and its model call has finished long before.
+const atClosedStep: ReadonlySet<string> = new Set(['step-start', 'step-reset', 'tool-result'])
 
 const whileSuspended: ReadonlySet<string> = new Set([
   'resume',
