@@ -66,7 +66,7 @@ export async function streamModel(
 
 async function openStream(model: LanguageModel, call: ModelCall) {
   const named: NamedModel = model
-  const { ai, internal } = await sdk()
+  const { internal } = await sdk()
   const { system, messages, tools, toolChoice, signal, providerOptions, ...settings } = call
   const resolved = internal.resolveLanguageModel(model)
   let prompt

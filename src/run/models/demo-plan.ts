@@ -1,0 +1,214 @@
+/**
+ * What the demo model does about a conversation. Rules over the last user message, nothing learned, no clock, no chance:
+ * the same conversation always gives the same plan.
+ */
+import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
+
+export interface DemoPlan {
+  reasoning?: string
+  text: string
+  calls: { toolName: string; input: unknown }[]
+}
+
+type Tool = LanguageModelV4FunctionTool
+
+export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
+  const { prompt, responseFormat, toolChoice } = options
+  const asked = prompt.findLastIndex(({ role }) => role === 'user')
+  const { words, files } = userSaid(prompt[asked])
+  const tools = toolChoice?.type === 'none' ? [] : (options.tools ?? []).filter((tool) => tool.type === 'function')
+  const outcomes = outcomesIn(prompt.slice(asked + 1))
+
+  if (outcomes.length > 0 && !/\b(again and again|over and over|forever)\b/i.test(words)) {
+    if (responseFormat?.type === 'json') return { text: jsonFor(responseFormat.schema, words), calls: [] }
+    return { text: outcomes.join(' '), calls: [] }
+  }
+  const calls = callsFor(words, tools, toolChoice)
+  const plan: DemoPlan = { text: '', calls }
+  if (isToThink(words, options.reasoning)) plan.reasoning = think(words, calls, tools)
+  if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.`
+  else if (responseFormat?.type === 'json') plan.text = jsonFor(responseFormat.schema, words)
+  else plan.text = answer(words, files, tools)
+  return plan
+}
+
+function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptions['toolChoice']): DemoPlan['calls'] {
+  const named = namedCalls(words, tools)
+  if (choice?.type === 'tool') {
+    const tool = tools.find(({ name }) => name === choice.toolName)
+    const own = named.filter(({ toolName }) => toolName === choice.toolName)
+    return own.length > 0 || tool === undefined ? own : [call(tool, words)]
+  }
+  const calls = [...named]
+  const isFree = (name: string) =>
+    named.every(({ toolName }) => toolName !== name) && tools.find((t) => t.name === name)
+  if (isFree('calculator') && asksToCalculate(words)) {
+    for (const expression of expressionsIn(words)) calls.push({ toolName: 'calculator', input: { expression } })
+  }
+  if (isFree('getCurrentTime') && timeWords.test(words)) {
+    const timeZone = timeZoneIn(words)
+    calls.push({ toolName: 'getCurrentTime', input: timeZone === undefined ? {} : { timeZone } })
+  }
+  if (calls.length === 0 && choice?.type === 'required' && tools[0]) return [call(tools[0], words)]
+  return calls
+}
+
+/** "use the tool a for Paris and the tool b": each name takes the words up to the next. */
+function namedCalls(words: string, tools: Tool[]): DemoPlan['calls'] {
+  const asksForTools = /\b(use|using|call|run|invoke|try)\b[^.?!]*\btools?\b/i.test(words)
+  const found = tools
+    .flatMap((tool) => wordAt(words, tool.name).map((at) => ({ tool, at, end: at + tool.name.length })))
+    .filter(
+      ({ at }) => asksForTools || /\b(use|using|call|run|invoke|try)\s+(the\s+)?[`"']?$/i.test(words.slice(0, at)),
+    )
+    .sort((a, b) => a.at - b.at)
+  return found.map(({ tool, end }, i) => {
+    const own = words.slice(end, found[i + 1]?.at).replace(/^[`"']/, '')
+    // What stands before the first name counts when nothing stands behind it: "for Paris, use the tool weather".
+    return call(tool, /\w/.test(own.replace(/\b(and|then|the|tools?|please|also)\b/gi, '')) ? own : words)
+  })
+}
+
+function call(tool: Tool, words: string): DemoPlan['calls'][number] {
+  return { toolName: tool.name, input: argumentsFrom(tool.inputSchema as Schema, words) }
+}
+
+function asksToCalculate(words: string): boolean {
+  return (
+    /\b(calculat\w*|comput\w*|evaluat\w*|what(?:'s| is| are)|how much|solve|result of)\b|=/i.test(words) ||
+    /\d\s*[*+^×]\s*[\d(]/.test(words) ||
+    /^[\d\s.()+*/^%-]+\??$/.test(words)
+  )
+}
+
+const timeWords =
+  /\bwhat time\b|\b(the|current|local) (time|date)\b|\btime is it\b|\btime in\b|\btoday's date\b|\bwhat day\b|\bgetCurrentTime\b/i
+
+function isToThink(words: string, reasoning: LanguageModelV4CallOptions['reasoning']): boolean {
+  if (reasoning === 'none') return false
+  if (reasoning !== undefined && reasoning !== 'provider-default') return true
+  return /\b(think|reason|ponder|reflect)\b|step by step/i.test(words)
+}
+
+function think(words: string, calls: DemoPlan['calls'], tools: Tool[]): string {
+  const toolsSeen =
+    tools.length === 0 ? 'I was given no tools.' : `I was given ${listOf(tools.map(({ name }) => name))}.`
+  const decision =
+    calls.length === 0
+      ? 'Nothing here asks for one of them, so I answer in words.'
+      : `The message asks for ${listOf(calls.map(({ toolName, input }) => `${toolName} with ${JSON.stringify(input)}`))}.`
+  return `The message has ${words.split(/\s+/).filter(Boolean).length} words. ${toolsSeen} ${decision}`
+}
+
+function answer(words: string, files: string[], tools: Tool[]): string {
+  const long = longAnswer(words)
+  if (long !== undefined) return long
+  const seen = files.length === 0 ? '' : ` With it came ${listOf(files)}.`
+  const hint =
+    tools.length === 0
+      ? 'Set a key and name another model to get real answers.'
+      : `I can use ${listOf(tools.map(({ name }) => name))}: say "use the tool ${tools[0]!.name}".`
+  const missing = /\buse the tool\s+[`"']?([\w-]+)/i.exec(words)?.[1]
+  const refusal = missing === undefined ? '' : ` There is no tool "${missing}" here.`
+  return `I am the Millrace demo model: I run offline, without a key, and follow simple rules. You said: "${shorten(words)}"${seen}${refusal} ${hint}`
+}
+
+function shorten(words: string): string {
+  return words.length > 200 ? `${words.slice(0, 200)}…` : words
+}
+
+/** Something to stop, resume and follow: "count to 300", "write 500 words". */
+function longAnswer(words: string): string | undefined {
+  const target = Number(/\bcount (?:up )?to (\d{1,4})\b/i.exec(words)?.[1] ?? 0)
+  if (target > 0)
+    return `The Millrace demo model counts: ${Array.from({ length: target }, (_, i) => i + 1).join(', ')}.`
+  const length = Number(/\b(\d{1,4}) words\b/i.exec(words)?.[1] ?? 0)
+  if (length === 0) return undefined
+  return Array.from({ length }, (_, i) => filler[i % filler.length]).join(' ')
+}
+const filler =
+  'This is the Millrace demo model and these words only show how an answer flows: one after another, each on its way before the next is known.'.split(
+    ' ',
+  )
+
+function jsonFor(schema: unknown, words: string): string {
+  return JSON.stringify(
+    schema === undefined
+      ? { answer: `The Millrace demo model was told: ${words}` }
+      : argumentsFrom(schema as Schema, words),
+  )
+}
+
+/** What became of the calls since the user spoke, a sentence each. */
+function outcomesIn(messages: LanguageModelV4Prompt): string[] {
+  const inputs = new Map<string, unknown>()
+  const sentences: string[] = []
+  for (const { role, content } of messages) {
+    if (role !== 'assistant' && role !== 'tool') continue
+    for (const part of content) {
+      if (part.type === 'tool-call') inputs.set(part.toolCallId, part.input)
+      if (part.type === 'tool-result') sentences.push(outcome(part.toolName, inputs.get(part.toolCallId), part.output))
+    }
+  }
+  return sentences
+}
+
+type Output = Extract<
+  Extract<LanguageModelV4Prompt[number], { role: 'tool' }>['content'][number],
+  { type: 'tool-result' }
+>['output']
+
+function outcome(toolName: string, input: unknown, output: Output): string {
+  switch (output.type) {
+    case 'execution-denied':
+      return `I was not allowed to use ${toolName}${output.reason ? `: ${output.reason}` : ''}.`
+    case 'error-text':
+    case 'error-json':
+      return `The tool ${toolName} failed: ${show(output.value)}.`
+    case 'content':
+      return `${toolName} gave ${output.value.map((part) => (part.type === 'text' ? part.text : part.type)).join(' ')}.`
+    default: {
+      const value = output.type === 'text' ? parsed(output.value) : output.value
+      const expression = field(input, 'expression')
+      const result = field(value, 'result')
+      if (toolName === 'calculator' && result !== undefined) return `${show(expression ?? 'That')} = ${show(result)}.`
+      const time = field(value, 'time')
+      if (toolName === 'getCurrentTime' && time !== undefined) return `The time is ${show(time)}.`
+      return `${toolName} gave ${show(value)}.`
+    }
+  }
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}
+
+// Some clients send a tool's JSON result as text.
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function userSaid(message: LanguageModelV4Prompt[number] | undefined): { words: string; files: string[] } {
+  if (message?.role !== 'user') return { words: '', files: [] }
+  const words = message.content
+    .map((part) => (part.type === 'text' ? part.text : ''))
+    .join('\n')
+    .trim()
+  const files = message.content.flatMap((part) =>
+    part.type === 'file' ? [part.filename ?? `a file (${part.mediaType})`] : [],
+  )
+  return { words, files }
+}
+
+function listOf(items: string[]): string {
+  return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+}

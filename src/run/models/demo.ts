@@ -1,0 +1,169 @@
+/**
+ * `demo:assistant`: an offline model that says it is one, so that every feature can be seen without a key. It obeys rules
+ * (`demo-plan.ts`) and speaks at a readable pace.
+ */
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import { planAnswer } from './demo-plan.ts'
+
+type Part = LanguageModelV4StreamPart
+type Finish = Extract<Part, { type: 'finish' }>
+
+/** `delayMs`: pause before each word; 0 is as fast as it can be read, without timers. Default 30. */
+export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: 'demo',
+    modelId: 'assistant',
+    // Takes any URL as it is: it never looks at one, so nothing needs to be downloaded for it.
+    supportedUrls: { '*/*': [/./] },
+    doStream: async (options) => ({ stream: paced(partsOf(options), delayMs, options.abortSignal) }),
+    doGenerate: async (options) => {
+      const parts = partsOf(options)
+      const { finishReason, usage } = parts.at(-1) as Finish
+      return { content: contentOf(parts), finishReason, usage, warnings: [] }
+    },
+  }
+}
+
+function partsOf(options: LanguageModelV4CallOptions): Part[] {
+  const plan = planAnswer(options)
+  const told = JSON.stringify(options.prompt)
+  const toldHash = hash(told)
+  const parts: Part[] = [
+    { type: 'stream-start', warnings: [] },
+    { type: 'response-metadata', id: `demo-${toldHash}`, modelId: 'assistant' },
+  ]
+  if (plan.reasoning !== undefined) {
+    const id = 'reasoning-1'
+    parts.push({ type: 'reasoning-start', id })
+    for (const delta of wordsOf(plan.reasoning)) parts.push({ type: 'reasoning-delta', id, delta })
+    // Like a real provider's signature: it has to come back with the reasoning, unchanged.
+    parts.push({ type: 'reasoning-end', id, providerMetadata: { demo: { signature: hash(plan.reasoning) } } })
+  }
+  const { text, isCut } = cutText(plan.text, options)
+  if (text !== '') {
+    const id = 'text-1'
+    parts.push({ type: 'text-start', id })
+    for (const delta of wordsOf(text)) parts.push({ type: 'text-delta', id, delta })
+    parts.push({ type: 'text-end', id })
+  }
+  const before = callsIn(options.prompt)
+  let output = (plan.reasoning ?? '') + text
+  for (const [i, { toolName, input }] of (isCut ? [] : plan.calls).entries()) {
+    const json = JSON.stringify(input)
+    // Counted from the conversation's first call; the hash keeps apart what a shortened history would count alike.
+    const id = `call_${before + i + 1}_${hash(toldHash + json)}`
+    output += json
+    parts.push({ type: 'tool-input-start', id, toolName })
+    for (const delta of json.match(/.{1,12}/gsu) ?? []) parts.push({ type: 'tool-input-delta', id, delta })
+    parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName, input: json })
+  }
+  const reason = isCut ? 'length' : plan.calls.length > 0 ? 'tool-calls' : 'stop'
+  const usage = usageOf(told, output, plan.reasoning)
+  parts.push({ type: 'finish', finishReason: { unified: reason, raw: reason }, usage })
+  return parts
+}
+
+/** A word counts as a token. A stop sequence ends the text as if it had been all. */
+function cutText(text: string, { maxOutputTokens, stopSequences = [] }: LanguageModelV4CallOptions) {
+  const stops = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
+  const kept = stops.length > 0 ? text.slice(0, Math.min(...stops)) : text
+  const words = wordsOf(kept)
+  const isCut = maxOutputTokens !== undefined && words.length > maxOutputTokens
+  return { text: isCut ? words.slice(0, maxOutputTokens).join('') : kept, isCut }
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
+}
+
+function callsIn(prompt: LanguageModelV4Prompt): number {
+  return prompt
+    .flatMap(({ role, content }) => (role === 'assistant' ? content : []))
+    .filter(({ type }) => type === 'tool-call').length
+}
+
+/** Guessed from lengths, as its users would guess: four characters a token. */
+function usageOf(input: string, output: string, reasoning = ''): Finish['usage'] {
+  const tokens = (text: number) => Math.ceil(text / 4)
+  const total = tokens(output.length)
+  const thought = Math.min(total, tokens(reasoning.length))
+  return {
+    inputTokens: { total: tokens(input.length), noCache: tokens(input.length), cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total, text: total - thought, reasoning: thought },
+  }
+}
+
+function paced(parts: Part[], delayMs: number, signal: AbortSignal | undefined): ReadableStream<Part> {
+  let at = 0
+  let wake = () => {}
+  let stop = () => {}
+  const stream = new ReadableStream<Part>(
+    {
+      start(controller) {
+        stop = () => {
+          controller.error(signal?.reason)
+          wake()
+        }
+        if (signal?.aborted) stop()
+        else signal?.addEventListener('abort', stop, { once: true })
+      },
+      async pull(controller) {
+        const part = parts[at++]!
+        if (delayMs > 0 && 'delta' in part) {
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, delayMs)
+            wake = () => {
+              clearTimeout(timer)
+              resolve()
+            }
+          })
+        }
+        if (signal?.aborted || at > parts.length) return
+        controller.enqueue(part)
+        if (at === parts.length) {
+          signal?.removeEventListener('abort', stop)
+          controller.close()
+        }
+      },
+      cancel() {
+        at = parts.length + 1
+        signal?.removeEventListener('abort', stop)
+        wake()
+      },
+    },
+    // Nothing is made ahead of its reader: a slow reader sees the pace, a stopped one costs nothing.
+    { highWaterMark: 0 },
+  )
+  return stream
+}
+
+function contentOf(parts: Part[]): LanguageModelV4Content[] {
+  const content: LanguageModelV4Content[] = []
+  for (const part of parts) {
+    if (part.type === 'text-start') content.push({ type: 'text', text: '' })
+    else if (part.type === 'reasoning-start') content.push({ type: 'reasoning', text: '' })
+    else if (part.type === 'tool-call') content.push(part)
+    else if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
+      const block = content.at(-1)
+      if (block?.type === 'text' || block?.type === 'reasoning') block.text += part.delta
+    } else if (part.type === 'reasoning-end') {
+      const block = content.at(-1)
+      if (block?.type === 'reasoning') block.providerMetadata = part.providerMetadata
+    }
+  }
+  return content
+}
+
+/** FNV-1a as 8 hex digits. */
+function hash(text: string): string {
+  let result = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) result = Math.imul(result ^ text.charCodeAt(i), 0x01000193)
+  return (result >>> 0).toString(16).padStart(8, '0')
+}

@@ -1,0 +1,70 @@
+/** The provider packages, and which variables of the environment each listens to. */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+
+/** What a server speaks; each is served by the AI SDK package of that name. */
+export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
+
+interface BuiltIn {
+  protocol: EndpointProtocol
+  /** The first that is set wins. */
+  keyVariables: readonly string[]
+  baseVariables: readonly string[]
+}
+
+export const builtIn: ReadonlyMap<string, BuiltIn> = new Map([
+  ['google', variables('google', 'GOOGLE_GENERATIVE_AI', 'GEMINI')],
+  ['openai', variables('openai-responses', 'OPENAI')],
+  ['anthropic', variables('anthropic', 'ANTHROPIC')],
+])
+
+function variables(protocol: EndpointProtocol, ...names: string[]): BuiltIn {
+  return {
+    protocol,
+    keyVariables: names.map((name) => `${name}_API_KEY`),
+    baseVariables: names.map((name) => `${name}_BASE_URL`),
+  }
+}
+
+/** `my-server` → `MY_SERVER_API_KEY`. */
+export function endpointVariable(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_API_KEY`
+}
+
+interface LoadOptions {
+  provider: string
+  modelId: string
+  protocol: EndpointProtocol
+  apiKey: string | undefined
+  baseURL: string | undefined
+}
+
+/** Imports the package and makes the model. */
+export async function loadModel({
+  provider,
+  modelId,
+  protocol,
+  apiKey,
+  baseURL,
+}: LoadOptions): Promise<LanguageModelV4> {
+  // Without a key given, these packages read their own variable of the environment: another server must never get it.
+  const settings = { baseURL, apiKey: apiKey ?? 'none' }
+  switch (protocol) {
+    case 'google': {
+      const { createGoogle } = await import('@ai-sdk/google')
+      return createGoogle(settings)(modelId)
+    }
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      return createAnthropic(settings)(modelId)
+    }
+    case 'openai-responses': {
+      const { createOpenAI } = await import('@ai-sdk/openai')
+      return createOpenAI(settings).responses(modelId)
+    }
+    case 'openai-chat': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      // Without `includeUsage` these servers do not say what a stream has cost.
+      return createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, includeUsage: true })(modelId)
+    }
+  }
+}

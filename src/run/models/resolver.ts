@@ -1,0 +1,138 @@
+/**
+ * `provider:model` → a model. Keys are looked for at once, so that a missing one is told before anything is sent;
+ * provider packages are loaded with the first call, because nobody uses them all.
+ */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { MillraceError } from '../../part/error.ts'
+import type { LanguageModel, ModelResolver } from '../ports.ts'
+import { createDemoModel } from './demo.ts'
+import { createLazyModel } from './lazy-model.ts'
+import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './providers.ts'
+
+/** A server of one's own: Ollama, vLLM, llama.cpp, a gateway. */
+export interface Endpoint {
+  /** What stands before the colon. */
+  name: string
+  /** With its version path: `http://localhost:11434/v1`. */
+  baseURL: string
+  /** Default: `<NAME>_API_KEY`, used when it is set. A variable named here must be set. */
+  apiKeyEnv?: string
+  /** Default `openai-chat`, which every OpenAI-compatible server speaks. */
+  protocol?: EndpointProtocol
+}
+
+export interface ModelResolverOptions {
+  env: Readonly<Record<string, string | undefined>>
+  endpoints?: readonly Endpoint[]
+  /** Models made by the caller; they win over built-in providers of the same name. */
+  providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
+  defaultModel?: string
+}
+
+/** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept. */
+export function createModelResolver(options: ModelResolverOptions): ModelResolver {
+  const { env, providers = new Map<string, never>(), defaultModel } = options
+  const endpoints = new Map<string, Endpoint>()
+  for (const endpoint of options.endpoints ?? []) {
+    checkEndpoint(endpoint, endpoints.has(endpoint.name) || providers.has(endpoint.name))
+    endpoints.set(endpoint.name, endpoint)
+  }
+  const known = [...new Set([...providers.keys(), ...endpoints.keys(), ...builtIn.keys(), 'demo'])]
+  const models = new Map<string, LanguageModel>()
+
+  function resolve(name: string): LanguageModel {
+    const { provider, modelId } = split(name)
+    const key = `${provider}:${modelId}`
+    const model = models.get(key) ?? create(provider, modelId, name)
+    models.set(key, model)
+    return model
+  }
+
+  function create(provider: string, modelId: string, name: string): LanguageModel {
+    const custom = providers.get(provider)
+    if (custom) return custom(modelId)
+    const endpoint = endpoints.get(provider)
+    if (endpoint) return fromEndpoint(endpoint, modelId, name)
+    if (provider === 'demo') {
+      if (modelId === 'assistant') return createDemoModel({ delayMs: delayOf(env['MILLRACE_DEMO_DELAY_MS']) })
+      throw new MillraceError('unknown-model', `There is no model "${name}"; the demo model is "demo:assistant".`)
+    }
+    const entry = builtIn.get(provider)
+    if (entry === undefined) throw unknown(name)
+    const { protocol, keyVariables } = entry
+    const apiKey = firstOf(env, keyVariables)
+    if (apiKey === undefined) throw missingKey(keyVariables, name)
+    const baseURL = firstOf(env, entry.baseVariables)
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL })
+  }
+
+  function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
+    const { name: provider, baseURL, apiKeyEnv, protocol = 'openai-chat' } = endpoint
+    const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
+    const apiKey = firstOf(env, keyVariables)
+    if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL })
+  }
+
+  function unknown(name: string): MillraceError {
+    return new MillraceError(
+      'unknown-model',
+      `There is no model "${name}". Write provider:model with one of these providers: ${known.join(', ')}; ` +
+        'or a bare gemini-…, gpt-…, o…, claude-… name.',
+    )
+  }
+
+  function split(name: string): { provider: string; modelId: string } {
+    const colon = name.indexOf(':')
+    const provider = colon < 0 ? providerOf(name) : name.slice(0, colon)
+    const modelId = name.slice(colon + 1).trim()
+    if (provider === undefined || modelId === '') throw unknown(name)
+    return { provider: provider.trim(), modelId }
+  }
+
+  return { ...(defaultModel === undefined ? undefined : { defaultModel }), providers: known, resolve }
+}
+
+type LoadOptions = Parameters<typeof loadModel>[0]
+
+function lazy(options: LoadOptions & { keyVariables: readonly string[] }): LanguageModelV4 {
+  const { provider, modelId, keyVariables } = options
+  return createLazyModel({ provider, modelId, keyVariables }, () => loadModel(options))
+}
+
+/** The provider of a name without one, as people write the well-known families. */
+function providerOf(name: string): string | undefined {
+  if (name.startsWith('gemini-')) return 'google'
+  if (name.startsWith('claude-')) return 'anthropic'
+  if (/^(gpt-|chatgpt-|o\d)/.test(name)) return 'openai'
+  return undefined
+}
+
+function missingKey(variables: readonly string[], name: string): MillraceError {
+  const [first, ...others] = variables
+  return new MillraceError(
+    'missing-key',
+    `The model "${name}" needs a key: set ${[first, ...others].join(' or ')} in the environment.`,
+  )
+}
+
+/** The first that is set and not blank. */
+function firstOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
+  return names.map((name) => env[name]?.trim()).find((value) => value)
+}
+
+function delayOf(text: string | undefined): number | undefined {
+  const delay = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
+  return delay >= 0 ? delay : undefined
+}
+
+function checkEndpoint({ name, baseURL }: Endpoint, taken: boolean): void {
+  const fail = (reason: string) => {
+    throw new MillraceError('invalid-endpoint', `The model endpoint "${name}" ${reason}`)
+  }
+  if (!/^[A-Za-z][\w-]*$/.test(name)) fail('needs a name of letters, digits, - and _.')
+  if (taken) fail('has the name of another provider; each name may be given once.')
+  if (builtIn.has(name) || name === 'demo') fail('has the name of a built-in provider; choose another.')
+  const url = URL.parse(baseURL)
+  if (url === null || !/^https?:$/.test(url.protocol)) fail('needs a baseURL that begins with http:// or https://.')
+}
