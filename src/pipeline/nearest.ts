@@ -1,9 +1,13 @@
 /** The candidate that `word` was probably meant to be, or undefined when none is near enough to be worth naming. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  // Distances cost the product of both lengths, for every candidate: long words and long lists are not worth it.
+  if (word.length > 60) return undefined
   // A third of the letters may be wrong: `maxStep` finds `maxSteps`, `foo` does not find `for`.
   let limit = Math.max(1, Math.floor(word.length / 3)) + 1
   let best: string | undefined
+  let left = 500
   for (const candidate of candidates) {
+    if (left-- === 0) break
     if (Math.abs(candidate.length - word.length) >= limit) continue
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
     if (distance < limit) {

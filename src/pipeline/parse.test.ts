@@ -239,6 +239,16 @@ describe('faults', () => {
     'a key that is a map': [`${start}{a: b}: c`, ['3:1', 'a key must be a name, not a map']],
     'an unknown alias': [llm('system: *nobody'), ['5:15', '*nobody stands for nothing']],
     'an alias inside itself': [`${start}return: &r [*r]`, ['3:13', '*r stands for nothing']],
+    'an anchor that hides an older one of its name': [
+      `${start}return: [&r x, &r [*r]]`,
+      ['3:20', '*r stands for nothing'],
+    ],
+    'a reserved result': [
+      `${start}  - {id: b, type: llm, result: input}\n  - {id: c, type: llm, result: env}\n  - {id: d, type: llm, result: stepResult}`,
+      ['3:32', 'is reserved (input, env, stepResult)'],
+      ['4:32', 'is reserved'],
+      ['5:32', 'is reserved'],
+    ],
     'two documents': [`${start}---\n${start}`, ['3:1', 'one agent a file']],
     'a tab': ['workflow:\n\t- a', ['2:1', 'use spaces']],
     'a broken quote': [llm('system: "x'), ['5:17', 'unexpected end of the stream within a double quoted scalar']],

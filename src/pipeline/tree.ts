@@ -16,14 +16,14 @@ interface NodeBase {
   height: number
 }
 /** `plain`: written without quotes, so that in a template it may be a number, a boolean or null. */
-export type ScalarNode = NodeBase & { kind: 'scalar'; text: string; plain: boolean }
-export type ListNode = NodeBase & { kind: 'list'; items: Node[] }
+type ScalarNode = NodeBase & { kind: 'scalar'; text: string; plain: boolean }
+type ListNode = NodeBase & { kind: 'list'; items: Node[] }
 export type MapNode = NodeBase & { kind: 'map'; entries: Map<string, { at: number; value: Node }> }
 export type Node = ScalarNode | ListNode | MapNode
 
-export const maxCharacters = 1_000_000
-export const maxNodes = 100_000
-export const maxDepth = 100
+const maxCharacters = 1_000_000
+const maxNodes = 100_000
+const maxDepth = 100
 
 const allowedTags = new Set(FAILSAFE_SCHEMA.tags.map(({ tagName }) => tagName.replace('tag:yaml.org,2002:', '!!')))
 const tagOf = { scalar: '!!str', list: '!!seq', map: '!!map' } as const
@@ -186,7 +186,7 @@ function afterBlanks(text: string, offset: number): number {
   return Math.min(blanks.lastIndex, Math.max(0, text.length - 1))
 }
 
-export function nameOf(kind: Node['kind']): string {
+function nameOf(kind: Node['kind']): string {
   return { scalar: 'text', list: 'a list', map: 'a map' }[kind]
 }
 

@@ -37,6 +37,7 @@ function inZone(date: Date, timeZone: string): string {
     )
   }
   const part = Object.fromEntries(format.formatToParts(date).map(({ type, value }) => [type, value]))
+  // Some engines write the offset of UTC as a bare `GMT`.
   const offset = part.timeZoneName?.replace('GMT', '') || '+00:00'
   return `${part.year}-${part.month}-${part.day}T${part.hour}:${part.minute}:${part.second}.${part.fractionalSecond}${offset}`
 }

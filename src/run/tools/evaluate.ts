@@ -61,12 +61,10 @@ export function evaluate(expression: string): number {
   }
 
   function sum(): number {
-    if (++depth > maxDepth) throw bad(`nested deeper than ${maxDepth} levels; split it up`)
     let value = product()
     for (let op = take('+', '-', '−'); op !== undefined; op = take('+', '-', '−')) {
       value = op === '+' ? value + product() : value - product()
     }
-    depth--
     return value
   }
 
@@ -80,6 +78,7 @@ export function evaluate(expression: string): number {
     return value
   }
 
+  // All nesting passes here.
   function unary(): number {
     if (++depth > maxDepth) throw bad(`nested deeper than ${maxDepth} levels; split it up`)
     const sign = take('+', '-', '−')
@@ -101,7 +100,7 @@ export function evaluate(expression: string): number {
       if (!take(')')) throw fail('")"')
       return value
     }
-    if (token !== undefined && /^[\d.]+\d*|^\d/.test(token) && token !== '.') {
+    if (token !== undefined && /^\.?\d/.test(token)) {
       position++
       return Number(token)
     }
@@ -134,11 +133,13 @@ export function evaluate(expression: string): number {
   return tidy(value)
 }
 
-// 0.1 + 0.2 is 0.3 to everyone but IEEE 754; whole numbers are left as they are.
+// 0.1 + 0.2 is 0.3 to everyone but IEEE 754: noise in the last digits is cut off, true digits (of pi) are not.
 function tidy(value: number): number {
   if (Number.isNaN(value)) throw bad('the result is not a real number')
   if (!Number.isFinite(value)) throw bad('the result is too large')
-  return Number.isInteger(value) ? value + 0 : Number(value.toPrecision(15))
+  if (Number.isInteger(value)) return value + 0
+  const rounded = Number(value.toPrecision(15))
+  return String(rounded).length < String(value).length - 3 ? rounded : value
 }
 
 function one<const N extends keyof Math>(name: N): [N, [number, number, (x: number) => number]] {
