@@ -99,7 +99,7 @@ test('agrees with JavaScript on what JavaScript can say', () => {
 
 test('any text gives a number or a bad-expression', () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...'0123456789.+-*/^%!(), episqrtmax') }), (text) => {
+    fc.property(fc.string({ unit: fc.constantFrom(...'0123456789.+-*/^%!(), episqrtmax'.split('')) }), (text) => {
       try {
         expect(Number.isFinite(evaluate(text))).toBe(true)
       } catch (error) {
