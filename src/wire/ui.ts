@@ -15,7 +15,7 @@
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
- * | `data` of any step | `data-<name>` |
+ * | `data` of any step before `after` | `data-<name>` |
  * | `answer-end` | `finish` with usage, `[DONE]`: the terminal frame |
  * | `suspend` (not resumed since) | `finish` `tool-calls`, `[DONE]`: the terminal frame |
  * | `run-end` before `answer-end` | completed: `finish`, before it the output as `data-output`, and as text if it is one, when no step answered; aborted: `abort`; else: `error`; then `[DONE]` |
@@ -105,6 +105,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       case 'response':
         return tools.response(entry, send)
       case 'data': {
+        if (isUnder(entry.step, 'after')) return ''
         const { name, id, data, transient } = entry
         const chunk = { type: `data-${name}`, id, data, transient }
         // Data with an id is replaced when it comes again, so a second attempt corrects it.
