@@ -1,0 +1,108 @@
+import { APICallError } from '@ai-sdk/provider'
+import { expect, test } from 'vitest'
+import { MillraceError } from '../part/error.ts'
+import { isRetryable, toModelError } from './model-error.ts'
+
+const model = { provider: 'openai.responses', modelId: 'm', keyVariables: ['OPENAI_API_KEY'] }
+const http = (statusCode: number | undefined, rest: Partial<ConstructorParameters<typeof APICallError>[0]> = {}) =>
+  new APICallError({ message: 'said', url: 'http://x?key=SECRET', requestBodyValues: {}, statusCode, ...rest })
+
+test.each<[unknown, 'request' | 'stream' | 'part', string, number | undefined, boolean]>([
+  [http(400), 'request', 'model-refused', 400, false],
+  [http(401), 'request', 'model-refused', 401, false],
+  [http(404), 'request', 'model-refused', 404, false],
+  [http(408), 'request', 'model-unavailable', 408, true],
+  [http(429), 'request', 'rate-limited', 429, true],
+  [http(500), 'request', 'model-unavailable', 500, true],
+  [http(529), 'request', 'model-unavailable', 529, true],
+  [
+    http(undefined, { message: 'Cannot connect to API: connect ECONNREFUSED' }),
+    'request',
+    'model-unavailable',
+    undefined,
+    true,
+  ],
+  [http(200, { message: 'Failed to process successful response' }), 'request', 'connection-lost', undefined, true],
+  [http(200), 'stream', 'connection-lost', undefined, true],
+  [new TypeError('terminated'), 'stream', 'connection-lost', undefined, true],
+  [Object.assign(new Error('x'), { code: 'ECONNRESET' }), 'request', 'model-unavailable', undefined, true],
+  [new Error('x'), 'request', 'model-failed', undefined, false],
+  ['just text', 'request', 'model-failed', undefined, false],
+  [null, 'part', 'model-failed', undefined, false],
+  [
+    { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    'part',
+    'model-unavailable',
+    503,
+    true,
+  ],
+  [{ response: { error: { code: 'rate_limit_exceeded', message: 'slow' } } }, 'part', 'rate-limited', 429, true],
+  [{ code: 'insufficient_quota', message: 'pay' }, 'part', 'rate-limited', 429, false],
+  [
+    http(429, { data: { error: { code: 'insufficient_quota', message: 'pay' } } }),
+    'request',
+    'rate-limited',
+    429,
+    false,
+  ],
+  [{ code: 503, status: 'UNAVAILABLE', message: 'later' }, 'part', 'model-unavailable', 503, true],
+  [{ message: 'odd', code: 7 }, 'part', 'model-failed', undefined, false],
+])('%s at the %s is %s', (raw, place, code, status, again) => {
+  const error = toModelError(raw, place, model)
+  expect(error).toMatchObject({ code, status, cause: raw })
+  expect(error.message).toContain('openai:m')
+  expect(error.message).not.toContain('SECRET')
+  expect(isRetryable(error)).toBe(again)
+})
+
+test('an error of ours stays as it is', () => {
+  const own = new MillraceError('missing-key', 'x')
+  expect(toModelError(own, 'request', model)).toBe(own)
+  expect(isRetryable(own)).toBe(false)
+  expect(isRetryable(new Error('x'))).toBe(false)
+})
+
+test('only a refused key names its variable', () => {
+  expect(toModelError(http(403), 'request', model).message).toBe(
+    'openai:m refused the request (403): said (check OPENAI_API_KEY)',
+  )
+  expect(toModelError(http(400), 'request', model).message).not.toContain('OPENAI_API_KEY')
+})
+
+const googleBody = {
+  error: { code: 429, message: 'x', details: [{ '@type': 't/google.rpc.RetryInfo', retryDelay: '34.4s' }] },
+}
+test.each<[unknown, number | undefined]>([
+  [http(429, { responseHeaders: { 'retry-after': '7' } }), 7],
+  [http(429, { responseHeaders: { 'retry-after': '0' } }), 0],
+  [http(429, { responseHeaders: { 'retry-after-ms': '1500', 'retry-after': '9' } }), 1.5],
+  [http(503, { responseHeaders: { 'retry-after': 'Mon, 01 Jan 2001 00:00:00 GMT' } }), 0],
+  [http(429, { responseHeaders: { 'retry-after': 'soon' } }), undefined],
+  [http(429, { data: googleBody }), 34.4],
+  [http(429, { responseBody: JSON.stringify(googleBody) }), 34.4],
+  [googleBody, 34.4],
+  [http(429), undefined],
+])('when to try again (%#)', (raw, seconds) => {
+  expect(toModelError(raw, 'request', model).retryAfter).toBe(seconds)
+})
+
+test('a date to come is seconds from now', () => {
+  const date = new Date(Date.now() + 60_000).toUTCString()
+  const { retryAfter } = toModelError(http(429, { responseHeaders: { 'retry-after': date } }), 'request', model)
+  expect(retryAfter).toBeGreaterThan(50)
+  expect(retryAfter).toBeLessThanOrEqual(60)
+})
+
+test.each([
+  ['{"error":"model \'x\' not found"}', "model 'x' not found"],
+  ['{"detail":"no such model"}', 'no such model'],
+  ['{"message":"gone"}', 'gone'],
+  ['<html>', 'Not Found'],
+  ['', 'Not Found'],
+])('%s says %s', (responseBody, said) => {
+  expect(toModelError(http(404, { message: 'Not Found', responseBody }), 'request', model).message).toContain(said)
+})
+
+test('a page of text is cut', () => {
+  expect(toModelError(http(500, { message: 'x'.repeat(9999) }), 'request', model).message.length).toBeLessThan(600)
+})
