@@ -3,7 +3,8 @@
  *
  * - `runs`: one row a run, a fold of its entries, current to the last commit. Times in epoch ms; `usage` and `error` JSON.
  * - `ticks`: the log. One row holds what a run said in one tick of the event loop: entries `first_seq`…`last_seq`, one
- *   JSON object a line. One row an entry would cost twice as much to write.
+ *   JSON object a line; `id` grows in the order of commits over all runs. One row an entry would cost twice as much to
+ *   write; clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
  * - `inbox`: messages for a run's owner; one winner per key.
  */
 import { DatabaseSync } from 'node:sqlite'
@@ -37,12 +38,13 @@ const migrations = [
    CREATE INDEX runs_by_thread ON runs (thread_id, started_at, id);
    CREATE INDEX runs_by_status ON runs (status, started_at, id);
    CREATE TABLE ticks (
+     id INTEGER PRIMARY KEY,
      run TEXT NOT NULL,
      first_seq INTEGER NOT NULL,
      last_seq INTEGER NOT NULL,
      entries TEXT NOT NULL,
-     PRIMARY KEY (run, first_seq)
-   ) WITHOUT ROWID;
+     UNIQUE (run, first_seq)
+   );
    CREATE TABLE inbox (
      run TEXT NOT NULL,
      n INTEGER NOT NULL,

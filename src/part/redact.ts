@@ -1,0 +1,185 @@
+/**
+ * Takes known secrets out of what a run says, before it is recorded and before anyone is told.
+ *
+ * Pure and synchronous, one for each run. Deltas are one text cut anywhere, so a tail that may still become a secret is
+ * held back until the block's next delta or its end decides; nothing else is ever delayed. Where secrets overlap the
+ * leftmost wins, and of two that begin together the longer: a decision that looks only ahead comes out the same for
+ * every cut.
+ */
+import type { RecordedPart } from './entry.ts'
+import { callKey } from './open-items.ts'
+
+export interface Redactor {
+  /** What to record instead of this part: 0 parts (all of it is held back), 1, or 2 (what was held, then the end). */
+  redact(step: string, part: RecordedPart): RecordedPart[]
+}
+
+export const redacted = '[redacted]'
+
+/** A shorter value is no secret but a word: taking it out would ruin ordinary text. */
+const shortest = 6
+
+/**
+ * Secrets are found by value in every string of a part, object keys included, also as they look inside JSON and URLs.
+ * A part's `type`, `id` and `toolCallId` stay: they tie parts together and are never free text. Unchanged parts are
+ * given back as they are; without secrets everything is.
+ */
+export function createRedactor(secrets: readonly string[]): Redactor {
+  const known = variantsOf(secrets)
+  if (known.length === 0) return { redact: (_, part) => [part] }
+  const scan = createScan(known)
+  /** Block → text that may be the beginning of a secret. Empty nearly always. */
+  const held = new Map<string, string>()
+
+  const clean = (text: string) => (known.some((secret) => text.includes(secret)) ? scan(text, true).text : text)
+
+  function redactDelta(step: string, part: Delta): RecordedPart[] {
+    const key = held.size > 0 ? blockKey(step, part) : undefined
+    const before = key === undefined ? undefined : held.get(key)
+    const { text, rest } = scan(before === undefined ? part.delta : before + part.delta, false)
+    if (rest !== '') held.set(key ?? blockKey(step, part), rest)
+    else if (before !== undefined) held.delete(key!)
+    const { providerMetadata } = part
+    const metadata = providerMetadata && redactDeep(providerMetadata, clean, [])
+    if (text === part.delta && metadata === providerMetadata) return [part]
+    // An empty delta may carry a signature.
+    if (text === '' && part.delta !== '' && metadata === undefined) return []
+    return [
+      metadata === providerMetadata ? { ...part, delta: text } : { ...part, delta: text, providerMetadata: metadata! },
+    ]
+  }
+
+  function redactEnd(step: string, part: End): RecordedPart[] {
+    const end = redactPart(part, clean)
+    const key = blockKey(step, part)
+    const rest = held.get(key)
+    if (rest === undefined) return [end]
+    held.delete(key)
+    return [{ type: deltaOf[part.type], id: part.id, delta: scan(rest, true).text }, end]
+  }
+
+  return {
+    redact(step, part) {
+      switch (part.type) {
+        case 'text-delta':
+        case 'reasoning-delta':
+        case 'tool-input-delta':
+          return redactDelta(step, part)
+        case 'text-end':
+        case 'reasoning-end':
+        case 'tool-input-end':
+          return redactEnd(step, part)
+        default:
+          return [redactPart(part, clean)]
+      }
+    },
+  }
+}
+
+type Delta = Extract<RecordedPart, { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta' }>
+type End = Extract<RecordedPart, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>
+
+const deltaOf = {
+  'text-end': 'text-delta',
+  'reasoning-end': 'reasoning-delta',
+  'tool-input-end': 'tool-input-delta',
+} as const
+
+/** Text and reasoning ids are unique in a run; a tool input's only in its loop. */
+function blockKey(step: string, part: Delta | End): string {
+  return part.type === 'tool-input-delta' || part.type === 'tool-input-end'
+    ? `input\n${callKey(step, part.id)}`
+    : `${part.type.startsWith('text') ? 'text' : 'reasoning'}\n${part.id}`
+}
+
+function variantsOf(secrets: readonly string[]): string[] {
+  const variants = new Set<string>()
+  for (const secret of secrets) {
+    if (secret.length < shortest) continue
+    variants.add(secret)
+    variants.add(JSON.stringify(secret).slice(1, -1))
+    variants.add(encodeURIComponent(secret.toWellFormed()))
+  }
+  return [...variants]
+}
+
+/** Finds secrets from left to right. Unless `final`, stops where more text could make (a longer) one: the `rest`. */
+type Scan = (text: string, final: boolean) => { text: string; rest: string }
+
+function createScan(known: readonly string[]): Scan {
+  /** First character → secrets, the longest first. */
+  const byFirst = new Map<number, string[]>()
+  for (const secret of known.toSorted((a, b) => b.length - a.length)) {
+    const first = secret.charCodeAt(0)
+    byFirst.set(first, [...(byFirst.get(first) ?? []), secret])
+  }
+
+  return (text, final) => {
+    let out = ''
+    let from = 0
+    let i = 0
+    while (i < text.length) {
+      const candidates = byFirst.get(text.charCodeAt(i))
+      const match = candidates && matchAt(text, i, candidates, final)
+      if (match === undefined) i++
+      else if (match === 'open') return { text: out + text.slice(from, i), rest: text.slice(i) }
+      else {
+        out += text.slice(from, i) + redacted
+        i += match
+        from = i
+      }
+    }
+    return { text: from === 0 ? text : out + text.slice(from), rest: '' }
+  }
+}
+
+/** The length of the secret at this place, `open` when the text ends before that is decided. */
+function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
+  for (const secret of candidates) {
+    const end = Math.min(secret.length, text.length - at)
+    let n = 1
+    while (n < end && text.charCodeAt(at + n) === secret.charCodeAt(n)) n++
+    if (n < end) continue
+    if (n === secret.length) return n
+    if (!final) return 'open'
+  }
+  return undefined
+}
+
+const structural: ReadonlySet<string> = new Set(['type', 'id', 'toolCallId'])
+
+function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => string): P {
+  let copy: Record<string, unknown> | undefined
+  for (const [key, value] of Object.entries(part)) {
+    if (structural.has(key)) continue
+    const cleaned = redactDeep(value, clean, [part])
+    if (cleaned !== value) (copy ??= { ...part })[key] = cleaned
+  }
+  return (copy as P | undefined) ?? part
+}
+
+/** Copies only what changes. `above`: the objects around this one, so that a cycle ends instead of the process. */
+function redactDeep<T>(value: T, clean: (text: string) => string, above: readonly unknown[]): T {
+  if (typeof value === 'string') return clean(value) as T
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
+  // Left as it is, a copy would lead back to the original and its secrets.
+  if (above.includes(value)) return '[circular]' as T
+  const inside = [...above, value]
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    const json: unknown = value.toJSON()
+    const cleaned = redactDeep(json, clean, inside)
+    return cleaned === json ? value : (cleaned as T)
+  }
+  if (Array.isArray(value)) {
+    const cleaned = value.map((item: unknown) => redactDeep(item, clean, inside))
+    return cleaned.some((item, i) => item !== value[i]) ? (cleaned as T) : value
+  }
+  let changed = false
+  const entries = Object.entries(value).map(([key, item]) => {
+    const name = clean(key)
+    const cleaned: unknown = redactDeep(item, clean, inside)
+    changed ||= name !== key || cleaned !== item
+    return [name, cleaned] as const
+  })
+  return changed ? (Object.fromEntries(entries) as T) : value
+}

@@ -1,0 +1,19 @@
+/** A process to kill: appends to a few runs for ever and prints `run seq` for each entry that a reader was given. */
+import { writeSync } from 'node:fs'
+import { entry, startEntry } from './example-run.contract.ts'
+import { sqliteStore } from './sqlite-store.ts'
+
+const store = sqliteStore(process.argv[2]!)
+
+async function write(run: string): Promise<never> {
+  await store.log.append(run, 1, [startEntry(run)])
+  for (let seq = 2; ; seq++)
+    await store.log.append(run, 1, [entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })])
+}
+
+async function report(run: string): Promise<void> {
+  // Written at once and in place: what a pipe still buffered would make the test weaker.
+  for await (const batch of store.log.read(run)) for (const { seq } of batch) writeSync(1, `${run} ${seq}\n`)
+}
+
+await Promise.all(['a', 'b', 'c'].flatMap((run) => [report(run), write(run)]))

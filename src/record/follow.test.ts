@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { createBell } from './bell.ts'
+import { follow, type Pulled } from './follow.ts'
+
+function source() {
+  const values: number[] = []
+  const bell = createBell()
+  const paused: (() => void)[] = []
+  const reader = (pull: () => Pulled<number>, signal?: AbortSignal) =>
+    follow({ start: () => pull, bell, key: 'k', signal, pause: (go) => paused.push(go) })[Symbol.asyncIterator]()
+  const shift = (): Pulled<number> => (values.length > 0 ? { value: values.shift()! } : 'wait')
+  return { values, bell, paused, reader, shift }
+}
+
+test('ten thousand readers that wait and leave leave nothing behind', async () => {
+  const { bell, reader } = source()
+  const readers = Array.from({ length: 10_000 }, () => reader(() => 'wait'))
+  const waiting = readers.map((r) => r.next())
+  expect(bell.waiting).toBe(10_000)
+  for (const r of readers) await r.return?.()
+  expect(bell.waiting).toBe(0)
+  expect(await Promise.all(waiting)).toEqual(readers.map(() => ({ value: undefined, done: true })))
+})
+
+test('an abort takes the wait back', async () => {
+  const { bell, reader } = source()
+  const controller = new AbortController()
+  const next = reader(() => 'wait', controller.signal).next()
+  expect(bell.waiting).toBe(1)
+  controller.abort()
+  expect(bell.waiting).toBe(0)
+  expect(await next).toMatchObject({ done: true })
+})
+
+test('a ring that brings nothing is waited out', async () => {
+  const { values, bell, reader, shift } = source()
+  const next = reader(shift).next()
+  bell.ring('other')
+  bell.ring('k')
+  expect(bell.waiting).toBe(1)
+  values.push(7)
+  bell.ring('k')
+  expect(await next).toEqual({ value: 7, done: false })
+})
+
+test('calls of next that do not wait for each other get one value each, in order', async () => {
+  const { values, bell, reader, shift } = source()
+  const r = reader(shift)
+  const both = [r.next(), r.next(), r.next()]
+  values.push(1, 2, 3)
+  bell.ring('k')
+  expect((await Promise.all(both)).map(({ value }) => value)).toEqual([1, 2, 3])
+})
+
+test('lets other work go first between stored pages, also when it is left meanwhile', async () => {
+  const { paused, reader } = source()
+  const r = reader(() => ({ value: 1, stored: true }))
+  expect(await r.next()).toMatchObject({ value: 1 })
+  expect(paused).toHaveLength(0)
+  const second = r.next()
+  expect(paused).toHaveLength(1)
+  paused[0]!()
+  expect(await second).toMatchObject({ value: 1 })
+  const third = r.next()
+  await r.return?.()
+  paused[1]!()
+  expect(await third).toMatchObject({ done: true })
+})
+
+test('an error of the source rejects once and ends it', async () => {
+  const { bell, reader } = source()
+  let broken = false
+  const r = reader(() => {
+    if (broken) throw new Error('broken')
+    return 'wait'
+  })
+  const next = r.next()
+  broken = true
+  bell.ring('k')
+  await expect(next).rejects.toThrow('broken')
+  expect(await r.next()).toMatchObject({ done: true })
+  expect(bell.waiting).toBe(0)
+})

@@ -1,0 +1,337 @@
+/** What every store promises. Run it for an implementation: `storeContract('memory', () => memoryStore())`. */
+import { getEventListeners } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Entry } from '../part/entry.ts'
+import type { InboxMessage, RunRow, Store } from '../part/log.ts'
+import { anyRun, cutAt, endEntry, entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
+
+export async function readAll(store: Store, run: string, after?: number, signal?: AbortSignal): Promise<Entry[]> {
+  const all: Entry[] = []
+  for await (const batch of store.log.read(run, after, signal)) all.push(...batch)
+  return all
+}
+
+export function storeContract(name: string, make: () => Store): void {
+  describe(`${name} store`, () => {
+    let store: Store
+    beforeEach(() => {
+      store = make()
+    })
+    afterEach(() => store.close())
+    const append = (run: string, entries: readonly Entry[], epoch = 1) => store.log.append(run, epoch, entries)
+    const refused = (promise: Promise<void>) => expect(promise).rejects.toMatchObject({ code: 'stale-writer' })
+    const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })
+
+    describe('append', () => {
+      test('keeps entries in order, whatever the cuts', async () => {
+        let n = 0
+        await fc.assert(
+          fc.asyncProperty(anyRun, fc.array(fc.nat(45)), fc.boolean(), async (make, cuts, wait) => {
+            const run = `random-${n++}`
+            const entries = make(run)
+            const live = readAll(store, run)
+            const appends: Promise<void>[] = []
+            for (const batch of cutAt(entries, cuts)) {
+              appends.push(append(run, batch))
+              if (wait) await appends.at(-1)
+            }
+            await Promise.all(appends)
+            expect(await live).toEqual(entries)
+            expect(await readAll(store, run)).toEqual(entries)
+          }),
+          { numRuns: 60 },
+        )
+      })
+
+      test('refuses a stale epoch, a taken seq and a gap, and stores nothing of them', async () => {
+        await append('r', [startEntry('r'), delta(2)], 2)
+        await refused(append('r', [delta(3)], 1))
+        await refused(append('r', [delta(2)], 2))
+        await refused(append('r', [delta(2), delta(3)], 2))
+        await refused(append('r', [delta(4)], 2))
+        await refused(append('r', [delta(3), delta(5)], 2))
+        await append('r', [delta(3)], 2)
+        await append('r', [endEntry(4)], 3)
+        expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2), delta(3), endEntry(4)])
+        expect(await store.runs.get('r')).toMatchObject({ epoch: 3, lastSeq: 4 })
+      })
+
+      test('refuses one writer of a tick without harming the others', async () => {
+        await append('mine', [startEntry('mine')])
+        const results = await Promise.allSettled([
+          append('mine', [delta(2)]),
+          append('mine', [delta(2)]),
+          append('mine', [delta(3)]),
+          append('other', [startEntry('other')]),
+          append('late', [delta(2)]),
+        ])
+        expect(results.map(({ status }) => status)).toEqual([
+          'fulfilled',
+          'rejected',
+          'fulfilled',
+          'fulfilled',
+          'rejected',
+        ])
+        await append('mine', [endEntry(4)])
+        expect((await readAll(store, 'mine')).map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+      })
+
+      test('refuses anything after run-end', async () => {
+        await append('r', exampleRun('r', 0))
+        await refused(append('r', [delta(7)]))
+        await refused(append('s', [startEntry('s'), endEntry(2), delta(3)]))
+        expect(await store.runs.get('s')).toBeUndefined()
+      })
+
+      test('refuses a run that does not begin with run-start', async () => {
+        await expect(append('r', [delta(1)])).rejects.toMatchObject({ code: 'bad-entry' })
+        expect(await store.runs.get('r')).toBeUndefined()
+      })
+
+      test('takes a batch that its owner changes afterwards as it was', async () => {
+        const batch = [startEntry('r'), delta(2)]
+        const appended = append('r', batch)
+        batch.length = 0
+        await appended
+        await append('r', [endEntry(3)])
+        expect(await readAll(store, 'r')).toHaveLength(3)
+      })
+
+      test('rejects after close, as everything else does', async () => {
+        await append('r', [startEntry('r')])
+        await store.close()
+        const closed = { code: 'store-closed' }
+        await expect(append('r', [delta(2)])).rejects.toMatchObject(closed)
+        await expect(store.log.post('r', 'k', 1)).rejects.toMatchObject(closed)
+        await expect(store.runs.get('r')).rejects.toMatchObject(closed)
+        await expect(store.runs.list()).rejects.toMatchObject(closed)
+        expect(await readAll(store, 'r')).toEqual([])
+        await store.close()
+      })
+    })
+
+    describe('read', () => {
+      test('after k gives exactly the rest, for every k', async () => {
+        const entries = exampleRun('r', 20)
+        for (const batch of cutAt(entries, [1, 4, 11, 12])) await append('r', batch)
+        for (let k = 0; k <= entries.length + 1; k++) expect(await readAll(store, 'r', k)).toEqual(entries.slice(k))
+      })
+
+      test('many readers at different places get the same while it is appended', async () => {
+        const entries = exampleRun('r', 2000)
+        const cuts = entries.map((_, i) => i).filter((i) => i % 7 === 0)
+        const readers: Promise<Entry[]>[] = []
+        for (const batch of cutAt(entries, cuts)) {
+          if (readers.length < 50) readers.push(readAll(store, 'r', readers.length * 3))
+          await append('r', batch)
+        }
+        const all = await Promise.all(readers)
+        expect(all).toHaveLength(50)
+        for (const [i, read] of all.entries()) expect(read).toEqual(entries.slice(i * 3))
+      })
+
+      test('a reader that lags replays in pages and then follows', async () => {
+        const entries = exampleRun('r', 5000)
+        const reader = store.log.read('r')[Symbol.asyncIterator]()
+        const got: Entry[] = []
+        for (const batch of cutAt(
+          entries,
+          entries.map((_, i) => i).filter((i) => i % 11 === 0),
+        )) {
+          await append('r', batch)
+          if (batch[0]!.seq % 5 === 0) got.push(...((await reader.next()).value ?? []))
+        }
+        for (let next = await reader.next(); !next.done; next = await reader.next()) got.push(...next.value)
+        expect(got).toEqual(entries)
+      })
+
+      test('waits for a run that does not exist yet, and ends after run-end', async () => {
+        const early = readAll(store, 'r')
+        await turn()
+        await append('r', exampleRun('r'))
+        expect(await early).toEqual(exampleRun('r'))
+        expect(await readAll(store, 'r', 10)).toEqual([])
+      })
+
+      test('a suspended run keeps its readers', async () => {
+        const suspend = entry(2, { type: 'suspend', requests: [] })
+        const resume = entry(3, { type: 'resume', protocol: 'chat' })
+        const reader = readAll(store, 'r')
+        await append('r', [startEntry('r'), suspend])
+        await append('r', [resume])
+        await append('r', [endEntry(4)])
+        expect(await reader).toEqual([startEntry('r'), suspend, resume, endEntry(4)])
+      })
+
+      test('does not let one reader change what another gets', async () => {
+        const other = readAll(store, 'r')
+        const greedy = (async () => {
+          for await (const batch of store.log.read('r')) batch.length = 0
+        })()
+        await append('r', exampleRun('r'))
+        await greedy
+        expect(await other).toEqual(exampleRun('r'))
+      })
+
+      test('ends quietly when its signal aborts: before, while it waits, between batches', async () => {
+        await append('r', [startEntry('r')])
+        expect(await readAll(store, 'r', 0, AbortSignal.abort())).toEqual([])
+        const waiting = new AbortController()
+        const reader = readAll(store, 'r', 0, waiting.signal)
+        await turn()
+        waiting.abort()
+        expect(await reader).toEqual([startEntry('r')])
+        const between = new AbortController()
+        let batches = 0
+        for await (const _ of store.log.read('r', 0, between.signal)) {
+          batches++
+          between.abort()
+        }
+        expect(batches).toBe(1)
+      })
+
+      test('leaving releases the signal, also of ten thousand readers', async () => {
+        await append('r', [startEntry('r')])
+        const { signal } = new AbortController()
+        for (let i = 0; i < 10_000; i++) for await (const _ of store.log.read('r', 0, signal)) break
+        expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+        const stuck = store.log.read('r', 1, signal)[Symbol.asyncIterator]()
+        const waiting = stuck.next()
+        expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+        await stuck.return?.()
+        expect(await waiting).toEqual({ value: undefined, done: true })
+        expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+      })
+
+      test('close ends readers and inboxes that wait', async () => {
+        await append('r', [startEntry('r')])
+        const reader = readAll(store, 'r')
+        const inbox = firstMessages(store, 'r', 1)
+        await turn()
+        await store.close()
+        expect(await reader).toEqual([startEntry('r')])
+        expect(await inbox).toEqual([])
+      })
+
+      test('close keeps what was appended just before', async () => {
+        const appended = append('r', [startEntry('r')])
+        await store.close()
+        await appended
+      })
+    })
+
+    describe('inbox', () => {
+      test('one of fifty posts of a key wins, and all are told its message', async () => {
+        const posts = Array.from({ length: 50 }, (_, i) => store.log.post('r', 'answer:1', { i, nested: [i] }))
+        const results = await Promise.all(posts)
+        const winners = results.filter(({ first }) => first)
+        expect(winners).toHaveLength(1)
+        for (const { message } of results) expect(message).toEqual(winners[0]!.message)
+        expect(await store.log.post('r', 'answer:1', 'late')).toEqual({ ...winners[0], first: false })
+        expect(await store.log.post('s', 'answer:1', 'another run')).toEqual({ first: true, message: 'another run' })
+      })
+
+      test('gives what is left in order, then live, and goes on after n', async () => {
+        await store.log.post('r', 'a', 1)
+        const live = firstMessages(store, 'r', 3)
+        await turn()
+        await store.log.post('r', 'b', { two: 2 })
+        await store.log.post('r', 'b', 'lost')
+        await store.log.post('r', 'c', null)
+        const messages = [
+          { n: 1, key: 'a', message: 1 },
+          { n: 2, key: 'b', message: { two: 2 } },
+          { n: 3, key: 'c', message: null },
+        ]
+        expect(await live).toEqual(messages)
+        expect(await firstMessages(store, 'r', 2, 1)).toEqual(messages.slice(1))
+      })
+
+      test('ends quietly when its signal aborts', async () => {
+        const controller = new AbortController()
+        const live = firstMessages(store, 'r', 1, 0, controller.signal)
+        await turn()
+        controller.abort()
+        expect(await live).toEqual([])
+      })
+    })
+
+    describe('runs', () => {
+      test('a row follows its run', async () => {
+        const input = { messages: [{ role: 'user', content: ' What is\n the time? ' }] }
+        await append('r', [startEntry('r', { input, labels: { chat: 'c' }, parentRunId: 'p' })])
+        const row: RunRow = {
+          id: 'r',
+          agent: 'echo',
+          threadId: 'thread-1',
+          parentRunId: 'p',
+          protocol: 'api',
+          status: 'running',
+          startedAt: noon,
+          updatedAt: noon,
+          lastSeq: 1,
+          epoch: 1,
+          title: 'What is the time?',
+        }
+        expect(await store.runs.get('r')).toEqual(row)
+        await append('r', [delta(2), entry(3, { type: 'suspend', requests: [] })])
+        expect(await store.runs.get('r')).toEqual({ ...row, status: 'suspended', lastSeq: 3, updatedAt: noon + 3 })
+        await append('r', [entry(4, { type: 'resume', protocol: 'chat' }), delta(5)], 2)
+        expect(await store.runs.get('r')).toEqual({ ...row, lastSeq: 5, updatedAt: noon + 5, epoch: 2 })
+        const usage = { inputTokens: 1, source: 'estimated' as const }
+        const error = { code: 'boom', message: 'It broke.' }
+        const end = entry(6, { type: 'run-end', outcome: 'failed', usage, cost: 0.5, error })
+        await append('r', [end], 2)
+        const ended = { status: 'failed', lastSeq: 6, updatedAt: noon + 6, endedAt: noon + 6, epoch: 2 }
+        expect(await store.runs.get('r')).toEqual({ ...row, ...ended, usage, cost: 0.5, error })
+        expect(await store.runs.get('none')).toBeUndefined()
+      })
+
+      test('a run that begins and ends in one tick is listed as ended', async () => {
+        const entries = exampleRun('r')
+        const cut = cutAt(entries, [1, 3])
+        await Promise.all(cut.map((batch) => append('r', batch)))
+        expect(await store.runs.get('r')).toMatchObject({ status: 'completed', cost: 0.25, lastSeq: 10 })
+      })
+
+      test('lists newest first, by every field, page by page', async () => {
+        const start = (id: string, at: number, part: Parameters<typeof startEntry>[1]) =>
+          append(id, [startEntry(id, part, noon + at)])
+        const says = (content: string) => ({ input: { messages: [{ role: 'user', content }] } })
+        await start('a', 1, { agent: 'one', threadId: 't1', ...says('Über den Wolken') })
+        await start('b', 2, { agent: 'two', threadId: 't1', ...says('100% of it_all') })
+        await start('c', 2, { agent: 'one', threadId: 't2', ...says('all of the clouds') })
+        await start('d', 0, { agent: 'two', threadId: 't2' })
+        await append('d', [endEntry(2)])
+        const ids = async (query?: Parameters<Store['runs']['list']>[0]) =>
+          (await store.runs.list(query)).map(({ id }) => id).join('')
+        expect(await ids()).toBe('cbad')
+        expect(await ids({ agent: 'one' })).toBe('ca')
+        expect(await ids({ threadId: 't1' })).toBe('ba')
+        expect(await ids({ status: 'completed' })).toBe('d')
+        expect(await ids({ status: 'running', agent: 'two' })).toBe('b')
+        expect(await ids({ q: 'ALL OF' })).toBe('cb')
+        expect(await ids({ q: 'wolken über' })).toBe('a')
+        expect(await ids({ q: '%' })).toBe('b')
+        expect(await ids({ q: 't_a' })).toBe('b')
+        expect(await ids({ q: '  ' })).toBe('cbad')
+        expect(await ids({ limit: 2 })).toBe('cb')
+        expect(await ids({ limit: 2, before: 'b' })).toBe('ad')
+        expect(await ids({ before: 'c', agent: 'one' })).toBe('a')
+        expect(await ids({ before: 'd' })).toBe('')
+        await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
+      })
+    })
+  })
+}
+
+async function firstMessages(store: Store, run: string, count: number, after?: number, signal?: AbortSignal) {
+  const messages: InboxMessage[] = []
+  for await (const message of store.log.inbox(run, after, signal)) {
+    messages.push(message)
+    if (messages.length === count) break
+  }
+  return messages
+}
