@@ -201,6 +201,20 @@ test.each([
   expect(await parseToolInput(implementation, '')).toEqual({ ok: false, error: expect.stringContaining('city') })
 })
 
+test.each([
+  ['an old draft', { definitions: { A: { type: 'string' } }, properties: { a: { $ref: '#/definitions/A' } } }],
+  ['a new draft', { $defs: { A: { type: 'string' } }, properties: { a: { $ref: '#/$defs/A' } } }],
+])('references of %s are followed', async (_, schema) => {
+  const tool = { parameters: { type: 'object', ...schema } }
+  expect(await parseToolInput(tool, '{"a":"x"}')).toEqual({ ok: true, value: { a: 'x' } })
+  expect(await parseToolInput(tool, '{"a":1}')).toEqual({ ok: false, error: expect.stringContaining('a: ') })
+})
+
+test('a schema that cannot be read here is left to the model', async () => {
+  const tool = { parameters: { type: 'object', properties: { a: { $ref: 'https://example.com/a' } } } }
+  expect(await parseToolInput(tool, '{"a":1}')).toEqual({ ok: true, value: { a: 1 } })
+})
+
 test("the schema's own changes reach the tool", async () => {
   expect(await parseToolInput(byZod, '{"city":"Rome","other":1}')).toEqual({
     ok: true,

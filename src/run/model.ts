@@ -4,7 +4,7 @@
  */
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { ModelMessage, Schema } from 'ai'
-import * as z from 'zod'
+import type { ZodType } from 'zod'
 import { messageOf, MillraceError } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/part.ts'
@@ -33,8 +33,9 @@ export interface ModelCall extends Pick<
  * complete. `ready` is asked after each part: while a promise it gave is pending, nothing more is read.
  *
  * An `error` part carries a `MillraceError`; unless the model recovers from it and finishes, the call rejects with that
- * same error. Rejects with a `MillraceError` otherwise too (codes: `model-error.ts`), also when the provider's stream
- * ended without its final event; a `finish` part may then have been handed on already, with its usage.
+ * same error. Rejects with a `MillraceError` otherwise too (codes: `model-error.ts`; `invalid-messages` before anything is
+ * sent), also when the provider's stream ended without its final event; a `finish` part may then have been handed on
+ * already, with its usage.
  * After it has settled `onPart` is not called again. What `onPart` or `ready` throw comes out as it is.
  */
 export async function streamModel(
@@ -69,6 +70,7 @@ async function openStream(model: LanguageModel, call: ModelCall) {
   const { internal } = await sdk()
   const { system, messages, tools, toolChoice, signal, providerOptions, ...settings } = call
   const resolved = internal.resolveLanguageModel(model)
+  const supportedUrls = await resolved.supportedUrls
   let prompt
   try {
     prompt = await internal.convertToLanguageModelPrompt({
@@ -78,7 +80,7 @@ async function openStream(model: LanguageModel, call: ModelCall) {
         messages: messages as ModelMessage[],
         allowSystemInMessages: true,
       }),
-      supportedUrls: await resolved.supportedUrls,
+      supportedUrls,
       download: undefined,
       abortSignal: signal,
       provider: resolved.provider.split('.')[0],
@@ -143,33 +145,42 @@ export async function parseToolInput(implementation: ToolImplementation, text: s
   }
   try {
     const schema = await toSchema(implementation.parameters)
-    if (schema.validate === undefined) return await checkAgainst(await schema.jsonSchema, input)
+    if (schema.validate === undefined) return checkAgainst(await toChecker(await schema.jsonSchema), input)
     const result = await schema.validate(input)
     if (result.success) return { ok: true, value: result.value }
-    return { ok: false, error: `The arguments do not fit the tool's schema: ${issuesOf(result.error)}` }
+    return { ok: false, error: misfit(result.error) }
   } catch (error) {
     return { ok: false, error: `The arguments could not be checked: ${messageOf(error)}` }
   }
 }
 
 // The SDK's `jsonSchema()` describes without checking; zod can read the schema back and check.
-function checkAgainst(schema: JSONSchema7, input: unknown): ParsedInput {
+async function toChecker(schema: JSONSchema7): Promise<ZodType> {
   let checker = checkers.get(schema)
   if (checker === undefined) {
+    const { zod } = await sdk()
     try {
-      checker = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+      // zod looks for `definitions` only in schemas of the draft that had them, which few of them name.
+      const options = 'definitions' in schema ? { defaultTarget: 'draft-7' as const } : undefined
+      checker = zod.fromJSONSchema(schema as Parameters<typeof zod.fromJSONSchema>[0], options)
     } catch {
       // A schema that zod cannot read (a remote `$ref`, say) is the model's to follow: the tool gets what it sent.
-      checker = z.unknown()
+      checker = zod.unknown()
     }
     checkers.set(schema, checker)
   }
-  const result = checker.safeParse(input)
-  return result.success
-    ? { ok: true, value: input }
-    : { ok: false, error: `The arguments do not fit the tool's schema: ${issuesOf(result.error)}` }
+  return checker
 }
-const checkers = new WeakMap<object, z.ZodType>()
+const checkers = new WeakMap<object, ZodType>()
+
+function checkAgainst(checker: ZodType, input: unknown): ParsedInput {
+  const result = checker.safeParse(input)
+  return result.success ? { ok: true, value: input } : { ok: false, error: misfit(result.error) }
+}
+
+function misfit(error: unknown): string {
+  return `The arguments do not fit the tool's schema: ${issuesOf(error)}`
+}
 
 /** `city: expected string, received number; …` from any Standard Schema's issues, wherever the SDK hid them. */
 function issuesOf(error: unknown): string {
@@ -208,8 +219,11 @@ async function toSchema(parameters: unknown): Promise<Schema> {
 }
 
 // Loaded with the first call: the SDK takes longer to load than everything else a command or a server needs to start.
-let loading: Promise<{ ai: typeof import('ai'); internal: typeof import('ai/internal') }> | undefined
-function sdk() {
-  loading ??= Promise.all([import('ai'), import('ai/internal')]).then(([ai, internal]) => ({ ai, internal }))
-  return loading
+async function loadSdk() {
+  const [ai, internal, zod] = await Promise.all([import('ai'), import('ai/internal'), import('zod')])
+  return { ai, internal, zod }
+}
+let loading: ReturnType<typeof loadSdk> | undefined
+function sdk(): ReturnType<typeof loadSdk> {
+  return (loading ??= loadSdk())
 }

@@ -97,8 +97,9 @@ function textFor(name: string, is: Schema, source: Source): string {
     case 'uri':
       return /https?:\/\/[^\s"')]+/.exec(words)?.[0] ?? 'https://example.com/'
     default: {
-      const text = quoted.shift() ?? names.shift() ?? is['default'] ?? rest(words)
-      return String(text).slice(0, Number(is['maxLength'] ?? 1000)) || 'demo'
+      const preset = typeof is['default'] === 'string' ? is['default'] : undefined
+      const text = quoted.shift() ?? names.shift() ?? preset ?? rest(words)
+      return text.slice(0, Number(is['maxLength'] ?? 1000)) || 'demo'
     }
   }
 }

@@ -21,17 +21,17 @@ test.each([
   ['local:llama3:8b', 'local', 'llama3:8b'],
   ['demo:assistant', 'demo', 'assistant'],
 ])('%s is %s', (name, provider, modelId) => {
-  const { resolve } = createModelResolver({
+  const resolver = createModelResolver({
     env: keys,
     endpoints: [{ name: 'local', baseURL: 'http://localhost:1/v1' }],
   })
-  expect(resolve(name)).toMatchObject({ provider, modelId })
-  expect(resolve(name)).toBe(resolve(name))
+  expect(resolver.resolve(name)).toMatchObject({ provider, modelId })
+  expect(resolver.resolve(name)).toBe(resolver.resolve(name))
 })
 
 test('a bare name and the full one are one model', () => {
-  const { resolve } = createModelResolver({ env: keys })
-  expect(resolve('gpt-5')).toBe(resolve('openai:gpt-5'))
+  const resolver = createModelResolver({ env: keys })
+  expect(resolver.resolve('gpt-5')).toBe(resolver.resolve('openai:gpt-5'))
 })
 
 test.each([
@@ -41,15 +41,15 @@ test.each([
   ['gate:x', /set GATE_TOKEN in/],
 ])('%s without its key', (name, message) => {
   const endpoints = [{ name: 'gate', baseURL: 'http://localhost:1', apiKeyEnv: 'GATE_TOKEN' }]
-  const { resolve } = createModelResolver({ env: { OPENAI_API_KEY: '  ' }, endpoints })
-  expect(() => resolve(name)).toThrow(
+  const resolver = createModelResolver({ env: { OPENAI_API_KEY: '  ' }, endpoints })
+  expect(() => resolver.resolve(name)).toThrow(
     expect.objectContaining({ code: 'missing-key', message: expect.stringMatching(message) }),
   )
 })
 
 test.each(['mistral:large', 'llama3', 'openai:', '', ':x', '__proto__:x', 'constructor'])('%j is unknown', (name) => {
-  const { resolve } = createModelResolver({ env: keys, endpoints: [{ name: 'local', baseURL: 'http://localhost:1' }] })
-  expect(() => resolve(name)).toThrow(
+  const resolver = createModelResolver({ env: keys, endpoints: [{ name: 'local', baseURL: 'http://localhost:1' }] })
+  expect(() => resolver.resolve(name)).toThrow(
     expect.objectContaining({
       code: 'unknown-model',
       message: expect.stringContaining('local, google, openai, anthropic, demo'),
@@ -129,8 +129,8 @@ test.each<[string, Protocol, string, RegExp, object]>([
   ['gemini-x', 'google', 'GEMINI_BASE_URL', /\/v1\/models\/gemini-x:stream/, { 'x-goog-api-key': 'g-key' }],
 ])('%s asks the server that %s names', async (name, protocol, variable, path, headers) => {
   server = await startRecordedProvider([{ protocol, lines: lines[protocol] }])
-  const { resolve } = createModelResolver({ env: { ...keys, [variable]: server.baseURL } })
-  expect(await ask(resolve(name))).toBe('Hi')
+  const resolver = createModelResolver({ env: { ...keys, [variable]: server.baseURL } })
+  expect(await ask(resolver.resolve(name))).toBe('Hi')
   expect(server.requests[0]).toMatchObject({ path: expect.stringMatching(path), headers })
 })
 
@@ -144,8 +144,8 @@ test.each<[Protocol, Record<string, string>, Record<string, string | undefined>]
   server = await startRecordedProvider([{ protocol, lines: lines[protocol] }])
   const endpoints = [{ name: 'my-box', baseURL: server.baseURL, protocol }]
   // The other providers' keys are set: none of them may go to this server.
-  const { resolve } = createModelResolver({ env: { ...keys, ...env }, endpoints })
-  expect(await ask(resolve('my-box:m'))).toBe('Hi')
+  const resolver = createModelResolver({ env: { ...keys, ...env }, endpoints })
+  expect(await ask(resolver.resolve('my-box:m'))).toBe('Hi')
   for (const [name, value] of Object.entries(headers)) expect(server.requests[0]?.headers[name]).toBe(value)
   expect(JSON.stringify(server.requests[0]?.headers)).not.toMatch(/[goa]-key/)
   if (protocol === 'openai-chat')
@@ -154,8 +154,8 @@ test.each<[Protocol, Record<string, string>, Record<string, string | undefined>]
 
 test('a refused key names its variable, and not itself', async () => {
   server = await startRecordedProvider([{ status: 401, body: '{"error":{"message":"Incorrect API key"}}' }])
-  const { resolve } = createModelResolver({ env: { ...keys, OPENAI_BASE_URL: server.baseURL } })
-  await expect(ask(resolve('gpt-5'))).rejects.toMatchObject({
+  const resolver = createModelResolver({ env: { ...keys, OPENAI_BASE_URL: server.baseURL } })
+  await expect(ask(resolver.resolve('gpt-5'))).rejects.toMatchObject({
     code: 'model-refused',
     status: 401,
     message: 'openai:gpt-5 refused the request (401): Incorrect API key (check OPENAI_API_KEY)',
