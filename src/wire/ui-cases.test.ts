@@ -10,7 +10,7 @@ import type { EncoderOptions } from './wire.ts'
 type Chunk = { type: string; [field: string]: unknown }
 
 const at = (step: string, ...parts: RecordedPart[]): Item[] => parts.map((part) => ({ step, part }))
-const answering: RecordedPart = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true }
+const answering = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } satisfies RecordedPart
 const modelCall = (attempt = 1): RecordedPart => ({ type: 'step-start', stepType: 'model-call', attempt })
 const finished: RecordedPart = { type: 'step-finish', duration: 1 }
 const failed = (outcome: 'failed' | 'aborted'): Item[] =>
@@ -108,6 +108,24 @@ test('a reset forgets inputs that were open, so that steps go on', () => {
   expect(types(items, { ui7: true })).toEqual(['start-step', 'tool-input-start', 'reset-step', 'finish-step'])
   const ended = [...items, ...at('main/a/2', modelCall()), ...failed('failed')]
   expect(types(ended, { ui7: true }).slice(-2)).toEqual(['start-step', 'error'])
+})
+
+test('nothing is sent later about calls that a reset took back', () => {
+  const open: RecordedPart = { type: 'tool-input-start', id: 'c', toolName: 't' }
+  const inputs = [
+    ...at('main/a', answering),
+    ...attempt(1, open),
+    ...reset('main/a/1'),
+    ...attempt(2),
+    ...failed('failed'),
+  ]
+  expect(types(inputs, { ui7: true }).slice(-2)).toEqual(['reset-step', 'error'])
+  const outcomes = [...aborted, ...reset('main/a'), ...at('main/a', { ...answering, attempt: 2 }), ...attempt(2)]
+  expect(types([...outcomes, ...failed('failed')], { ui7: true }).slice(-3)).toEqual([
+    'reset-step',
+    'start-step',
+    'error',
+  ])
 })
 
 const text = (id: string): RecordedPart[] => [

@@ -62,7 +62,7 @@ function toOutput({ state, providerExecuted, fields }: UiToolPart): ToolOutput |
       return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output }
     }
     case 'output-error':
-      return { type: providerExecuted ? 'error-json' : 'error-text', value: String(fields['errorText'] ?? '') }
+      return { type: providerExecuted ? 'error-json' : 'error-text', value: errorText(fields) }
     case 'output-denied':
       return { type: 'error-text', value: reason ?? 'Tool call execution denied.' }
     case 'approval-responded':
@@ -83,6 +83,10 @@ export function toAnswer({ state, fields, providerExecuted }: UiToolPart): Answe
   }
   if (providerExecuted || fields['preliminary'] === true) return undefined
   if (state === 'output-available') return { kind: 'tool', output: fields['output'] ?? null }
-  if (state === 'output-error') return { kind: 'tool', output: String(fields['errorText'] ?? ''), isError: true }
+  if (state === 'output-error') return { kind: 'tool', output: errorText(fields), isError: true }
   return undefined
+}
+
+function errorText({ errorText }: Fields): string {
+  return typeof errorText === 'string' ? errorText : (JSON.stringify(errorText) ?? '')
 }

@@ -139,7 +139,6 @@ export function createUiTools(ui7: boolean): UiTools {
       cutOff = cutOff.filter((input) => !isUnder(input.path, path))
       held = held.filter((outcome) => !isUnder(outcome.path, path))
       for (const [key, input] of inputs) if (isUnder(input.path, path)) inputs.delete(key)
-      for (const [key, { step }] of calls) if (isUnder(step, path)) calls.delete(key)
     },
   }
 }

@@ -16,7 +16,7 @@ export interface WireCase {
 export interface WireContract {
   numRuns?: number
   /** Judges one whole body; throws when it is wrong. */
-  judge?(sent: WireCase): void
+  judge?: (sent: WireCase) => void
   /** The wire follows a run across its suspends, so that only the end of the run ends it. */
   follows?: boolean
 }

@@ -3,7 +3,8 @@
  *
  * An encoder is a pure, deterministic state machine over the entries of one run, from its first entry on: fed the same
  * entries it gives the same text, whenever and in whatever batches. To resume after entry k it is fed 1…k with `skip`
- * and the rest with `encode`; so `prefix(k) + resume(k) = whole` for every k, by construction.
+ * and the rest with `encode`; so `prefix(k) + resume(k) = whole` for every k, by construction. A client that has seen
+ * nothing of a run is fed its stored entries through `part/superseded.ts`, so that it never meets a retracted attempt.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
