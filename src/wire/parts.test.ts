@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import { partsSseWire, partsWire } from './parts.ts'
-import { cutAt, parseSse } from './sse.test-support.ts'
+import { cutAt, parseSse } from '../../test/sse.ts'
 import { wireContract } from './wire.contract.ts'
 
 wireContract(partsWire, {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import type { RecordedPart } from '../part/entry.ts'
 import { noUsage } from '../part/usage.ts'
-import { v6Fault } from './ui-v6-chunks.test-support.ts'
+import { v6Fault } from '../../test/ui-v6-chunks.ts'
 import { uiWire } from './ui.ts'
 import type { EncoderOptions } from './wire.ts'
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { buildRun, startPart } from '../../test/build-run.ts'
 import type { Entry } from '../part/entry.ts'
 import { fromClientMessages, toolAnswers } from './ui-message.ts'
-import { createClient, show } from './ui-client.test-support.ts'
+import { createClient, show } from '../../test/ui-client.ts'
 import { uiWire } from './ui.ts'
 
 const golden = (file: string) => readFileSync(new URL(`golden/${file}`, import.meta.url), 'utf8')
