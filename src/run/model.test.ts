@@ -90,6 +90,16 @@ test('the provider is told everything a call says', async () => {
   })
 })
 
+test('system messages among the others stay where they are', async () => {
+  const model = createScriptedModel([[finish()]])
+  const messages: Message[] = [
+    { role: 'user', content: 'Hi' },
+    { role: 'system', content: 'Be kind.' },
+  ]
+  await ask(model, { messages })
+  expect(model.calls[0]?.options.prompt.map(({ role }) => role)).toEqual(['user', 'system'])
+})
+
 test('no tools and no choice are said as the SDK says them', async () => {
   const model = createScriptedModel([[finish()], [finish()]])
   await ask(model, { tools: [] })
