@@ -6,7 +6,7 @@ function source() {
   const values: number[] = []
   const bell = createBell()
   const paused: (() => void)[] = []
-  const reader = (pull: () => Pulled<number>, signal?: AbortSignal) =>
+  const reader = (pull: () => Pulled<number>, signal: AbortSignal | undefined = new AbortController().signal) =>
     follow({ start: () => pull, bell, key: 'k', signal, pause: (go) => paused.push(go) })[Symbol.asyncIterator]()
   const shift = (): Pulled<number> => (values.length > 0 ? { value: values.shift()! } : 'wait')
   return { values, bell, paused, reader, shift }
@@ -20,6 +20,15 @@ test('ten thousand readers that wait and leave leave nothing behind', async () =
   for (const r of readers) await r.return?.()
   expect(bell.waiting).toBe(0)
   expect(await Promise.all(waiting)).toEqual(readers.map(() => ({ value: undefined, done: true })))
+})
+
+test('without a signal it ends with what there is', async () => {
+  const { bell, values, shift } = source()
+  values.push(1, 2)
+  const got: number[] = []
+  for await (const value of follow({ start: () => shift, bell, key: 'k', pause: (go) => go() })) got.push(value)
+  expect(got).toEqual([1, 2])
+  expect(bell.waiting).toBe(0)
 })
 
 test('an abort takes the wait back', async () => {

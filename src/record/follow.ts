@@ -1,5 +1,6 @@
 /**
- * Replay, then live: an iterable over something that is pulled until nothing is left and then rings a bell.
+ * Replay, then live: an iterable over something that is pulled until nothing is left and then rings a bell. Only whoever
+ * brings a signal waits: a reader without one could never be ended.
  *
  * Written by hand instead of as an async generator, because a generator's `return()` waits behind a pending `next()`:
  * a reader that leaves while it waits would be held until the next append.
@@ -17,7 +18,7 @@ export interface Following<T> {
   start: () => () => Pulled<T>
   bell: Bell
   key: string
-  /** Ends the iteration without throwing. */
+  /** Ends the iteration without throwing. Without one nothing is waited for: it ends with what there is. */
   signal?: AbortSignal | undefined
   /** Runs a callback once other work had its turn. */
   pause: (go: () => void) => void
@@ -49,7 +50,7 @@ function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): Asy
     try {
       const pulled = pull()
       if (pulled === 'end') return finish()
-      if (pulled === 'wait') return bell.wait(key, attempt)
+      if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
       pending = undefined
       rested = pulled.stored !== true
       if (pulled.last) finish()

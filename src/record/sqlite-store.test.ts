@@ -10,7 +10,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { readAll, storeContract } from './store.contract.ts'
+import { live, readAll, storeContract } from './store.contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -30,7 +30,7 @@ describe('persisted before delivered', () => {
     const entries = exampleRun('r', 200)
     const seen = (async () => {
       let checked = 0
-      for await (const batch of store.log.read('r')) {
+      for await (const batch of store.log.read('r', 0, live())) {
         expect(stored.get('r')?.seq).toBeGreaterThanOrEqual(batch.at(-1)!.seq)
         expect(row.get('r')?.last_seq).toBeGreaterThanOrEqual(batch.at(-1)!.seq)
         checked += batch.length
@@ -49,7 +49,7 @@ describe('persisted before delivered', () => {
   test('a reader that keeps up is given the very entries that were appended', async () => {
     const store = sqliteStore(newPath())
     const start = startEntry('r')
-    const reader = store.log.read('r')[Symbol.asyncIterator]()
+    const reader = store.log.read('r', 0, live())[Symbol.asyncIterator]()
     const next = reader.next()
     await store.log.append('r', 1, [start])
     expect((await next).value![0]).toBe(start)
@@ -189,7 +189,7 @@ describe('a write that fails', () => {
     const store = sqliteStore(path)
     const other = new DatabaseSync(path)
     other.exec('BEGIN EXCLUSIVE')
-    const reader = readAll(store, 'r')
+    const reader = readAll(store, 'r', 0, live())
     const first = store.log.append('r', 1, [startEntry('r')])
     // The lock's holder lives on this very thread: it can let go only because the store does not block it.
     setTimeout(() => other.exec('COMMIT'), 30)
@@ -205,7 +205,7 @@ describe('a write that fails', () => {
     await store.log.append('r', 1, [startEntry('r')])
     // What SQLite does by itself when the disk is full.
     other.exec(`CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END`)
-    const reader = store.log.read('r', 1)[Symbol.asyncIterator]()
+    const reader = store.log.read('r', 1, live())[Symbol.asyncIterator]()
     const next = reader.next()
     const appends = [store.log.append('r', 1, [delta(2)]), store.log.append('r', 1, [delta(3)])]
     for (const append of appends) {
@@ -218,6 +218,30 @@ describe('a write that fails', () => {
     await store.log.append('r', 1, [delta(2)])
     expect(await next).toEqual({ value: [delta(2)], done: false })
     expect(await store.runs.get('r')).toMatchObject({ lastSeq: 2 })
+    other.close()
+    await store.close()
+  })
+
+  test('at the commit itself, is undone and told as failed', async () => {
+    const { store, other } = locked()
+    await store.log.append('r', 1, [startEntry('r')])
+    other.exec(`CREATE TABLE parent (id INTEGER PRIMARY KEY);
+                CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+                CREATE TRIGGER late AFTER INSERT ON ticks BEGIN INSERT INTO child VALUES (1); END`)
+    const reader = store.log.read('r', 1, live())[Symbol.asyncIterator]()
+    const next = reader.next()
+    const failed = await Promise.allSettled([
+      store.log.append('r', 1, [delta(2)]),
+      store.log.append('s', 1, [startEntry('s')]),
+      store.log.post('r', 'k', 'v'),
+    ])
+    for (const result of failed) expect(result).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
+    other.exec('DROP TRIGGER late')
+    const again = entry(2, { type: 'text-delta', id: 'a', delta: 'again' })
+    await store.log.append('r', 1, [again])
+    expect(await next).toEqual({ value: [again], done: false })
+    expect(await store.runs.get('s')).toBeUndefined()
+    expect(await store.log.post('r', 'k', 'w')).toEqual({ first: true, message: 'w' })
     other.close()
     await store.close()
   })

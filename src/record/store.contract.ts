@@ -7,11 +7,15 @@ import type { Entry } from '../part/entry.ts'
 import type { InboxMessage, RunRow, Store } from '../part/log.ts'
 import { anyRun, cutAt, endEntry, entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 
+/** What is stored by now; with a signal: until the run ends. */
 export async function readAll(store: Store, run: string, after?: number, signal?: AbortSignal): Promise<Entry[]> {
   const all: Entry[] = []
   for await (const batch of store.log.read(run, after, signal)) all.push(...batch)
   return all
 }
+
+/** A signal that nobody aborts: to follow. */
+export const live = () => new AbortController().signal
 
 export function storeContract(name: string, make: () => Store): void {
   describe(`${name} store`, () => {
@@ -31,14 +35,14 @@ export function storeContract(name: string, make: () => Store): void {
           fc.asyncProperty(anyRun, fc.array(fc.nat(45)), fc.boolean(), async (make, cuts, wait) => {
             const run = `random-${n++}`
             const entries = make(run)
-            const live = readAll(store, run)
+            const reader = readAll(store, run, 0, live())
             const appends: Promise<void>[] = []
             for (const batch of cutAt(entries, cuts)) {
               appends.push(append(run, batch))
               if (wait) await appends.at(-1)
             }
             await Promise.all(appends)
-            expect(await live).toEqual(entries)
+            expect(await reader).toEqual(entries)
             expect(await readAll(store, run)).toEqual(entries)
           }),
           { numRuns: 60 },
@@ -124,7 +128,7 @@ export function storeContract(name: string, make: () => Store): void {
         const cuts = entries.map((_, i) => i).filter((i) => i % 7 === 0)
         const readers: Promise<Entry[]>[] = []
         for (const batch of cutAt(entries, cuts)) {
-          if (readers.length < 50) readers.push(readAll(store, 'r', readers.length * 3))
+          if (readers.length < 50) readers.push(readAll(store, 'r', readers.length * 3, live()))
           await append('r', batch)
         }
         const all = await Promise.all(readers)
@@ -134,7 +138,7 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('a reader that lags replays in pages and then follows', async () => {
         const entries = exampleRun('r', 5000)
-        const reader = store.log.read('r')[Symbol.asyncIterator]()
+        const reader = store.log.read('r', 0, live())[Symbol.asyncIterator]()
         const got: Entry[] = []
         for (const batch of cutAt(
           entries,
@@ -148,17 +152,26 @@ export function storeContract(name: string, make: () => Store): void {
       })
 
       test('waits for a run that does not exist yet, and ends after run-end', async () => {
-        const early = readAll(store, 'r')
+        const early = readAll(store, 'r', 0, live())
         await turn()
         await append('r', exampleRun('r'))
         expect(await early).toEqual(exampleRun('r'))
-        expect(await readAll(store, 'r', 10)).toEqual([])
+        expect(await readAll(store, 'r', 10, live())).toEqual([])
+      })
+
+      test('without a signal, ends with what is stored by now', async () => {
+        expect(await readAll(store, 'r')).toEqual([])
+        const entries = exampleRun('r', 3000).slice(0, -1)
+        for (const batch of cutAt(entries, [1, 2, 2500])) await append('r', batch)
+        expect(await readAll(store, 'r')).toEqual(entries)
+        expect(await readAll(store, 'r', entries.length)).toEqual([])
+        expect(await firstMessages(store, 'r', 1)).toEqual([])
       })
 
       test('a suspended run keeps its readers', async () => {
         const suspend = entry(2, { type: 'suspend', requests: [] })
         const resume = entry(3, { type: 'resume', protocol: 'chat' })
-        const reader = readAll(store, 'r')
+        const reader = readAll(store, 'r', 0, live())
         await append('r', [startEntry('r'), suspend])
         await append('r', [resume])
         await append('r', [endEntry(4)])
@@ -166,9 +179,9 @@ export function storeContract(name: string, make: () => Store): void {
       })
 
       test('does not let one reader change what another gets', async () => {
-        const other = readAll(store, 'r')
+        const other = readAll(store, 'r', 0, live())
         const greedy = (async () => {
-          for await (const batch of store.log.read('r')) batch.length = 0
+          for await (const batch of store.log.read('r', 0, live())) batch.length = 0
         })()
         await append('r', exampleRun('r'))
         await greedy
@@ -207,8 +220,8 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('close ends readers and inboxes that wait', async () => {
         await append('r', [startEntry('r')])
-        const reader = readAll(store, 'r')
-        const inbox = firstMessages(store, 'r', 1)
+        const reader = readAll(store, 'r', 0, live())
+        const inbox = firstMessages(store, 'r', 1, 0, live())
         await turn()
         await store.close()
         expect(await reader).toEqual([startEntry('r')])
@@ -235,7 +248,7 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('gives what is left in order, then live, and goes on after n', async () => {
         await store.log.post('r', 'a', 1)
-        const live = firstMessages(store, 'r', 3)
+        const reader = firstMessages(store, 'r', 3, 0, live())
         await turn()
         await store.log.post('r', 'b', { two: 2 })
         await store.log.post('r', 'b', 'lost')
@@ -245,16 +258,16 @@ export function storeContract(name: string, make: () => Store): void {
           { n: 2, key: 'b', message: { two: 2 } },
           { n: 3, key: 'c', message: null },
         ]
-        expect(await live).toEqual(messages)
-        expect(await firstMessages(store, 'r', 2, 1)).toEqual(messages.slice(1))
+        expect(await reader).toEqual(messages)
+        expect(await firstMessages(store, 'r', 9, 1)).toEqual(messages.slice(1))
       })
 
       test('ends quietly when its signal aborts', async () => {
         const controller = new AbortController()
-        const live = firstMessages(store, 'r', 1, 0, controller.signal)
+        const reader = firstMessages(store, 'r', 1, 0, controller.signal)
         await turn()
         controller.abort()
-        expect(await live).toEqual([])
+        expect(await reader).toEqual([])
       })
     })
 
