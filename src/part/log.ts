@@ -15,13 +15,14 @@ export interface Log {
    */
   append(run: string, epoch: number, entries: readonly Entry[]): Promise<void>
   /**
-   * All entries with `seq > after`, first the stored ones, then live, in batches; ends after `run-end` or when the
-   * signal aborts (without throwing). Costs no memory per reader: a reader is a cursor.
+   * The entries with `seq > after`, in batches. Without a signal: those stored by now. With one: then live (also for a
+   * run that has no entry yet), until `run-end` or until the signal aborts, which ends it without throwing.
+   * Costs no memory per reader: a reader is a cursor.
    */
   read(run: string, after?: number, signal?: AbortSignal): AsyncIterable<Entry[]>
   /** Leaves a message for a run's owner: one winner per key for ever; a later one is told the winner's message. */
   post(run: string, key: string, message: unknown): Promise<Posted>
-  /** The messages left for a run, in order, then live; ends when the signal aborts (without throwing). */
+  /** The messages left for a run, in order. Without a signal: those there by now. With one: then live, until it aborts. */
   inbox(run: string, after?: number, signal?: AbortSignal): AsyncIterable<InboxMessage>
 }
 

@@ -75,8 +75,11 @@ export interface RunStart {
   protocol: Protocol
   /** Ids the client gave (message id, chat id, its own run id): labels, never keys of ours. */
   labels?: Record<string, string>
+  /** What the request brought. With `previousRunId` its `messages` are only the new ones. */
   input: Record<string, unknown>
-  /** What the protocol decides for this run: whether a client's tool can be waited for, what a disconnect means. */
+  /** `history: server`: the conversation before is that of this run of the thread, with what it added. */
+  previousRunId?: string
+  /** A client's tool cannot be waited for here: its calls are handed over. */
   handOver?: boolean
 }
 

@@ -9,15 +9,17 @@ import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResult
 import type { FinishReason, ProviderMetadata } from './part.ts'
 import { parentPath } from './path.ts'
 
-/** One tool call of a turn. `started`: its own step was opened; `result`: its outcome. */
+/** One tool call of a turn and how far it came. */
 export interface Call {
   toolCallId: string
   toolName: string
   /** JSON text as the model wrote it. */
   input: string
   providerExecuted: boolean
-  /** Path of the tool's own step once it has started. */
+  /** Path of the `tool-call` step, once the server has begun to run it. */
   startedAt?: string
+  /** Path of the step in which a client was asked for the result, or for approval. */
+  askedAt?: string
   request?: EntryOf<'request'>
   response?: EntryOf<'response'>
   result?: EntryOf<'tool-result'>
@@ -36,6 +38,8 @@ export interface Turn {
 export interface Turns {
   readonly root: string
   readonly list: Turn[]
+  /** The first prompt: what the loop began with. */
+  readonly base: EntryOf<'prompt'> | undefined
   /** Children of the root opened so far: the next one's number is this plus one. */
   readonly children: number
   apply(entry: Entry): void
@@ -46,7 +50,7 @@ type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: Provi
 export function createTurns(root: string): Turns {
   const list: Turn[] = []
   const blocks = new Map<string, Block>()
-  const counts = { children: 0 }
+  const state: { children: number; base: EntryOf<'prompt'> | undefined } = { children: 0, base: undefined }
 
   const turnAt = (path: string) => list.findLast((turn) => turn.path === path)
   const callOf = (id: string) => {
@@ -74,6 +78,8 @@ export function createTurns(root: string): Turns {
         const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
         blocks.set(entry.id, block)
+        // A stream that a step handed over is an answer without a model call: the step itself is its one turn.
+        if (step === root && turnAt(root) === undefined) list.push(newTurn(root))
         turnAt(step)?.content.push(block)
         break
       }
@@ -84,11 +90,11 @@ export function createTurns(root: string): Turns {
         break
       case 'step-start':
         if (parentPath(step) !== root) break
-        if (entry.attempt === 1) counts.children++
-        if (entry.stepType === 'model-call') list.push({ path: step, content: [], calls: [], closed: false })
+        if (entry.attempt === 1) state.children++
+        if (entry.stepType === 'model-call') list.push(newTurn(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
-          if (call) call.startedAt = step
+          if (call) call[entry.stepType === 'tool-call' ? 'startedAt' : 'askedAt'] = step
         }
         break
       case 'step-finish': {
@@ -102,8 +108,12 @@ export function createTurns(root: string): Turns {
         const call = list.at(-1)?.calls.find(({ startedAt }) => startedAt === step)
         if (call) delete call.startedAt
         if (step === root) list.length = 0
+        if (step === root || state.base?.step === step) state.base = undefined
         break
       }
+      case 'prompt':
+        state.base ??= entry
+        break
       case 'tool-call': {
         const turn = turnAt(step)
         if (!turn) break
@@ -160,11 +170,18 @@ export function createTurns(root: string): Turns {
   return {
     root,
     list,
+    get base() {
+      return state.base
+    },
     get children() {
-      return counts.children
+      return state.children
     },
     apply,
   }
+}
+
+function newTurn(path: string): Turn {
+  return { path, content: [], calls: [], closed: false }
 }
 
 /** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */

@@ -1,0 +1,79 @@
+/** The log from the terminal: through the live server that a data folder names, else from its database. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Entry } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import type { RunQuery, RunRow, Store } from '../part/log.ts'
+import { createNdjsonReader } from '../record/ndjson.ts'
+import { openStore } from '../server/project.ts'
+import { readServerFile } from '../server/serve.ts'
+
+export interface Access {
+  list(query: RunQuery): Promise<RunRow[]>
+  /** Entries after `after`; with `follow` until the run ends. */
+  read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
+  /** Absent when there is no server: then nothing is running. */
+  stop?(run: string): Promise<void>
+  close(): Promise<void>
+}
+
+export function openAccess(data: string): Access {
+  const server = readServerFile(data)
+  if (server?.url !== undefined) return remote(server.url)
+  if (!existsSync(join(data, 'millrace.db'))) {
+    throw new MillraceError('usage', `There is no log in ${data}; name the server's data folder with --data.`)
+  }
+  return local(openStore(data))
+}
+
+function local(store: Store): Access {
+  return {
+    list: (query) => store.runs.list(query),
+    async *read(run, after) {
+      if ((await store.runs.get(run)) === undefined) throw unknown(run)
+      for await (const batch of store.log.read(run, after)) yield* batch
+    },
+    close: () => store.close(),
+  }
+}
+
+function remote(url: string): Access {
+  const key = process.env['MILLRACE_API_KEY']
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+
+  async function request(path: string, init: { method?: string; accept?: string } = {}): Promise<Response> {
+    const { method = 'GET', accept = 'application/json' } = init
+    const response = await fetch(`${url}${path}`, { method, headers: { ...headers, accept } })
+    if (response.ok) return response
+    const body = (await response.json().catch(() => undefined)) as { error?: { message?: string } } | undefined
+    throw new MillraceError('server', body?.error?.message ?? `${url}${path} answered ${response.status}.`)
+  }
+
+  return {
+    async list({ threadId, ...query }) {
+      const params = new URLSearchParams()
+      for (const [name, value] of Object.entries({ ...query, thread: threadId })) {
+        if (value !== undefined) params.set(name, String(value))
+      }
+      return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs
+    },
+    async *read(run, after, follow) {
+      const query = `after=${after}${follow ? '&follow=1' : ''}`
+      const response = await request(`/api/runs/${encodeURIComponent(run)}/events?${query}`, {
+        accept: 'application/x-ndjson',
+      })
+      if (response.body === null) return
+      const reader = createNdjsonReader()
+      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) yield* reader.feed(chunk)
+      yield* reader.end()
+    },
+    async stop(run) {
+      await request(`/api/runs/${encodeURIComponent(run)}/stop`, { method: 'POST' })
+    },
+    close: async () => undefined,
+  }
+}
+
+function unknown(run: string): MillraceError {
+  return new MillraceError('unknown-run', `There is no run ${run}.`)
+}

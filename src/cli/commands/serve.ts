@@ -1,0 +1,71 @@
+import { MillraceError } from '../../part/error.ts'
+import { parseEndpoint } from '../../server/project.ts'
+import { serve } from '../../server/serve.ts'
+
+export interface ServeFlags {
+  port: string
+  host: string
+  data: string
+  endpoint: string[]
+  insecureNoAuth?: boolean
+}
+
+export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
+  const port = Number(flags.port)
+  if (!/^\d+$/u.test(flags.port) || port > 65_535) {
+    throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
+  }
+  const { env } = process
+  const apiKey = env['MILLRACE_API_KEY']
+  const served = await serve({
+    dir,
+    port,
+    host: flags.host,
+    data: flags.data,
+    env,
+    endpoints: flags.endpoint.map(parseEndpoint),
+    log: (line) => process.stderr.write(`${line}\n`),
+    ...(apiKey ? { apiKey } : undefined),
+    ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
+  })
+  const { url, project, recovered } = served
+  for (const { message } of project.agents.errors) process.stderr.write(`${message}\n`)
+  if (recovered.resumed + recovered.interrupted > 0) {
+    process.stderr.write(`recovered: ${recovered.resumed} runs go on, ${recovered.interrupted} were interrupted\n`)
+  }
+  process.stdout.write(`${welcome(url, project.agents.list())}\n`)
+
+  // A second signal does not wait.
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(signal === 'SIGINT' ? 130 : 143)
+      stopping = true
+      void served.close().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      )
+    })
+  }
+}
+
+function welcome(url: string, agents: { id: string; pipeline: { metadata: { name?: string; description?: string } } }[]) {
+  const width = Math.max(...agents.map(({ id }) => id.length), 6)
+  const lines = agents.map(({ id, pipeline: { metadata } }) => {
+    const what = metadata.description ?? metadata.name ?? ''
+    return `  ${id.padEnd(width)}  ${what}`.trimEnd()
+  })
+  const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : (agents[0]?.id ?? 'assistant')
+  const body = `'{"agentId": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
+  const json = `-H 'Content-Type: application/json'`
+  return `Millrace is ready at ${url}
+
+Agents
+${lines.join('\n') || '  none yet: put a YAML file into the folder'}
+
+Try it
+  text        curl -N ${url}/api/beddel/chat ${json} -d ${body}
+  AI SDK UI   curl -N ${url}/api/chat ${json} -d ${body}
+  the log     curl ${url}/api/runs
+`
+}

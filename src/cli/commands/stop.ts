@@ -1,0 +1,13 @@
+import { MillraceError } from '../../part/error.ts'
+import { openAccess } from '../access.ts'
+
+export async function stopCommand(run: string, { data }: { data: string }): Promise<void> {
+  const access = openAccess(data)
+  const { stop } = access
+  await access.close()
+  if (stop === undefined) {
+    throw new MillraceError('usage', `No server is running on ${data}, so nothing is running that could be stopped.`)
+  }
+  await stop(run)
+  process.stderr.write(`stopping ${run}\n`)
+}

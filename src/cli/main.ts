@@ -1,0 +1,106 @@
+/** `millrace`: argv to commands. Each command stands in a file of its own. */
+import { Command, Option } from 'commander'
+import { messageOf, MillraceError } from '../part/error.ts'
+import { version } from '../server/version.ts'
+import type { ServeFlags } from './commands/serve.ts'
+
+export async function main(argv: string[]): Promise<void> {
+  try {
+    await createProgram().parseAsync(argv)
+  } catch (error) {
+    const code = error instanceof MillraceError ? error.code : undefined
+    process.stderr.write(`millrace: ${messageOf(error)}\n`)
+    process.exitCode = code === 'bad-pipeline' || code?.startsWith('bad-') || code === 'usage' ? 2 : 1
+  }
+}
+
+const dataOption = () => new Option('--data <dir>', 'folder of the log; "none" keeps it in memory').default('.millrace')
+const endpointOption = () =>
+  new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
+    .argParser((value: string, all: string[] = []) => [...all, value])
+    .default([] as string[], 'none')
+
+export function createProgram(): Command {
+  const program = new Command('millrace')
+    .description('One YAML file is an agent. Every client streams it. Every run is a log.')
+    .version(version)
+    .showSuggestionAfterError()
+    .exitOverride((error) => {
+      // commander's own exits: 0 after --help and --version, 2 for bad usage.
+      process.exit(error.exitCode === 0 ? 0 : 2)
+    })
+
+  program
+    .command('serve')
+    .description('serve a folder of agents over HTTP; changed files are reloaded')
+    .argument('[dir]', 'folder of YAML agents', 'agents')
+    .option('--port <n>', '0 picks a free one', '3000')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .addOption(dataOption())
+    .addOption(endpointOption())
+    .option('--insecure-no-auth', 'listen on other addresses without MILLRACE_API_KEY')
+    .addHelpText('after', '\nExample:\n  millrace serve agents --port 3000 --endpoint ollama=http://localhost:11434/v1')
+    .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))
+
+  program
+    .command('run')
+    .description('run an agent once; the answer goes to stdout as it comes')
+    .argument('<agent>', 'an agent of ./agents, or a YAML file')
+    .option('-m, --message <text>', 'the user message; without it stdin is read')
+    .option('--input <file>', 'a JSON file that becomes $input')
+    .addOption(new Option('--format <wire>', 'what is printed').choices(['text', 'ui', 'parts']).default('text'))
+    .option('--dir <dir>', 'folder of YAML agents', 'agents')
+    .addOption(dataOption())
+    .addOption(endpointOption())
+    .addHelpText('after', '\nExamples:\n  millrace run assistant -m "What is 12*7?"\n  echo "Hello" | millrace run agents/assistant.yaml')
+    .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
+
+  program
+    .command('check')
+    .description('check agents; prints file:line:col for every fault, exits 1 when there is one')
+    .argument('[paths...]', 'files or folders', ['agents'])
+    .option('--json', 'faults as JSON')
+    .addHelpText('after', '\nExample:\n  millrace check agents')
+    .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(paths, flags))
+
+  program
+    .command('ps')
+    .description('list runs, newest first')
+    .option('--status <status>', 'only these: running, suspended, completed, failed, aborted, interrupted')
+    .option('--agent <id>', 'only runs of this agent')
+    .option('--limit <n>', 'at most so many', '20')
+    .option('--json', 'as JSON')
+    .addOption(dataOption())
+    .addHelpText('after', '\nExample:\n  millrace ps --status running')
+    .action(async (flags) => (await import('./commands/ps.ts')).psCommand(flags))
+
+  program
+    .command('logs')
+    .description("print a run's log, one entry a line")
+    .argument('<run>', 'run id')
+    .option('-f, --follow', 'go on until the run ends')
+    .option('--since <seq>', 'only entries after this one', '0')
+    .option('--type <types...>', 'only these part types')
+    .option('--json', 'NDJSON, as recorded')
+    .addOption(dataOption())
+    .addHelpText('after', '\nExample:\n  millrace logs run_… --follow --type tool-call tool-result')
+    .action(async (run: string, flags) => (await import('./commands/logs.ts')).logsCommand(run, flags))
+
+  program
+    .command('stop')
+    .description('stop a run')
+    .argument('<run>', 'run id')
+    .addOption(dataOption())
+    .addHelpText('after', '\nExample:\n  millrace stop run_…')
+    .action(async (run: string, flags) => (await import('./commands/stop.ts')).stopCommand(run, flags))
+
+  program
+    .command('verify')
+    .description("check a recording's grammar and sequence; exits 1 when something is wrong")
+    .argument('<file-or-run>', 'an NDJSON file, a run id, or "all"')
+    .addOption(dataOption())
+    .addHelpText('after', '\nExamples:\n  millrace verify run.ndjson\n  millrace verify all')
+    .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
+
+  return program
+}

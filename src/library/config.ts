@@ -1,0 +1,29 @@
+/** What a project registers in code: `millrace.config.ts` beside its agents, or the options of `createRuntime`. */
+import type { Endpoint } from '../run/models/resolver.ts'
+import type { Callback, LanguageModel, PrimitiveHandler, ToolImplementation } from '../run/ports.ts'
+
+export interface Config {
+  tools?: Record<string, ToolImplementation>
+  callbacks?: Record<string, Callback>
+  /** Step types by the Beddel contract, `(config, context) => value`. */
+  steps?: Record<string, PrimitiveHandler>
+  models?: {
+    /** For steps that name none. */
+    default?: string
+    endpoints?: Endpoint[]
+    /** Models of your own: the name before the colon → what makes one from the rest. */
+    providers?: Record<string, (modelId: string) => LanguageModel>
+  }
+  /** Names of environment variables that `$env.NAME` may read. */
+  env?: string[]
+}
+
+/** Gives a config file its types: `export default defineConfig({ … })`. */
+export function defineConfig(config: Config): Config {
+  return config
+}
+
+/** Gives a tool its types. `parameters` is a zod schema; `execute` gets what it made of the model's arguments. */
+export function defineTool(tool: ToolImplementation): ToolImplementation {
+  return tool
+}

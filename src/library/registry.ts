@@ -1,0 +1,47 @@
+/** A config and an environment → what the engine is given: maps, never objects with a prototype. */
+import { builtinSteps } from '../pipeline/names.ts'
+import type { Known } from '../pipeline/pipeline.ts'
+import { createModelResolver, type Endpoint } from '../run/models/resolver.ts'
+import type { Registry } from '../run/ports.ts'
+import { builtinTools } from '../run/tools/builtin-tools.ts'
+import type { Config } from './config.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+export function createRegistry(config: Config, env: Env, endpoints: readonly Endpoint[] = []): Registry {
+  const { models = {} } = config
+  return {
+    tools: new Map([...builtinTools, ...Object.entries(config.tools ?? {})]),
+    callbacks: new Map(Object.entries(config.callbacks ?? {})),
+    steps: new Map(Object.entries(config.steps ?? {})),
+    models: createModelResolver({
+      env,
+      endpoints: [...(models.endpoints ?? []), ...endpoints],
+      ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),
+      ...(models.default === undefined ? undefined : { defaultModel: models.default }),
+    }),
+  }
+}
+
+/** The names a pipeline may use. */
+export function knownNames({ tools, callbacks, steps, models }: Registry): Known {
+  return {
+    stepTypes: [...builtinSteps, ...steps.keys()],
+    tools: [...tools.keys()],
+    callbacks: [...callbacks.keys()],
+    providers: models.providers,
+  }
+}
+
+/** What `$env` may see: only the names the config allows. */
+export function allowedEnv(config: Config, env: Env): Record<string, string> {
+  return Object.fromEntries((config.env ?? []).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+}
+
+/** Values that must never be recorded or sent: what the environment keeps under a name that says so. */
+export function secretValues(env: Env): string[] {
+  const secret = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/u
+  return Object.entries(env).flatMap(([name, value]) =>
+    secret.test(name) && value !== undefined && value.length >= 6 ? [value] : [],
+  )
+}

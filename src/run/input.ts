@@ -1,0 +1,49 @@
+/** What a run was given, as a model can be told it: messages and client tools, checked. */
+import { MillraceError } from '../part/error.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+
+const roles: ReadonlySet<unknown> = new Set(['system', 'user', 'assistant', 'tool'])
+
+/** A value from a pipeline → messages: a list of `{role, content}`, or a string as one user message. */
+export function toMessages(value: unknown, name: string): Message[] {
+  if (typeof value === 'string') return [{ role: 'user', content: value }]
+  if (!Array.isArray(value)) {
+    throw new MillraceError('bad-messages', `${name} must be a list of {role, content}, not ${kindOf(value)}.`)
+  }
+  return value.map((message: unknown, i) => {
+    const { role, content } = (message ?? {}) as Partial<Message>
+    if (!roles.has(role)) {
+      throw new MillraceError('bad-messages', `${name}[${i}].role must be system, user, assistant or tool.`)
+    }
+    if (typeof content !== 'string' && !Array.isArray(content)) {
+      throw new MillraceError('bad-messages', `${name}[${i}].content must be a string or a list of parts.`)
+    }
+    return message as Message
+  })
+}
+
+/**
+ * The tools a client offers with its request, in any of the usual shapes: `{name, description, parameters}`,
+ * `{name, inputSchema}`, or OpenAI's `{type: 'function', function: {…}}`.
+ */
+export function toToolSpecs(value: unknown): ToolSpec[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw new MillraceError('bad-tools', `tools must be a list, not ${kindOf(value)}.`)
+  return value.map((item: unknown, i) => {
+    const tool = ((item as { function?: unknown } | null)?.function ?? item ?? {}) as Record<string, unknown>
+    const { name, description } = tool
+    if (typeof name !== 'string' || name === '') throw new MillraceError('bad-tools', `tools[${i}] has no name.`)
+    const schema = tool['parameters'] ?? tool['inputSchema'] ?? { type: 'object', properties: {} }
+    if (typeof schema !== 'object' || schema === null) {
+      throw new MillraceError('bad-tools', `tools[${i}].parameters must be JSON Schema.`)
+    }
+    const spec: ToolSpec = { name, inputSchema: schema as Record<string, unknown> }
+    if (typeof description === 'string') spec.description = description
+    return spec
+  })
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : typeof value
+}

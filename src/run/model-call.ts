@@ -1,0 +1,213 @@
+/**
+ * One model call as a step: prompt, parts as they come, usage, end. Whatever a provider sends, what leaves here obeys the
+ * grammar: block ids are made unique, what it left open is closed, what it repeats is dropped.
+ */
+import { MillraceError, toErrorValue } from '../part/error.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+import { callKey, outcomeText } from '../part/open-items.ts'
+import type { ModelPart } from '../part/part.ts'
+import { joinPath } from '../part/path.ts'
+import type { Turn } from '../part/turns.ts'
+import { estimateUsage, toUsage, type Usage } from '../part/usage.ts'
+import { isRetryable, streamModel, type ModelCall } from './model.ts'
+import type { LanguageModel } from './ports.ts'
+import { inStep, type Scope } from './scope.ts'
+
+export interface ModelStep {
+  /** The step whose loop this call belongs to. */
+  root: string
+  stage: string
+  modelName: string
+  model: LanguageModel
+  call: Omit<ModelCall, 'signal'>
+  /** What the log does not hold yet of the messages (all of them at first). */
+  newMessages: Message[]
+  tools: ToolSpec[]
+  retries: number
+  onChunk?: string
+}
+
+/** Runs one call; resolves when it has finished and throws when it failed after its retries. */
+export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
+  const turns = scope.state.turns(step.root)
+  const path = joinPath(step.root, turns.children + 1)
+  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+    const { stage, modelName: model, newMessages: messages, tools } = step
+    const { system } = step.call
+    scope.emit(path, {
+      type: 'prompt',
+      stage,
+      model,
+      ...(system === undefined ? undefined : { system }),
+      messages,
+      ...(tools.length === 0 ? undefined : { tools }),
+    })
+    let usage: Usage | undefined
+    try {
+      usage = await streamWithRetries(scope, path, step)
+    } finally {
+      // Also a call that was stopped or failed has cost something.
+      usage ??= estimate(
+        step,
+        turns.list.findLast((turn) => turn.path === path),
+      )
+      scope.emit(path, { type: 'usage', model, usage })
+    }
+    const finishReason = turns.list.findLast((turn) => turn.path === path)?.finish?.reason.unified
+    return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
+  })
+}
+
+async function streamWithRetries(scope: Scope, path: string, step: ModelStep): Promise<Usage | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const feed = createFeed(scope, path, step.onChunk)
+    try {
+      await streamModel(step.model, { ...step.call, signal: scope.signal }, feed.part, scope.ready)
+      if (feed.error !== undefined) throw feed.error
+      feed.end()
+      return feed.usage
+    } catch (error) {
+      // A provider's own error part tells more than the broken stream behind it.
+      const cause = feed.error ?? error
+      if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
+      const value = toErrorValue(cause, 'model-failed')
+      const delay = value.retryAfter === undefined ? 250 * 2 ** (attempt - 1) : value.retryAfter * 1000
+      // A provider that wants a long rest is told to the client at once rather than waited for.
+      if (delay > 10_000) throw cause
+      scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
+      await pause(delay, scope.signal)
+    }
+  }
+}
+
+/** Guards the grammar between a provider and the log. One per attempt. */
+function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
+  const { open } = scope.state
+  const ids = new Map<string, string>()
+  const inputs = new Map<string, string>()
+  const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part, end }
+
+  function start(type: 'text' | 'reasoning', providerId: string): string {
+    const id = scope.newId()
+    ids.set(`${type}:${providerId}`, id)
+    return id
+  }
+
+  function part(part: ModelPart): void {
+    switch (part.type) {
+      case 'stream-start':
+      case 'response-metadata':
+      case 'raw':
+        scope.emit(path, part)
+        return
+      case 'error':
+        feed.error ??=
+          part.error ?? new MillraceError('model-failed', 'The model reported an error without saying which.')
+        return
+      case 'finish':
+        closeBlocks()
+        feed.usage = toUsage(part.usage)
+        scope.emit(path, part)
+        return
+      default:
+    }
+    feed.hasContent = true
+    if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
+    switch (part.type) {
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const kind = part.type === 'text-delta' ? 'text' : 'reasoning'
+        let id = ids.get(`${kind}:${part.id}`)
+        if (id === undefined) {
+          id = start(kind, part.id)
+          scope.emit(path, { type: `${kind}-start`, id })
+        }
+        scope.emit(path, { ...part, id })
+        return
+      }
+      case 'text-start':
+        scope.emit(path, { ...part, id: start('text', part.id) })
+        return
+      case 'reasoning-start':
+        scope.emit(path, { ...part, id: start('reasoning', part.id) })
+        return
+      case 'text-end':
+      case 'reasoning-end': {
+        const key = `${part.type === 'text-end' ? 'text' : 'reasoning'}:${part.id}`
+        const id = ids.get(key)
+        ids.delete(key)
+        if (id !== undefined) scope.emit(path, { ...part, id })
+        return
+      }
+      case 'tool-input-start':
+        if (open.inputs.has(callKey(path, part.id))) return
+        inputs.set(part.id, part.toolName)
+        scope.emit(path, part)
+        return
+      case 'tool-input-delta':
+      case 'tool-input-end':
+        if (open.inputs.has(callKey(path, part.id))) scope.emit(path, part)
+        return
+      case 'tool-call':
+        if (open.inputs.has(callKey(path, part.toolCallId))) {
+          scope.emit(path, { type: 'tool-input-end', id: part.toolCallId })
+        }
+        if (!open.calls.has(callKey(path, part.toolCallId))) scope.emit(path, part)
+        return
+      case 'tool-result':
+        if (open.calls.has(callKey(path, part.toolCallId))) scope.emit(path, part)
+        return
+      default:
+        scope.emit(path, part)
+    }
+  }
+
+  function closeBlocks(): void {
+    for (const [id, at] of open.texts) if (at === path) scope.emit(path, { type: 'text-end', id })
+    for (const [id, at] of open.reasonings) if (at === path) scope.emit(path, { type: 'reasoning-end', id })
+    for (const { step, id } of open.inputs.values()) if (step === path) scope.emit(path, { type: 'tool-input-end', id })
+  }
+
+  /** A tool that the provider ran itself and whose result never came has an outcome all the same. */
+  function end(): void {
+    for (const { step, toolCallId, toolName, providerExecuted } of open.calls.values()) {
+      if (step !== path || providerExecuted !== true) continue
+      const outcome = 'unavailable'
+      scope.emit(path, {
+        type: 'tool-result',
+        toolCallId,
+        toolName,
+        result: outcomeText[outcome],
+        isError: true,
+        outcome,
+      })
+    }
+  }
+
+  return feed
+}
+
+function estimate(step: ModelStep, turn: Turn | undefined): Usage {
+  const input = JSON.stringify(step.call.messages).length + (step.call.system?.length ?? 0)
+  let output = 0
+  for (const part of turn?.content ?? []) {
+    if (part.type === 'text' || part.type === 'reasoning') output += part.text.length
+    else if (part.type === 'tool-call') output += JSON.stringify(part.input)?.length ?? 0
+  }
+  return estimateUsage(input, output)
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}

@@ -1,0 +1,312 @@
+/**
+ * Runs a pipeline from wherever its log stands to its end or to a suspension. Owns one writer, one signal and the one
+ * place where a run ends; steps only say what happens.
+ */
+import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import type { EntryOf } from '../part/entry.ts'
+import type { InboxMessage, Log } from '../part/log.ts'
+import type { Message } from '../part/message.ts'
+import type { Answer, Outcome, Part } from '../part/part.ts'
+import { joinPath } from '../part/path.ts'
+import { createRedactor } from '../part/redact.ts'
+import { noUsage } from '../part/usage.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { resolve } from '../pipeline/resolve.ts'
+import type { Registry } from './ports.ts'
+import { Suspended, tell, toError, type Scope } from './scope.ts'
+import type { RunState } from './state.ts'
+import { runPipelineStep, stepValue, type StepOutcome } from './step.ts'
+import { createStrands } from './strands.ts'
+import { createWriter } from './writer.ts'
+
+export interface RunnerOptions {
+  log: Log
+  registry: Registry
+  pipeline: Pipeline
+  runId: string
+  threadId: string
+  /** Greater than that of any owner before. */
+  epoch: number
+  /** Has seen every entry that is stored. */
+  state: RunState
+  /** `run-start` of a fresh run, `resume` of a suspended one, nothing after a crash. */
+  first: Part[]
+  handOver: boolean
+  /** Settles when the run's turn in its thread has come. */
+  turn(signal: AbortSignal): Promise<void>
+  /** The conversation before this run. */
+  history(): Promise<Message[]>
+  env: Readonly<Record<string, string>>
+  secrets: readonly string[]
+  controller: AbortController
+  now(): number
+  /** How long a stopped run's steps may take to settle before it is ended over their heads. */
+  graceMs: number
+}
+
+/** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
+export type RunnerEnd = { type: 'ended' } | { type: 'suspended' } | { type: 'lost'; error: unknown }
+
+const outcomes: ReadonlySet<string> = new Set<Outcome>(['aborted', 'budget-exceeded', 'timed-out', 'interrupted'])
+
+export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
+  const { log, registry, pipeline, runId, state, controller, now, graceMs } = options
+  const { signal } = controller
+  let lost: { error: unknown } | undefined
+  const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
+  const deferred: (() => Promise<void>)[] = []
+  const suspension = Promise.withResolvers<void>()
+  let ids = 0
+  let history: Message[] = []
+
+  const writer = createWriter({
+    log,
+    run: runId,
+    epoch: options.epoch,
+    lastSeq: state.lastSeq,
+    redactor: options.secrets.length === 0 ? undefined : createRedactor(options.secrets),
+    now,
+    onEntry(entry) {
+      state.apply(entry)
+      if (entry.type === 'response') waiting.get(entry.requestId)?.resolve(entry)
+    },
+    onFailure(error) {
+      lost = { error }
+      controller.abort(new MillraceError('store-failed', 'The run cannot be recorded any more.', { cause: error }))
+    },
+  })
+  const strands = createStrands(() => suspension.resolve())
+
+  const scope: Scope = {
+    runId,
+    threadId: options.threadId,
+    state,
+    registry,
+    get input() {
+      const { input } = state
+      return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
+    },
+    variables: new Map(),
+    env: options.env,
+    signal,
+    handOver: options.handOver,
+    now,
+    emit: writer.emit,
+    ready: writer.ready,
+    stored: writer.stored,
+    newId: () => `${options.epoch}.${++ids}`,
+    fork: strands.fork,
+    async request(path, request) {
+      const { requestId } = request
+      const answer = Promise.withResolvers<EntryOf<'response'>>()
+      waiting.set(requestId, answer)
+      if (!state.open.requests.has(requestId)) writer.emit(path, { type: 'request', ...request })
+      try {
+        return await strands.block(answer.promise)
+      } finally {
+        waiting.delete(requestId)
+      }
+    },
+    async invoke(name, event) {
+      if (name === undefined) return
+      try {
+        await registry.callbacks.get(name)?.(event)
+      } catch (error) {
+        const { message } = toErrorValue(error)
+        writer.emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
+      }
+    },
+    defer: (task) => void deferred.push(task),
+  }
+
+  const leaveInbox = new AbortController()
+  const inbox = readInbox(log, runId, leaveInbox.signal, (message) => receive(message, scope, controller))
+
+  for (const part of options.first) writer.emit('', part)
+
+  // Watched from here on, so that a step which ignores the signal cannot keep the run from ending.
+  const begin = async () => {
+    await options.turn(signal)
+    if (signal.aborted) throw signal.reason
+    history = await options.history()
+    return walk(scope, pipeline, deferred)
+  }
+  const work = begin().then(
+    (value) => ({ type: 'done' as const, value }),
+    (error: unknown) => ({ type: 'failed' as const, error }),
+  )
+  const settled = await Promise.race([
+    work,
+    suspension.promise.then(() => ({ type: 'blocked' as const })),
+    stopped(signal, graceMs),
+  ])
+  leaveInbox.abort()
+  await inbox
+
+  if (settled.type === 'blocked' && !signal.aborted) {
+    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
+    writer.seal()
+    for (const { reject } of waiting.values()) reject(new Suspended())
+    await work
+    await writer.stored().catch(() => undefined)
+    return lost === undefined ? { type: 'suspended' } : { type: 'lost', ...lost }
+  }
+
+  if (signal.aborted && toErrorValue(signal.reason).code === 'abandoned') {
+    writer.seal()
+    await writer.stored().catch(() => undefined)
+    return { type: 'ended' }
+  }
+  const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? settled.error : undefined
+  if (error !== undefined) await tellAbort(scope, pipeline, error, graceMs)
+  endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
+  writer.seal()
+  for (const { reject } of waiting.values()) reject(new Suspended())
+  await writer.stored().catch(() => undefined)
+  return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
+}
+
+/** The steps in order; resolves with the final value. Steps that the log holds finished give their recorded value. */
+async function walk(scope: Scope, pipeline: Pipeline, deferred: (() => Promise<void>)[]): Promise<unknown> {
+  const { state, variables } = scope
+  let last: StepOutcome | undefined
+  for (const step of pipeline.workflow) {
+    const path = joinPath('main', step.id)
+    const finished = state.finished.get(path)
+    last = finished ? stepValue(scope, step, path, finished) : await runPipelineStep(scope, step, path)
+    if (step.result !== undefined) variables.set(step.result, last.value)
+    if (last.answer !== undefined) break
+  }
+  if (last?.answer !== undefined && !state.open.answered) {
+    scope.emit('', { type: 'answer-end', finishReason: last.answer.finishReason, usage: state.usage ?? noUsage })
+  }
+  for (const task of deferred.splice(0)) await task()
+  await runAfter(scope, pipeline)
+  if (pipeline.return !== undefined) return resolve(pipeline.return, resolveScope(scope))
+  if (last?.answer !== undefined) return undefined
+  const unnamed = pipeline.workflow.at(-1)?.result === undefined
+  return unnamed ? last?.value : Object.fromEntries(variables)
+}
+
+/** What happens here is recorded and changes nothing of the answer, nor of the outcome. */
+async function runAfter(scope: Scope, pipeline: Pipeline): Promise<void> {
+  for (const step of pipeline.after) {
+    const path = joinPath('after', step.id)
+    const finished = scope.state.finished.get(path)
+    try {
+      const { value } = finished
+        ? stepValue(scope, step, path, finished)
+        : await runPipelineStep(scope, step, path, { answers: false })
+      if (step.result !== undefined) scope.variables.set(step.result, value)
+    } catch (error) {
+      if (error instanceof Suspended || scope.signal.aborted) throw error
+      tell(scope, '', error)
+      return
+    }
+  }
+}
+
+function resolveScope({ input, variables, env }: Scope) {
+  return { input, variables, env: { ...env } }
+}
+
+function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknown): void {
+  const { state, now, emit } = scope
+  let outcome: Outcome = 'completed'
+  let value: ErrorValue | undefined
+  // Once the answer has ended the client has been told so: nothing later may contradict it.
+  if (error !== undefined && !state.open.answered) {
+    value = toErrorValue(error, 'run-failed')
+    outcome = outcomes.has(value.code) ? (value.code as Outcome) : 'failed'
+    if (outcome === 'failed') tell(scope, '', error)
+  }
+  const why = value ?? { code: 'ended', message: 'The run has ended.' }
+  for (const { step, part } of state.open.closing({ now: now(), outcome: 'aborted', error: why })) emit(step, part)
+  const { cost } = state
+  emit('', {
+    type: 'run-end',
+    outcome,
+    usage: state.usage ?? noUsage,
+    ...(output === undefined ? undefined : { output: toPlain(output) }),
+    ...(cost === undefined || state.usage === undefined ? undefined : { cost }),
+    ...(value === undefined ? undefined : { error: value }),
+  })
+}
+
+/** `onAbort` with the text so far, `onError` with the failure: once per `llm` step that was cut off. */
+async function tellAbort(scope: Scope, pipeline: Pipeline, error: unknown, graceMs: number): Promise<void> {
+  const aborted = scope.signal.aborted
+  const calls = pipeline.workflow.concat(pipeline.after).map(async (step) => {
+    if (step.type !== 'llm') return
+    const path = [joinPath('main', step.id), joinPath('after', step.id)].find((at) =>
+      aborted ? scope.state.open.steps.has(at) : scope.state.finished.get(at)?.error !== undefined,
+    )
+    if (path === undefined) return
+    const { onAbort, onError } = step.config
+    if (!aborted) return scope.invoke(onError, { error })
+    const text = scope.state
+      .turns(path)
+      .list.flatMap(({ content }) => content)
+      .map((part) => (part.type === 'text' ? part.text : ''))
+      .join('')
+    return scope.invoke(onAbort, { text, reason: toErrorValue(error).message })
+  })
+  await within(Promise.all(calls), graceMs)
+}
+
+async function readInbox(
+  log: Log,
+  run: string,
+  signal: AbortSignal,
+  receive: (message: InboxMessage) => void,
+): Promise<void> {
+  try {
+    for await (const message of log.inbox(run, 0, signal)) receive(message)
+  } catch {
+    // A store that cannot be read cannot be written either: the next append tells the run.
+  }
+}
+
+/** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */
+function receive({ key, message }: InboxMessage, scope: Scope, controller: AbortController): void {
+  if (key === 'stop') {
+    const reason = (message as { reason?: string } | null)?.reason ?? 'Stopped.'
+    controller.abort(new MillraceError('aborted', reason))
+    return
+  }
+  const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
+  const request = requestId === undefined ? undefined : scope.state.open.requests.get(requestId)
+  if (request === undefined || requestId === undefined) return
+  scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
+}
+
+/** What is posted under `answer:<request>`: the answer, or why there will be none. */
+export type PostedAnswer = { answer: Answer; protocol: string } | { closed: string }
+
+function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
+  return 'closed' in message
+    ? { type: 'response', requestId, outcome: 'closed', reason: message.closed }
+    : { type: 'response', requestId, outcome: 'answered', ...message }
+}
+
+/** Resolves a while after the signal: the time that steps have to settle by themselves. */
+async function stopped(signal: AbortSignal, graceMs: number): Promise<{ type: 'stopped' }> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+  await new Promise((resolve) => setTimeout(resolve, graceMs))
+  return { type: 'stopped' }
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
+  clearTimeout(timer)
+}
+
+/** Variables may hold anything; the log holds JSON. */
+function toPlain(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? 'null')
+  } catch {
+    return String(value)
+  }
+}

@@ -1,0 +1,521 @@
+/**
+ * The runtime owns every run of this process: starts it, wakes it, stops it, ends it truthfully after a crash.
+ * A run belongs to the server; a connection is only a cursor into its log.
+ */
+import type { Entry } from '../part/entry.ts'
+import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import type { RunRow, Store } from '../part/log.ts'
+import type { Answer, Outcome, Part } from '../part/part.ts'
+import { noUsage, type Usage } from '../part/usage.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
+import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
+import { createDeadlines } from './deadlines.ts'
+import { conversation, readView } from './history.ts'
+import type { Registry } from './ports.ts'
+import { createPresence } from './presence.ts'
+import { execute, type PostedAnswer } from './runner.ts'
+import { createRunState, type RunState } from './state.ts'
+import { createThreadGate } from './threads.ts'
+import { createWriter } from './writer.ts'
+
+export interface Agent {
+  id: string
+  pipeline: Pipeline
+}
+
+/** Where agents come from. `get` finds aliases as well and gives the last good version. */
+export interface AgentSource {
+  get(id: string): Agent | undefined
+  list(): Agent[]
+}
+
+export interface RuntimeOptions {
+  agents: AgentSource
+  registry: Registry
+  store: Store
+  /** What `$env.NAME` may see. Default: nothing. */
+  env?: Readonly<Record<string, string>>
+  /** Values that must never be recorded or sent. */
+  secrets?: readonly string[]
+  now?: () => number
+  newRunId?: () => string
+  /** ms that a stopped run's steps get to settle; default 300. */
+  graceMs?: number
+}
+
+export interface StartOptions {
+  threadId?: string
+  runId?: string
+  protocol?: string
+  parentRunId?: string
+  /** Ids the client gave. */
+  labels?: Record<string, string>
+  onBusy?: BusyPolicy
+  /** `server`: the input's messages are only the new ones; the thread's record says what came before. Default `client`. */
+  history?: HistoryPolicy
+  handOver?: boolean
+  /** A start with a key that this thread has seen joins that key's run. */
+  turnKey?: string
+}
+
+export interface RunResult {
+  id: string
+  outcome: Outcome | 'suspended'
+  text: string
+  output: unknown
+  usage: Usage
+  error?: ErrorValue
+}
+
+export interface Run {
+  id: string
+  threadId: string
+  /** It had begun before it was asked for. */
+  joined: boolean
+  /** The log from its start, then live, until the run ends. A second reader is a second cursor. */
+  parts: AsyncIterable<Entry>
+  /** How it ended, or that it is suspended. Never rejects: failure is an outcome. */
+  result: Promise<RunResult>
+  stop(reason?: string): Promise<void>
+  answer(requestId: string, answer: Answer): Promise<Answered>
+}
+
+/** `duplicate`: somebody had answered before; `answer` is the one that counts. */
+export interface Answered {
+  duplicate: boolean
+  answer: PostedAnswer
+}
+
+export interface Runtime {
+  readonly agents: AgentSource
+  readonly store: Store
+  /** Starts a run; resolves once its `run-start` is stored. In a busy thread it may still wait for its turn. */
+  start(agentId: string, input: Record<string, unknown>, options?: StartOptions): Promise<Run>
+  open(runId: string): Promise<Run | undefined>
+  /** A run by its id, without looking whether it has begun. */
+  handle(runId: string, threadId: string): Run
+  stop(runId: string, reason?: string): Promise<void>
+  answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
+  /** Leaves several answers for a run and wakes it once. */
+  answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<void>
+  attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
+  /** The error that a reader must be told because the log cannot: settles only when the run's store failed. */
+  lost(runId: string): Promise<ErrorValue> | undefined
+  /** Ends, or goes on with, the runs that an earlier process left; call it once, before the first start. */
+  recover(): Promise<{ resumed: number; interrupted: number }>
+  readonly active: number
+  /** Takes no more runs, gives the active ones `graceMs` to end, then ends them as `interrupted`. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** What is new in the request that brought an answer. */
+export interface Wake {
+  protocol?: string
+  labels?: Record<string, string>
+  input?: Record<string, unknown>
+}
+
+interface Owned {
+  id: string
+  threadId: string
+  epoch: number
+  turn?: (signal: AbortSignal) => Promise<void>
+}
+
+interface Active {
+  controller: AbortController
+  done: Promise<void>
+  lost: PromiseWithResolvers<ErrorValue>
+  recover: boolean
+}
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
+  const { log, runs } = store
+  const active = new Map<string, Active>()
+  const starting = new Set<string>()
+  const waking = new Map<string, Promise<void>>()
+  const shutdown = new AbortController()
+
+  const presence = createPresence((run, reason) => void stop(run, reason).catch(() => undefined))
+  const gate = createThreadGate({ store, stop, isStarting: (run) => starting.has(run) || active.has(run) })
+  const deadlines = createDeadlines(now, (run, requestId) => {
+    void postAnswer(run, requestId, { closed: 'deadline' }).catch(() => undefined)
+  })
+
+  /** Runs a pipeline to its end or suspension, as the run's only owner. */
+  function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]) {
+    const controller = new AbortController()
+    const lost = Promise.withResolvers<ErrorValue>()
+    const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
+    const { turn = async () => undefined } = row
+    const work = execute({
+      log,
+      turn,
+      history: async () => {
+        const previous = state.start?.previousRunId
+        return previous === undefined ? [] : conversation(store, previous)
+      },
+      registry,
+      pipeline,
+      runId: row.id,
+      threadId: row.threadId,
+      epoch: row.epoch,
+      state,
+      first,
+      handOver: handOver || !store.durable,
+      env,
+      secrets,
+      controller,
+      now,
+      graceMs,
+    })
+    const done = work.then(async (end) => {
+      active.delete(row.id)
+      if (end.type === 'suspended') await afterSuspend(row.id, state)
+      else presence.forget(row.id)
+      if (end.type === 'lost') {
+        lost.resolve(toErrorValue(end.error, 'store-failed'))
+        await closeLost(row.id)
+      }
+    })
+    active.set(row.id, { controller, done, lost, recover: pipeline.recover })
+    void done.catch(() => undefined)
+  }
+
+  /** When the run's first entry is stored; throws when the store refused it. */
+  async function begun(run: string): Promise<void> {
+    const leave = new AbortController()
+    const lost = active.get(run)?.lost.promise.then((error) => {
+      throw new MillraceError(error.code, error.message, { status: 503 })
+    })
+    const first = (async () => {
+      for await (const batch of log.read(run, 0, leave.signal)) if (batch.length > 0) return
+    })()
+    try {
+      await Promise.race([first, lost])
+    } finally {
+      leave.abort()
+    }
+  }
+
+  async function afterSuspend(run: string, state: RunState): Promise<void> {
+    presence.forget(run)
+    for (const { requestId, deadline } of state.open.requests.values()) deadlines.set(run, requestId, deadline)
+    // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
+    for await (const { key } of log.inbox(run)) {
+      if (key === 'stop' || state.open.requests.has(key.replace(/^answer:/u, ''))) return wake(run, {})
+    }
+  }
+
+  async function load(row: RunRow): Promise<{ state: RunState; pipeline: Pipeline }> {
+    const state = await foldState(row.id)
+    return { state, pipeline: parsePipeline(state.start!.pipeline) }
+  }
+
+  async function foldState(run: string): Promise<RunState> {
+    const state = createRunState()
+    for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
+    return state
+  }
+
+  /** A suspended run goes on: with what was answered, or to its end when it was stopped. */
+  function wake(run: string, { protocol = 'api', labels, input }: Wake): Promise<void> {
+    const before = waking.get(run)
+    if (before !== undefined) return before
+    const task = (async () => {
+      const row = await runs.get(run)
+      if (row?.status !== 'suspended' || active.has(run)) return
+      const { state, pipeline } = await load(row)
+      const first: Part[] = [
+        {
+          type: 'resume',
+          protocol,
+          ...(labels === undefined ? undefined : { labels }),
+          ...(input === undefined ? undefined : { input }),
+        },
+      ]
+      deadlines.clear(run)
+      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, first)
+    })().finally(() => waking.delete(run))
+    waking.set(run, task)
+    return task
+  }
+
+  /** Writes the end of a run that has no owner. */
+  async function end(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
+    const state = await foldState(row.id)
+    const writer = createWriter({
+      log,
+      run: row.id,
+      epoch: row.epoch + 1,
+      lastSeq: state.lastSeq,
+      redactor: undefined,
+      now,
+      onEntry: (entry) => state.apply(entry),
+      // `stored` below throws it.
+      onFailure: () => undefined,
+    })
+    // After the answer's end a client has been told that all went well; what was cut off came after.
+    const answered = state.open.answered
+    const error = { code, message }
+    for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
+    const usage = state.usage ?? noUsage
+    writer.emit('', {
+      type: 'run-end',
+      outcome: answered ? 'completed' : code,
+      usage,
+      ...(answered ? undefined : { error }),
+    })
+    await writer.stored()
+    deadlines.clear(row.id)
+  }
+
+  /** The store refused the run's entries; when it works again the log is ended, else the next start does it. */
+  async function closeLost(run: string): Promise<void> {
+    for (let delay = 100; delay <= 1600; delay *= 2) {
+      try {
+        const row = await runs.get(run)
+        if (row !== undefined) await end(row, 'failed', 'The run could not be recorded any more.', 'unavailable')
+        return
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, delay))
+      }
+    }
+  }
+
+  async function stop(run: string, reason = 'Stopped.'): Promise<void> {
+    const row = await runs.get(run)
+    if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
+    if (row !== undefined && row.status !== 'running' && row.status !== 'suspended') return
+    await log.post(run, 'stop', { reason })
+    // An owner, also one that is about to begin, reads it from its inbox.
+    if (active.has(run) || starting.has(run)) return
+    await waking.get(run)
+    const again = await runs.get(run)
+    if (active.has(run) || again === undefined) return
+    if (again.status === 'suspended' || again.status === 'running') await end(again, 'aborted', reason, 'aborted')
+  }
+
+  async function postAnswer(run: string, requestId: string, message: PostedAnswer, how: Wake = {}): Promise<Answered> {
+    const { first, message: winner } = await log.post(run, `answer:${requestId}`, message)
+    if (!active.has(run)) await wake(run, how)
+    return { duplicate: !first, answer: winner as PostedAnswer }
+  }
+
+  const runtime: Runtime = {
+    agents,
+    store,
+    get active() {
+      return active.size
+    },
+
+    async start(agentId, input, startOptions = {}) {
+      if (shutdown.signal.aborted) throw closingError()
+      const agent = agents.get(agentId)
+      if (agent === undefined) throw unknownAgent(agentId, agents)
+      const { protocol = 'library', labels, parentRunId, handOver, turnKey } = startOptions
+      let { runId = newRunId() } = startOptions
+      const { pipeline } = agent
+      const announced = runId
+      starting.add(announced)
+      try {
+        if (turnKey !== undefined) {
+          const place = `thread:${startOptions.threadId ?? ''}`
+          const winner = ((await log.post(place, `turn:${turnKey}`, { run: runId })).message as { run: string }).run
+          // The same request again, or twice at once: the second reads the first one's run. One that was announced and
+          // never began, because its process died in between, is begun now.
+          if (
+            winner !== runId &&
+            (starting.has(winner) || active.has(winner) || (await runs.get(winner)) !== undefined)
+          ) {
+            return handle(winner, startOptions.threadId ?? threadOf(winner), true)
+          }
+          runId = winner
+          starting.add(runId)
+        }
+        const threadId = startOptions.threadId ?? threadOf(runId)
+        const policy = pipeline.onBusy ?? startOptions.onBusy ?? 'interrupt'
+        const place = startOptions.threadId === undefined ? undefined : await gate.claim(threadId, runId, policy)
+        const fromServer = (pipeline.history ?? startOptions.history) === 'server'
+        const start: Part = {
+          type: 'run-start',
+          runId,
+          agent: agent.id,
+          pipeline: pipeline.text,
+          threadId,
+          protocol,
+          input,
+          ...(labels === undefined ? undefined : { labels }),
+          ...(parentRunId === undefined ? undefined : { parentRunId }),
+          ...(fromServer && place?.previous !== undefined ? { previousRunId: place.previous } : undefined),
+          ...(handOver === true ? { handOver } : undefined),
+        }
+        if (shutdown.signal.aborted) throw closingError()
+        const owned: Owned = { id: runId, threadId, epoch: 1 }
+        if (place !== undefined) owned.turn = place.wait
+        own(owned, createRunState(), pipeline, [start])
+        await begun(runId)
+        return handle(runId, threadId)
+      } finally {
+        starting.delete(announced)
+        starting.delete(runId)
+      }
+    },
+
+    async open(runId) {
+      const row = await runs.get(runId)
+      return row === undefined ? undefined : handle(runId, row.threadId)
+    },
+
+    handle,
+    stop,
+
+    async answer(runId, requestId, answer, how = {}) {
+      const view = await readView(store, runId)
+      if (view === undefined) throw unknownRun(runId)
+      const message: PostedAnswer = { answer, protocol: how.protocol ?? 'api' }
+      if (!view.requests.some((request) => request.requestId === requestId)) {
+        // Not open: answered before, or never asked.
+        const before = await answeredBefore(store, runId, requestId)
+        if (before === undefined) throw unknownRequest(runId, requestId)
+        return { duplicate: true, answer: before }
+      }
+      return postAnswer(runId, requestId, message, how)
+    },
+
+    async answerAll(runId, answers, how = {}) {
+      for (const [requestId, answer] of answers) {
+        await log.post(runId, `answer:${requestId}`, { answer, protocol: how.protocol ?? 'api' } satisfies PostedAnswer)
+      }
+      if (!active.has(runId)) await wake(runId, how)
+    },
+
+    attach: presence.attach,
+    lost: (runId) => active.get(runId)?.lost.promise,
+
+    async recover() {
+      const counts = { resumed: 0, interrupted: 0 }
+      for (const row of await all(store, 'running')) {
+        if (active.has(row.id)) continue
+        const { state, pipeline } = await load(row)
+        if (pipeline.recover && !state.open.answered) {
+          own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [])
+          counts.resumed++
+        } else {
+          await end(row, 'interrupted', 'The server stopped while the run was active.', 'unavailable')
+          counts.interrupted++
+        }
+      }
+      for (const row of await all(store, 'suspended')) {
+        const { state } = await load(row)
+        await afterSuspend(row.id, state)
+      }
+      return counts
+    },
+
+    async close(closeGraceMs = 2000) {
+      shutdown.abort()
+      deadlines.close()
+      const work = Promise.all([...active.values()].map(({ done }) => done))
+      let timer: ReturnType<typeof setTimeout> | undefined
+      await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, closeGraceMs)))])
+      clearTimeout(timer)
+      for (const { controller, recover } of active.values()) {
+        // A run that may go on after a crash may go on after a restart: its log is left as it stands.
+        const code = recover ? 'abandoned' : 'interrupted'
+        controller.abort(new MillraceError(code, 'The server is shutting down.'))
+      }
+      await work
+      await store.close()
+    },
+  }
+
+  function handle(id: string, threadId: string, joined = false): Run {
+    let result: Promise<RunResult> | undefined
+    return {
+      id,
+      threadId,
+      joined,
+      parts: { [Symbol.asyncIterator]: () => flatten(log.read(id, 0, shutdown.signal)) },
+      get result() {
+        return (result ??= resultOf(id))
+      },
+      stop: (reason) => stop(id, reason),
+      answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
+    }
+  }
+
+  async function resultOf(run: string): Promise<RunResult> {
+    await active.get(run)?.done
+    const view = await readView(store, run)
+    if (view === undefined || view.status === 'running') {
+      const error = { code: 'store-failed', message: 'The run could not be recorded.' }
+      return {
+        id: run,
+        outcome: 'failed',
+        text: view?.text ?? '',
+        output: undefined,
+        usage: view?.usage ?? noUsage,
+        error,
+      }
+    }
+    const { status, text, output, usage, error } = view
+    return { id: run, outcome: status, text, output, usage, ...(error === undefined ? undefined : { error }) }
+  }
+
+  return runtime
+}
+
+/** A run that belongs to no conversation has a thread of its own. */
+function threadOf(runId: string): string {
+  return `thread_${runId.replace(/^run_/u, '')}`
+}
+
+async function* flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry> {
+  for await (const batch of batches) yield* batch
+}
+
+async function all({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
+  const rows: RunRow[] = []
+  for (;;) {
+    const before = rows.at(-1)?.id
+    const page = await runs.list({ status, limit: 200, ...(before === undefined ? undefined : { before }) })
+    rows.push(...page)
+    if (page.length < 200) return rows
+  }
+}
+
+async function answeredBefore({ log }: Store, run: string, requestId: string): Promise<PostedAnswer | undefined> {
+  for await (const batch of log.read(run)) {
+    for (const entry of batch) {
+      if (entry.type !== 'response' || entry.requestId !== requestId) continue
+      const { answer, protocol = 'api', reason = 'closed' } = entry
+      return answer === undefined ? { closed: reason } : { answer, protocol }
+    }
+  }
+  return undefined
+}
+
+function closingError(): MillraceError {
+  return new MillraceError('closing', 'The server is shutting down; try again in a moment.', { status: 503 })
+}
+
+function unknownRun(run: string): MillraceError {
+  return new MillraceError('unknown-run', `There is no run ${run}.`, { status: 404 })
+}
+
+function unknownRequest(run: string, requestId: string): MillraceError {
+  return new MillraceError('unknown-request', `Run ${run} has no request ${requestId}.`, { status: 404 })
+}
+
+function unknownAgent(id: string, agents: AgentSource): MillraceError {
+  const known = agents
+    .list()
+    .map((agent) => agent.id)
+    .join(', ')
+  return new MillraceError('unknown-agent', `There is no agent "${id}". Known agents: ${known || 'none'}.`, {
+    status: 404,
+  })
+}

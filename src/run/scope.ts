@@ -1,0 +1,90 @@
+/** What the engine's own steps work with: one run's state, its writer, its signal, and the ways to wait for a client. */
+import { toErrorValue, MillraceError } from '../part/error.ts'
+import type { EntryOf } from '../part/entry.ts'
+import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
+import type { Registry } from './ports.ts'
+import type { RunState } from './state.ts'
+
+export interface Scope {
+  readonly runId: string
+  readonly threadId: string
+  readonly state: RunState
+  readonly registry: Registry
+  /** `$input`: what the request brought, with the conversation before it. */
+  readonly input: Record<string, unknown>
+  readonly variables: Map<string, unknown>
+  readonly env: Readonly<Record<string, string>>
+  /** Aborts when the run must end. */
+  readonly signal: AbortSignal
+  /** Client tools cannot be waited for: their calls are handed over and the run completes. */
+  readonly handOver: boolean
+  now(): number
+  emit(path: string, part: Part): void
+  ready(): Promise<void> | undefined
+  stored(): Promise<void>
+  /** A block id that is unique in the run, also across owners. */
+  newId(): string
+  /** Runs tasks at once; settles when all have. The first failure is thrown then. */
+  fork(tasks: (() => Promise<void>)[]): Promise<void>
+  /** Records a request (unless it is open already) and waits; throws {@link Suspended} when the whole run must wait. */
+  request(path: string, request: Omit<RequestPart, 'type'>): Promise<EntryOf<'response'>>
+  /** Calls a registered callback; what it throws becomes a `warning`. */
+  invoke(name: string | undefined, event: unknown): Promise<void>
+  /** Runs once the answer has ended, before the `after` steps. */
+  defer(task: () => Promise<void>): void
+}
+
+/** Unwinds a run that waits for a client. Not an error: nothing is closed, nothing is told. */
+export class Suspended extends Error {
+  override readonly name = 'Suspended'
+}
+
+const told = new WeakSet<object>()
+
+/** Emits the one `error` part of a failure, however many steps it passes through on its way out. */
+export function tell(scope: Scope, path: string, error: unknown): void {
+  if (typeof error === 'object' && error !== null) {
+    if (told.has(error)) return
+    told.add(error)
+  }
+  scope.emit(path, { type: 'error', error: toErrorValue(error, 'step-failed') })
+}
+
+/** Whatever was thrown, as an object that `tell` knows again. */
+export function toError(error: unknown): Error {
+  return error instanceof Error
+    ? error
+    : new MillraceError('step-failed', toErrorValue(error).message, { cause: error })
+}
+
+export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
+
+/**
+ * Brackets a step. A step that the log holds open already (the run goes on) is not started again. A failure is told,
+ * everything open below is closed, and it is thrown on. A suspended or stopped run is left open: its end closes all.
+ */
+export async function inStep<T>(
+  scope: Scope,
+  path: string,
+  start: Omit<StepStart, 'type' | 'attempt'>,
+  body: () => Promise<Finished<T>>,
+): Promise<T> {
+  const { state, now, emit } = scope
+  if (!state.open.steps.has(path)) {
+    emit(path, { type: 'step-start', attempt: (state.resets.get(path) ?? 0) + 1, ...start })
+  }
+  const duration = () => Math.max(0, now() - (state.open.steps.get(path)?.timestamp ?? now()))
+  try {
+    const { value, ...finish } = await body()
+    if (scope.signal.aborted) throw scope.signal.reason
+    emit(path, { type: 'step-finish', duration: duration(), ...finish })
+    return value
+  } catch (thrown) {
+    if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
+    const error = toError(thrown)
+    tell(scope, path, error)
+    const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
+    for (const { step, part } of state.open.closing(closing)) emit(step, part)
+    throw error
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Where a run stands: a fold of its own log. A fresh run, a run that goes on after an answer and one that goes on after a
+ * crash differ in nothing but how many entries this has seen before the runner begins.
+ */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { createOpenItems, type OpenItems } from '../part/open-items.ts'
+import { parentPath } from '../part/path.ts'
+import { createTurns, type Turns } from '../part/turns.ts'
+import { addUsage, type Usage } from '../part/usage.ts'
+
+export interface RunState {
+  readonly open: OpenItems
+  readonly start: EntryOf<'run-start'> | undefined
+  /** `run-start`'s input with what each `resume` brought laid over it. */
+  readonly input: Record<string, unknown>
+  readonly lastSeq: number
+  /** Steps that have finished, without what came below them. */
+  readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
+  /** How often a step was reset. */
+  readonly resets: ReadonlyMap<string, number>
+  readonly usage: Usage | undefined
+  /** USD; undefined once any call's price is unknown, 0 before the first. */
+  readonly cost: number | undefined
+  readonly end: EntryOf<'run-end'> | undefined
+  /** The tool loop of an `llm` step. */
+  turns(path: string): Turns
+  apply(entry: Entry): void
+}
+
+export function createRunState(): RunState {
+  const open = createOpenItems()
+  const finished = new Map<string, EntryOf<'step-finish'>>()
+  const resets = new Map<string, number>()
+  const loops = new Map<string, Turns>()
+  // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
+  const loopOf = new Map<string, Turns | null>()
+  const state = {
+    start: undefined as EntryOf<'run-start'> | undefined,
+    end: undefined as EntryOf<'run-end'> | undefined,
+    input: {} as Record<string, unknown>,
+    lastSeq: 0,
+    usage: undefined as Usage | undefined,
+    cost: 0 as number | undefined,
+  }
+
+  function turns(path: string): Turns {
+    let loop = loops.get(path)
+    if (loop === undefined) {
+      loop = createTurns(path)
+      loops.set(path, loop)
+      loopOf.clear()
+    }
+    return loop
+  }
+
+  function apply(entry: Entry): void {
+    state.lastSeq = entry.seq
+    const { step } = entry
+    if (entry.type === 'step-start' && entry.stepType === 'llm') turns(step)
+    let loop = loopOf.get(step)
+    if (loop === undefined) {
+      loop = loops.get(step) ?? loops.get(parentPath(step)) ?? null
+      loopOf.set(step, loop)
+    }
+    loop?.apply(entry)
+    if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
+    open.apply(entry)
+    switch (entry.type) {
+      case 'run-start':
+        state.start = entry
+        state.input = entry.input
+        break
+      case 'resume':
+        state.input = { ...state.input, ...entry.input }
+        break
+      case 'step-finish':
+        finished.set(step, entry)
+        break
+      case 'step-reset':
+        resets.set(step, (resets.get(step) ?? 0) + 1)
+        break
+      case 'usage':
+        state.usage = addUsage(state.usage, entry.usage)
+        state.cost = state.cost === undefined || entry.cost === undefined ? undefined : state.cost + entry.cost
+        break
+      case 'run-end':
+        state.end = entry
+        break
+      default:
+    }
+  }
+
+  return {
+    open,
+    finished,
+    resets,
+    turns,
+    apply,
+    get start() {
+      return state.start
+    },
+    get end() {
+      return state.end
+    },
+    get input() {
+      return state.input
+    },
+    get lastSeq() {
+      return state.lastSeq
+    },
+    get usage() {
+      return state.usage
+    },
+    get cost() {
+      return state.cost
+    },
+  }
+}

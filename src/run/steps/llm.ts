@@ -1,0 +1,179 @@
+/**
+ * `llm`: a model with its tool loop. What to do next is read off the loop's own entries (`part/turns.ts`), so that a fresh
+ * start, going on after a client's answer and going on after a crash are one piece of code.
+ */
+import { MillraceError } from '../../part/error.ts'
+import { textOf } from '../../part/fold.ts'
+import type { Message, ToolSpec } from '../../part/message.ts'
+import { turnMessages, type Turn } from '../../part/turns.ts'
+import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
+import type { LlmConfig } from '../../pipeline/llm-config.ts'
+import { runModelCall } from '../model-call.ts'
+import { toToolSpec } from '../model.ts'
+import type { Scope } from '../scope.ts'
+import { settleCall, type OfferedTool } from '../tool-call.ts'
+
+/** What `result` holds after an `llm` step, and what `onFinish` is given. Spans all model calls of the step. */
+export interface LlmResult {
+  /** The last call's text. */
+  text: string
+  reasoning: string
+  usage: Usage
+  totalUsage: Usage
+  finishReason: string
+  steps: LlmStepResult[]
+  toolCalls: { toolCallId: string; toolName: string; input: unknown }[]
+  toolResults: { toolCallId: string; toolName: string; input: unknown; output: unknown; isError: boolean }[]
+  response: { messages: Message[] }
+}
+export interface LlmStepResult {
+  text: string
+  reasoning: string
+  finishReason: string
+  toolCalls: LlmResult['toolCalls']
+  toolResults: LlmResult['toolResults']
+}
+
+export interface LlmOptions {
+  scope: Scope
+  path: string
+  /** With `system`, `messages` and the like resolved. */
+  config: LlmConfig & { messages: Message[] }
+  /** The tools a client offers with its request, when this step answers it. */
+  clientTools: ToolSpec[]
+}
+
+export async function runLlm({ scope, path, config, clientTools }: LlmOptions): Promise<LlmResult> {
+  const { registry, state } = scope
+  const turns = state.turns(path)
+  const modelName = config.model ?? registry.models.defaultModel
+  if (modelName === undefined) {
+    throw new MillraceError('unknown-model', `Step ${path}: no model is named and the config has no default model.`)
+  }
+  const model = registry.models.resolve(modelName)
+  const tools = await offeredTools(scope, config, clientTools)
+  const specs = [...tools.values()].map(({ spec }) => spec)
+  const base = () => turns.base?.messages ?? config.messages
+  const messages = () => [...base(), ...turnMessages(turns.list)]
+
+  for (;;) {
+    const last = turns.list.at(-1)
+    if (last !== undefined && last.finish === undefined) {
+      // The process that made this call is gone, and half an answer cannot be gone on from.
+      scope.emit(last.path, { type: 'step-reset', attempt: state.open.steps.get(last.path)?.attempt ?? 1 })
+      continue
+    }
+    if (last !== undefined) {
+      const open = last.calls.filter((call) => call.result === undefined)
+      const loop = { root: path, tools, messages }
+      await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
+      if (scope.signal.aborted) throw scope.signal.reason
+      if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
+      if (isLast(last) || turns.list.length >= config.maxSteps) break
+    }
+    const { onChunk } = config
+    await runModelCall(scope, {
+      root: path,
+      stage: config.stage ?? 'response',
+      modelName,
+      model,
+      call: { ...settings(config), messages: messages(), tools: specs },
+      newMessages: turns.base === undefined ? config.messages : [],
+      tools: specs,
+      retries: config.retries,
+      ...(onChunk === undefined ? undefined : { onChunk }),
+    })
+  }
+  return llmResult(turns.list, state.open.steps.get(path) === undefined ? undefined : usageOf(scope, path))
+}
+
+/** No tool of ours was asked for, or a client was handed the calls: the model has the last word. */
+function isLast(turn: Turn): boolean {
+  const own = turn.calls.filter((call) => !call.providerExecuted)
+  return own.length === 0 || own.some((call) => call.result?.outcome === 'handed-over')
+}
+
+async function offeredTools(
+  scope: Scope,
+  config: LlmConfig,
+  clientTools: ToolSpec[],
+): Promise<Map<string, OfferedTool>> {
+  const tools = new Map<string, OfferedTool>()
+  for (const spec of clientTools) tools.set(spec.name, { spec })
+  for (const use of config.tools) {
+    const implementation = scope.registry.tools.get(use.name)
+    if (implementation === undefined) {
+      const known = [...scope.registry.tools.keys()].join(', ') || 'none'
+      throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
+    }
+    // The server's own tool wins over a client's of the same name: a client must not be able to replace it.
+    tools.set(use.name, { spec: await toToolSpec(use.name, implementation, use.description), use, implementation })
+  }
+  return tools
+}
+
+function settings(config: LlmConfig) {
+  const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
+  const { providerOptions, headers } = config
+  const all = {
+    system,
+    toolChoice,
+    temperature,
+    maxOutputTokens,
+    topP,
+    stopSequences,
+    seed,
+    reasoning,
+    providerOptions,
+    headers,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<typeof all>
+}
+
+function usageOf(scope: Scope, path: string): Usage {
+  let usage: Usage | undefined
+  for (const [at, finish] of scope.state.finished) {
+    if (at.startsWith(`${path}/`) && finish.usage !== undefined) usage = addUsage(usage, finish.usage)
+  }
+  return usage ?? noUsage
+}
+
+/** The result of a loop, read off its turns. */
+export function llmResult(list: readonly Turn[], usage: Usage = noUsage): LlmResult {
+  const steps = list.map(stepResult)
+  const last = steps.at(-1)
+  return {
+    text: last?.text ?? '',
+    reasoning: steps.map(({ reasoning }) => reasoning).join(''),
+    usage,
+    totalUsage: usage,
+    finishReason: last?.finishReason ?? 'other',
+    steps,
+    toolCalls: steps.flatMap(({ toolCalls }) => toolCalls),
+    toolResults: steps.flatMap(({ toolResults }) => toolResults),
+    response: { messages: turnMessages(list) },
+  }
+}
+
+function stepResult(turn: Turn): LlmStepResult {
+  const calls = turn.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+  return {
+    text: textOf({ role: 'assistant', content: turn.content }),
+    reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
+    finishReason: turn.finish?.reason.unified ?? 'other',
+    toolCalls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input })),
+    toolResults: turn.calls.flatMap(({ toolCallId, toolName, result }) =>
+      result === undefined
+        ? []
+        : [
+            {
+              toolCallId,
+              toolName,
+              input: calls.find((call) => call.toolCallId === toolCallId)?.input,
+              output: result.result,
+              isError: result.isError === true,
+            },
+          ],
+    ),
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * One tool call, from wherever it stands to its outcome: not begun, asked of a client, approved, or begun before a crash.
+ * A tool never fails a run: unknown names, bad input, throws and timeouts are results the model is told.
+ */
+import { messageOf, MillraceError } from '../part/error.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+import { outcomeText } from '../part/open-items.ts'
+import type { Part, ToolOutcome } from '../part/part.ts'
+import { joinPath } from '../part/path.ts'
+import type { Call } from '../part/turns.ts'
+import type { ToolUse } from '../pipeline/llm-config.ts'
+import { parseToolInput } from './model.ts'
+import type { ToolImplementation } from './ports.ts'
+import { inStep, type Scope } from './scope.ts'
+
+const defaultTimeout = 60_000
+const requestDeadline = 24 * 3600_000
+
+/** A tool as one loop offers it: the server's, or (no `implementation`) the client's. */
+export interface OfferedTool {
+  spec: ToolSpec
+  use?: ToolUse
+  implementation?: ToolImplementation
+}
+
+export interface ToolLoop {
+  root: string
+  tools: ReadonlyMap<string, OfferedTool>
+  messages(): Message[]
+}
+
+export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
+  const { toolCallId, toolName } = call
+  const tool = loop.tools.get(toolName)
+  const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
+  const inTool = (path: string, stepType: string, body: () => Promise<Result>) =>
+    inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
+      const { result, ...rest } = await body()
+      scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: toJson(result) ?? '', ...rest })
+      return { value: undefined }
+    })
+
+  if (call.startedAt !== undefined) {
+    // Only a crash leaves a tool begun and without outcome.
+    const { startedAt } = call
+    if (tool?.implementation?.idempotent !== true) {
+      await inTool(startedAt, 'tool-call', async () => withOutcome('unavailable'))
+      return
+    }
+    scope.emit(startedAt, { type: 'step-reset', attempt: scope.state.open.steps.get(startedAt)?.attempt ?? 1 })
+    await inTool(startedAt, 'tool-call', () => execute(scope, loop, call, tool.implementation!, tool.use))
+    return
+  }
+  if (tool === undefined) {
+    const known = [...loop.tools.keys()].join(', ') || 'none'
+    await inTool(nextPath(), 'tool-call', async () => fault(`There is no tool "${toolName}". Known tools: ${known}.`))
+    return
+  }
+  const { implementation, use } = tool
+  const input = implementation ? await parseToolInput(implementation, call.input) : parseJson(call.input)
+  if (!input.ok) {
+    await inTool(nextPath(), 'tool-call', async () => fault(input.error))
+    return
+  }
+  if (implementation?.execute === undefined) {
+    if (scope.handOver) {
+      await inTool(nextPath(), 'client-tool', async () => ({ ...withOutcome('handed-over'), isError: false }))
+      return
+    }
+    const path = call.askedAt ?? nextPath()
+    await inTool(path, 'client-tool', async () => {
+      const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input.value)
+      if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
+      return { result: answer.output, isError: answer.isError === true }
+    })
+    return
+  }
+  if (use?.approval === true || (use?.approval === undefined && implementation.approval === true)) {
+    const path = call.askedAt ?? nextPath()
+    if (scope.handOver) {
+      await inTool(path, 'approval', async () => withOutcome('denied', 'approval cannot be asked for here'))
+      return
+    }
+    // A finished approval step without a result of the call can only have said yes.
+    if (!scope.state.finished.has(path)) {
+      const approved = await inStep(scope, path, { stepType: 'approval', toolCallId, toolName }, async () => {
+        const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input.value)
+        const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
+        if (!yes) {
+          const why = answer?.kind === 'approval' ? answer.reason : reason
+          const denied = withOutcome(outcome === 'closed' ? 'unavailable' : 'denied', why)
+          scope.emit(path, { type: 'tool-result', toolCallId, toolName, ...denied })
+        }
+        return { value: yes }
+      })
+      if (!approved) return
+    }
+  }
+  await inTool(nextPath(), 'tool-call', () => execute(scope, loop, call, implementation, use))
+}
+
+type Result = Pick<Extract<Part, { type: 'tool-result' }>, 'isError' | 'outcome'> & { result: unknown }
+
+function fault(message: string): Result {
+  return { result: message, isError: true }
+}
+
+function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: string } {
+  const text = outcomeText[outcome]
+  return { result: reason === undefined ? text : `${text} Reason: ${reason}.`, isError: true, outcome }
+}
+
+async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'approval', input: unknown) {
+  if (call.response !== undefined) return call.response
+  const { toolCallId, toolName } = call
+  const requestId = call.request?.requestId ?? `${scope.runId}.${scope.newId()}`
+  const deadline = call.request?.deadline ?? scope.now() + requestDeadline
+  return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline })
+}
+
+async function execute(
+  scope: Scope,
+  loop: ToolLoop,
+  call: Call,
+  implementation: ToolImplementation,
+  use: ToolUse | undefined,
+): Promise<Result> {
+  const input = await parseToolInput(implementation, call.input)
+  if (!input.ok) return fault(input.error)
+  // That it began must be known before it can have done anything.
+  await scope.stored()
+  const timeout = use?.timeout ?? implementation.timeout ?? defaultTimeout
+  const stop = new AbortController()
+  const expired = new MillraceError('timed-out', `The tool ${call.toolName} did not answer within ${timeout} ms.`)
+  const timer = setTimeout(() => stop.abort(expired), timeout)
+  const signal = AbortSignal.any([scope.signal, stop.signal])
+  const { toolCallId } = call
+  const { runId, threadId } = scope
+  try {
+    const context = { signal, toolCallId, runId, threadId, messages: loop.messages() }
+    const result = await Promise.race([
+      Promise.resolve(implementation.execute!(input.value, context)),
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    ])
+    return { result, isError: false }
+  } catch (error) {
+    if (scope.signal.aborted) throw error
+    return fault(messageOf(error))
+  } finally {
+    clearTimeout(timer)
+    // Whatever the tool still holds open on this signal is let go; after a result this changes nothing else.
+    stop.abort(expired)
+  }
+}
+
+function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
+  try {
+    return { ok: true, value: text.trim() === '' ? {} : JSON.parse(text) }
+  } catch (error) {
+    return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
+  }
+}
+
+type Json = NonNullable<Extract<Part, { type: 'tool-result' }>['result']>
+
+/** What a tool returned, as JSON: cycles, BigInt and functions must not take the run down with them. */
+function toJson(value: unknown): Json | undefined {
+  const above: unknown[] = []
+  try {
+    const text = JSON.stringify(value, function (this: unknown, _, item: unknown) {
+      if (typeof item === 'bigint') return item.toString()
+      if (item instanceof Error) return { name: item.name, message: item.message }
+      if (typeof item !== 'object' || item === null) return item
+      // `this` holds the item: what lies above it on the way down is what a cycle would return to.
+      while (above.length > 0 && above.at(-1) !== this) above.pop()
+      if (above.includes(item)) return '[circular]'
+      above.push(item)
+      return item
+    })
+    return text === undefined ? undefined : ((JSON.parse(text) as Json | null) ?? undefined)
+  } catch (error) {
+    return `The tool's result cannot be written as JSON: ${messageOf(error)}`
+  }
+}

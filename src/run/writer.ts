@@ -1,0 +1,90 @@
+/**
+ * The one place where parts become entries: seq, time, redaction, and one append at a time.
+ *
+ * `emit` is synchronous and cheap; what it gathers while an append is under way goes with the next one, so a tick of a
+ * fast model is one transaction. Readers see nothing that is not stored.
+ */
+import { toRecorded, type Entry } from '../part/entry.ts'
+import type { Log } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import type { Redactor } from '../part/redact.ts'
+
+/** Characters that may wait for their append before producers are asked to pause. */
+const highWater = 1_000_000
+
+export interface Writer {
+  emit(step: string, part: Part): void
+  /** Undefined when the producer may go on, else a promise of the moment when it may. */
+  ready(): Promise<void> | undefined
+  /** When all that was emitted so far is stored; rejects when the store refused. */
+  stored(): Promise<void>
+  /** Whatever comes after this is ignored: the run is over for its steps. */
+  seal(): void
+}
+
+export interface WriterOptions {
+  log: Log
+  run: string
+  epoch: number
+  lastSeq: number
+  redactor: Redactor | undefined
+  now(): number
+  /** Sees every entry as it is made, before it is stored. */
+  onEntry(entry: Entry): void
+  /** The store refused: nothing more will be stored by this writer. */
+  onFailure(error: unknown): void
+}
+
+export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry, onFailure }: WriterOptions): Writer {
+  let seq = lastSeq
+  let pending: Entry[] = []
+  let weight = 0
+  let appending: Promise<void> | undefined
+  let sealed = false
+  let failure: { error: unknown } | undefined
+
+  function push(step: string, part: Entry extends infer E ? Omit<E, 'seq' | 'timestamp' | 'step'> : never): void {
+    const entry = { seq: ++seq, timestamp: now(), step, ...part } as Entry
+    onEntry(entry)
+    pending.push(entry)
+    weight += 'delta' in entry ? entry.delta.length + 64 : 512
+    appending ??= drain()
+  }
+
+  async function drain(): Promise<void> {
+    // Lets the caller's tick finish, so that what it emits in one go is one append.
+    await Promise.resolve()
+    try {
+      while (pending.length > 0 && failure === undefined) {
+        const batch = pending
+        pending = []
+        weight = 0
+        await log.append(run, epoch, batch)
+      }
+    } catch (error) {
+      failure = { error }
+      pending = []
+      sealed = true
+      onFailure(error)
+    } finally {
+      appending = undefined
+    }
+  }
+
+  return {
+    emit(step, part) {
+      if (sealed) return
+      const recorded = toRecorded(part)
+      if (redactor === undefined) push(step, recorded)
+      else for (const clean of redactor.redact(step, recorded)) push(step, clean)
+    },
+    ready: () => (weight > highWater ? appending : undefined),
+    async stored() {
+      while (appending !== undefined) await appending
+      if (failure !== undefined) throw failure.error
+    },
+    seal() {
+      sealed = true
+    },
+  }
+}

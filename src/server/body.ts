@@ -1,0 +1,57 @@
+/** A JSON request body, read with a cap and checked before anything else happens. */
+import { messageOf, MillraceError } from '../part/error.ts'
+
+export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
+  const type = request.headers.get('content-type')
+  if (type !== null && !/^application\/(?:[\w.-]+\+)?json\b/iu.test(type)) {
+    throw new MillraceError(
+      'unsupported-type',
+      `The body must be JSON: send content-type: application/json, not ${type}.`,
+    )
+  }
+  const text = await readText(request, maxBytes)
+  if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new MillraceError('bad-json', `The body is not valid JSON: ${messageOf(error)}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new MillraceError('bad-json', 'The body must be a JSON object.')
+  }
+  return value as Record<string, unknown>
+}
+
+async function readText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  if (request.body === null) return ''
+  // The announced length may be missing or a lie: what arrives is counted as well.
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  const reader = request.body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return text + decoder.decode()
+      bytes += value.byteLength
+      if (bytes > maxBytes) throw tooLarge()
+      text += decoder.decode(value, { stream: true })
+    }
+  } catch (error) {
+    void reader.cancel().catch(() => undefined)
+    throw error instanceof TypeError ? new MillraceError('bad-json', 'The body is not valid UTF-8.') : error
+  }
+}
+
+/** A field that must be a short string when it is there. */
+export function optionalText(body: Record<string, unknown>, name: string): string | undefined {
+  const value = body[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string' || value === '' || value.length > 256) {
+    throw new MillraceError('bad-input', `${name} must be a string of 1 to 256 characters.`)
+  }
+  return value
+}

@@ -1,0 +1,100 @@
+/**
+ * The HTTP server as one function, `(Request) => Promise<Response>`, on Web APIs only: it runs in Node, Next.js, Hono, Bun,
+ * Deno. What is behind a route stands in the file of that name.
+ */
+import { Hono } from 'hono'
+import { MillraceError } from '../part/error.ts'
+import type { Agent, Runtime } from '../run/runtime.ts'
+import { textWire } from '../wire/text.ts'
+import { uiWire } from '../wire/ui.ts'
+import { createKeyCheck } from './key.ts'
+import { getChatStream, postChat } from './chat.ts'
+import { errorResponse } from './http-error.ts'
+import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
+import { version } from './version.ts'
+
+export interface HandlerOptions {
+  runtime: Runtime
+  /** With a key, every route but `GET /health` wants `Authorization: Bearer <key>`. */
+  apiKey?: string
+  /** Default 4 MiB; more is 413. */
+  maxBodyBytes?: number
+  /** Load errors of the agents, to be shown with them. */
+  agentErrors?: () => { file: string; message: string }[]
+  /** Told of every failure that a client is not told of. */
+  onError?: (error: unknown) => void
+}
+
+export interface HandlerContext {
+  runtime: Runtime
+  maxBodyBytes: number
+}
+
+export type Handler = (request: Request) => Promise<Response>
+
+export function createHandler(options: HandlerOptions): Handler {
+  const { runtime, apiKey, maxBodyBytes = 4 * 1024 * 1024, agentErrors = () => [], onError } = options
+  const context: HandlerContext = { runtime, maxBodyBytes }
+  const began = Date.now()
+  const app = new Hono()
+  const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
+
+  app.use(async (c, next) => {
+    if (allowsKey !== undefined && c.req.path !== '/health' && !(await allowsKey(c.req.header('authorization')))) {
+      return errorResponse(new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.'))
+    }
+    return next()
+  })
+
+  app.get('/health', () => {
+    const uptime = Math.round((Date.now() - began) / 1000)
+    return Response.json({ status: 'ok', version, uptime, runs: { active: runtime.active } })
+  })
+  app.get('/api/agents', () => Response.json({ agents: runtime.agents.list().map(describe), errors: agentErrors() }))
+  app.get('/api/agents/:id', (c) => {
+    const id = c.req.param('id')
+    const agent = runtime.agents.get(id)
+    if (agent === undefined) throw new MillraceError('unknown-agent', `There is no agent "${id}".`)
+    return Response.json(describe(agent))
+  })
+  app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
+  app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
+  app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
+  app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
+  app.post('/api/runs', (c) => startRun(context, c.req.raw))
+  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
+  app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
+  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.param('id')))
+  app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
+  app.post('/api/runs/:id/requests/:requestId', (c) =>
+    answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
+  )
+
+  app.notFound((c) => {
+    const { path, method } = c.req
+    const allowed = ['GET', 'POST'].filter((m) => m !== method && app.router.match(m, path)[0].length > 1)
+    if (allowed.length === 0) return errorResponse(new MillraceError('not-found', `There is nothing at ${path}.`))
+    const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
+    const response = errorResponse(error)
+    response.headers.set('allow', allowed.join(', '))
+    return response
+  })
+  app.onError((error) => {
+    const response = errorResponse(error)
+    if (response.status >= 500) onError?.(error)
+    return response
+  })
+
+  return async (request) => app.fetch(request)
+}
+
+function describe({ id, pipeline }: Agent) {
+  const { metadata, workflow, after } = pipeline
+  const steps = workflow.concat(after).map((step) => ({
+    id: step.id,
+    type: step.type === 'custom' ? step.stepType : step.type,
+    ...(step.type === 'llm' ? { model: step.config.model, stream: step.config.stream } : undefined),
+  }))
+  const tools = [...new Set(workflow.concat(after).flatMap((step) => (step.type === 'llm' ? step.config.tools : [])))]
+  return { id, ...metadata, steps, tools: tools.map(({ name }) => name) }
+}

@@ -1,0 +1,191 @@
+/** `/api/runs…`: the log as an API. */
+import { MillraceError } from '../part/error.ts'
+import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
+import type { Answer } from '../part/part.ts'
+import { continueOrStart } from '../run/continue.ts'
+import { readView } from '../run/history.ts'
+import { partsSseWire, partsWire } from '../wire/parts.ts'
+import { fromClientMessages } from '../wire/ui-message.ts'
+import type { Wire } from '../wire/wire.ts'
+import { optionalText, readJson } from './body.ts'
+import type { HandlerContext } from './handler.ts'
+import { streamResponse } from './stream-response.ts'
+
+const statuses: ReadonlySet<string> = new Set<RunStatus>([
+  'running',
+  'suspended',
+  'completed',
+  'failed',
+  'aborted',
+  'budget-exceeded',
+  'timed-out',
+  'interrupted',
+])
+
+export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
+  const query: RunQuery = {}
+  const text = (name: string) => url.searchParams.get(name) ?? undefined
+  const [agent, threadId, q, before, status, limit] = ['agent', 'thread', 'q', 'before', 'status', 'limit'].map(text)
+  if (agent !== undefined) query.agent = agent
+  if (threadId !== undefined) query.threadId = threadId
+  if (q !== undefined) query.q = q
+  if (before !== undefined) query.before = before
+  if (status !== undefined) {
+    if (!statuses.has(status)) throw bad('status', `one of ${[...statuses].join(', ')}`)
+    query.status = status as RunStatus
+  }
+  if (limit !== undefined) query.limit = wholeNumber(limit, 'limit', 1, 1000)
+  return Response.json({ runs: await runtime.store.runs.list(query) })
+}
+
+export async function showRun({ runtime }: HandlerContext, id: string): Promise<Response> {
+  const view = await readView(runtime.store, id)
+  if (view === undefined) throw unknownRun(id)
+  const { runId, ...rest } = view
+  return Response.json({ id: runId, ...rest })
+}
+
+export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
+  const { runtime } = context
+  const row = await existing(context, id)
+  const sse = (request.headers.get('accept') ?? '').includes('text/event-stream')
+  const cursor = (sse ? request.headers.get('last-event-id') : null) ?? url.searchParams.get('after') ?? '0'
+  const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
+  // A cursor beyond the log belongs to another run, or to a log that was lost.
+  if (after > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${id}`)
+  const types = url.searchParams.get('types')?.split(',')
+  const follow = sse || url.searchParams.get('follow') === '1'
+  const wire = selected(sse ? partsSseWire : partsWire, types)
+  if (follow) return streamResponse({ runtime, runId: id, wire, from: after + 1 })
+  return snapshot(context, id, wire, after)
+}
+
+/** The stored entries and no more, pulled page by page. */
+function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: number): Response {
+  const encoder = wire.createEncoder()
+  const entries = runtime.store.log.read(id, after)[Symbol.asyncIterator]()
+  const bytes = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await entries.next()
+        if (done) return controller.close()
+        controller.enqueue(bytes.encode(value.map((entry) => encoder.encode(entry)).join('')))
+      },
+      async cancel() {
+        await entries.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(body, {
+    headers: { 'content-type': wire.contentType, 'cache-control': 'no-cache, no-transform' },
+  })
+}
+
+function selected(wire: Wire, types: string[] | undefined): Wire {
+  if (types === undefined) return wire
+  const wanted = new Set(types)
+  return {
+    ...wire,
+    createEncoder(options) {
+      const encoder = wire.createEncoder(options)
+      return {
+        skip: (entry) => encoder.skip(entry),
+        fail: (error) => encoder.fail(error),
+        get state() {
+          return encoder.state
+        },
+        encode(entry) {
+          if (wanted.has(entry.type)) return encoder.encode(entry)
+          encoder.skip(entry)
+          return ''
+        },
+      }
+    },
+  }
+}
+
+export async function startRun({ runtime, maxBodyBytes }: HandlerContext, request: Request): Promise<Response> {
+  const body = await readJson(request, maxBodyBytes)
+  const agentId = optionalText(body, 'agentId')
+  if (agentId === undefined) throw bad('agentId', 'the name of an agent')
+  const { input = {} } = body
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
+  const threadId = optionalText(body, 'threadId')
+  const { messages, ...rest } = input as Record<string, unknown>
+  const key = request.headers.get('idempotency-key')
+  const { run } = await continueOrStart(runtime, {
+    agentId,
+    messages: messages === undefined ? [] : fromClientMessages(messages),
+    answers: [],
+    input: rest,
+    protocol: 'api',
+    onBusy: 'queue',
+    history: 'server',
+    ...(threadId === undefined ? undefined : { threadId }),
+    ...(key === null ? undefined : { turnKey: key }),
+  })
+  return Response.json(
+    { id: run.id, threadId: run.threadId },
+    { status: 202, headers: { 'x-millrace-run-id': run.id } },
+  )
+}
+
+export async function stopRun({ runtime }: HandlerContext, id: string): Promise<Response> {
+  await runtime.stop(id, 'Stopped by request.')
+  return Response.json({ id, stopping: true }, { status: 202 })
+}
+
+export async function listRequests({ runtime }: HandlerContext, id: string): Promise<Response> {
+  const view = await readView(runtime.store, id)
+  if (view === undefined) throw unknownRun(id)
+  return Response.json({ requests: view.requests })
+}
+
+/** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval. */
+export async function answerRequest(
+  { runtime, maxBodyBytes }: HandlerContext,
+  request: Request,
+  id: string,
+  requestId: string,
+): Promise<Response> {
+  const answer = toAnswer(await readJson(request, maxBodyBytes))
+  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol: 'api' })
+  if ('closed' in winner) {
+    throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
+  }
+  if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer)) {
+    throw new MillraceError('answer-conflict', `Request ${requestId} was answered before, and differently.`)
+  }
+  return Response.json({ requestId, duplicate, answer: winner.answer })
+}
+
+function toAnswer(body: Record<string, unknown>): Answer {
+  const { approved, reason, isError } = body
+  if (typeof approved === 'boolean') {
+    return { kind: 'approval', approved, ...(typeof reason === 'string' ? { reason } : undefined) }
+  }
+  if (!('output' in body)) throw bad('output', 'there (or approved, for an approval)')
+  return { kind: 'tool', output: body['output'], ...(isError === true ? { isError } : undefined) }
+}
+
+async function existing({ runtime }: HandlerContext, id: string): Promise<RunRow> {
+  const row = await runtime.store.runs.get(id)
+  if (row === undefined) throw unknownRun(id)
+  return row
+}
+
+function wholeNumber(text: string, name: string, min: number, max: number): number {
+  const value = Number(text)
+  if (!/^\d+$/u.test(text) || value < min || value > max) throw bad(name, `a whole number from ${min} to ${max}`)
+  return value
+}
+
+function bad(name: string, what: string): MillraceError {
+  return new MillraceError('bad-input', `${name} must be ${what}.`)
+}
+
+function unknownRun(id: string): MillraceError {
+  return new MillraceError('unknown-run', `There is no run ${id}.`)
+}

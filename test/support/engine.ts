@@ -1,0 +1,102 @@
+/** An engine for tests: agents as YAML, models as scripts, runs checked against the grammar as they are read. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRuntime } from '../../src/library/create-runtime.ts'
+import type { Config } from '../../src/library/config.ts'
+import type { Entry, EntryOf } from '../../src/part/entry.ts'
+import { createGrammar } from '../../src/part/grammar.ts'
+import type { Store } from '../../src/part/log.ts'
+import { sqliteStore } from '../../src/record/sqlite-store.ts'
+import type { LanguageModel } from '../../src/run/ports.ts'
+import type { Runtime } from '../../src/run/runtime.ts'
+
+export interface Engine {
+  runtime: Runtime
+  store: Store
+  dir: string
+  close(): Promise<void>
+}
+
+export interface EngineOptions extends Config {
+  agents: Record<string, string>
+  /** `script:<name>` in YAML. */
+  scripts?: Record<string, LanguageModel>
+  /** A folder of an earlier engine: its database is opened again. */
+  dir?: string
+  environment?: Record<string, string>
+  /** Leaves the folder when closed. */
+  keep?: boolean
+}
+
+export function createEngine({ scripts = {}, dir, keep = false, environment = {}, ...options }: EngineOptions): Engine {
+  const folder = dir ?? mkdtempSync(join(tmpdir(), 'millrace-'))
+  const store = sqliteStore(join(folder, 'millrace.db'))
+  const runtime = createRuntime({
+    ...options,
+    store,
+    environment,
+    models: {
+      ...options.models,
+      providers: {
+        ...options.models?.providers,
+        script: (name) => {
+          const model = scripts[name]
+          if (model === undefined) throw new Error(`no script ${name}`)
+          return model
+        },
+      },
+    },
+  })
+  return {
+    runtime,
+    store,
+    dir: folder,
+    async close() {
+      await runtime.close(0)
+      if (!keep) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** All entries of a run that has ended or is suspended, each checked by the grammar. */
+export async function entriesOf(store: Store, run: string): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for await (const batch of store.log.read(run)) entries.push(...batch)
+  const { status } = (await store.runs.get(run))!
+  const faults = grammarFaults(entries, status === 'suspended' || status === 'running')
+  if (faults.length > 0) throw new Error(`${faults.join('\n')}\n${entries.map((e) => JSON.stringify(e)).join('\n')}`)
+  return entries
+}
+
+export function grammarFaults(entries: readonly Entry[], open = false): string[] {
+  const grammar = createGrammar()
+  return [...entries.map((entry) => grammar.check(entry)), grammar.end({ open })].filter((fault) => fault !== undefined)
+}
+
+export function only<T extends Entry['type']>(entries: readonly Entry[], type: T): EntryOf<T>[] {
+  return entries.filter((entry): entry is EntryOf<T> => entry.type === type)
+}
+
+/** Waits until the log of a run holds an entry that satisfies the condition. */
+export async function until(store: Store, run: string, matches: (entry: Entry) => boolean): Promise<Entry> {
+  const leave = new AbortController()
+  for await (const batch of store.log.read(run, 0, leave.signal)) {
+    const found = batch.find(matches)
+    if (found !== undefined) return found
+  }
+  throw new Error(`run ${run} ended without the entry that was waited for`)
+}
+
+/** A one-step agent: `llm`, streaming, on `script:m`, with further config lines. */
+export function agent(config = '', top = ''): string {
+  return `${top}
+workflow:
+  - id: answer
+    type: llm
+    config:
+      model: "script:m"
+      stream: true
+${config.replaceAll(/^/gmu, '      ')}
+`
+}
