@@ -6,6 +6,7 @@
  * `response-metadata.timestamp` (a Date) → `responseTimestamp` (ms), bytes → base64, `error` → `{code, message}`.
  */
 import { toErrorValue, type ErrorValue } from './error.ts'
+import { toJson } from './json.ts'
 import type { FileData, ModelPart, Part } from './part.ts'
 
 export interface Envelope {
@@ -28,9 +29,22 @@ export type RecordedPart = Recorded<Part>
 export type Entry = Envelope & RecordedPart
 export type EntryOf<T extends Part['type']> = Extract<Entry, { type: T }>
 
-/** What a producer yields → what the log keeps. Pure; only the three exceptional members are copied. */
+/** What a producer yields → what the log keeps. Pure; deltas and other plain members are given back as they are. */
 export function toRecorded(part: Part): RecordedPart {
   switch (part.type) {
+    // Fields that hold whatever a tool, a step or a client made.
+    case 'tool-result':
+      return { ...part, result: (toJson(part.result) ?? '') as typeof part.result }
+    case 'run-start':
+      return { ...part, input: toJson(part.input) as typeof part.input }
+    case 'step-finish':
+      return part.result === undefined ? part : { ...part, result: toJson(part.result) }
+    case 'run-end':
+      return part.output === undefined ? part : { ...part, output: toJson(part.output) }
+    case 'data':
+      return { ...part, data: toJson(part.data) }
+    case 'raw':
+      return { ...part, rawValue: toJson(part.rawValue) }
     case 'response-metadata': {
       const { timestamp, ...rest } = part
       return timestamp === undefined ? rest : { ...rest, responseTimestamp: timestamp.getTime() }

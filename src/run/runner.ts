@@ -227,7 +227,7 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
     type: 'run-end',
     outcome,
     usage: state.usage ?? noUsage,
-    ...(output === undefined ? undefined : { output: toPlain(output) }),
+    ...(output === undefined ? undefined : { output }),
     ...(cost === undefined || state.usage === undefined ? undefined : { cost }),
     ...(value === undefined ? undefined : { error: value }),
   })
@@ -300,13 +300,4 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
   clearTimeout(timer)
-}
-
-/** Variables may hold anything; the log holds JSON. */
-function toPlain(value: unknown): unknown {
-  try {
-    return JSON.parse(JSON.stringify(value) ?? 'null')
-  } catch {
-    return String(value)
-  }
 }

@@ -30,7 +30,8 @@ export async function runPipelineStep(
     try {
       return resolve(value, values) as T
     } catch (error) {
-      throw new MillraceError('missing-value', `Step ${step.id} (${step.type}): ${messageOf(error)}`)
+      const code = error instanceof MillraceError ? error.code : 'bad-value'
+      throw new MillraceError(code, `Step ${step.id} (${step.type}): ${messageOf(error)}`)
     }
   }
 

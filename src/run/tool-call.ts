@@ -36,7 +36,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   const inTool = (path: string, stepType: string, body: () => Promise<Result>) =>
     inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
       const { result, ...rest } = await body()
-      scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: toJson(result) ?? '', ...rest })
+      scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
       return { value: undefined }
     })
 
@@ -99,7 +99,10 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   await inTool(nextPath(), 'tool-call', () => execute(scope, loop, call, implementation, use))
 }
 
-type Result = Pick<Extract<Part, { type: 'tool-result' }>, 'isError' | 'outcome'> & { result: unknown }
+type ToolResult = Extract<Part, { type: 'tool-result' }>
+/** Whatever a tool returned: it becomes JSON where parts become entries. */
+type Json = ToolResult['result']
+type Result = Pick<ToolResult, 'isError' | 'outcome'> & { result: unknown }
 
 function fault(message: string): Result {
   return { result: message, isError: true }
@@ -158,27 +161,5 @@ function parseJson(text: string): { ok: true; value: unknown } | { ok: false; er
     return { ok: true, value: text.trim() === '' ? {} : JSON.parse(text) }
   } catch (error) {
     return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
-  }
-}
-
-type Json = NonNullable<Extract<Part, { type: 'tool-result' }>['result']>
-
-/** What a tool returned, as JSON: cycles, BigInt and functions must not take the run down with them. */
-function toJson(value: unknown): Json | undefined {
-  const above: unknown[] = []
-  try {
-    const text = JSON.stringify(value, function (this: unknown, _, item: unknown) {
-      if (typeof item === 'bigint') return item.toString()
-      if (item instanceof Error) return { name: item.name, message: item.message }
-      if (typeof item !== 'object' || item === null) return item
-      // `this` holds the item: what lies above it on the way down is what a cycle would return to.
-      while (above.length > 0 && above.at(-1) !== this) above.pop()
-      if (above.includes(item)) return '[circular]'
-      above.push(item)
-      return item
-    })
-    return text === undefined ? undefined : ((JSON.parse(text) as Json | null) ?? undefined)
-  } catch (error) {
-    return `The tool's result cannot be written as JSON: ${messageOf(error)}`
   }
 }
