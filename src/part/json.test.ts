@@ -3,7 +3,11 @@ import { expect, test } from 'vitest'
 import { toJson } from './json.ts'
 
 test('plain JSON comes back as it is', () => {
-  fc.assert(fc.property(fc.jsonValue(), (value) => expect(toJson(value)).toEqual(JSON.parse(JSON.stringify(value)))))
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(toJson(value)).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
 })
 
 test('a value met twice is no cycle; a cycle is cut', () => {
