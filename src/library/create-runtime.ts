@@ -26,7 +26,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
     registry,
     store,
     env: allowedEnv(config, environment),
-    secrets: secretValues(environment),
+    secrets: secretValues(config, environment),
   })
 }
 

@@ -38,10 +38,11 @@ export function allowedEnv(config: Config, env: Env): Record<string, string> {
   return Object.fromEntries((config.env ?? []).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
-/** Values that must never be recorded or sent: what the environment keeps under a name that says so. */
-export function secretValues(env: Env): string[] {
+/** Values that must never be recorded or sent: what the environment keeps under a name that says so, or a config names. */
+export function secretValues(config: Config, env: Env): string[] {
   const secret = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/u
+  const named = new Set(config.models?.endpoints?.map(({ apiKeyEnv }) => apiKeyEnv))
   return Object.entries(env).flatMap(([name, value]) =>
-    secret.test(name) && value !== undefined && value.length >= 6 ? [value] : [],
+    (secret.test(name) || named.has(name)) && value !== undefined && value.length >= 6 ? [value] : [],
   )
 }

@@ -38,7 +38,7 @@ export async function openProject({ dir, data, env, endpoints = [], secrets = []
     registry,
     store: openStore(data),
     env: allowedEnv(config, env),
-    secrets: [...new Set([...secretValues(env), ...secrets])],
+    secrets: [...new Set([...secretValues(config, env), ...secrets])],
   })
   return { runtime, agents, config }
 }
@@ -49,7 +49,12 @@ export function openStore(data: string): Store {
   return sqliteStore(join(resolve(data), 'millrace.db'))
 }
 
-const protocols: ReadonlySet<string> = new Set<EndpointProtocol>(['openai-chat', 'openai-responses', 'anthropic', 'google'])
+const protocols: ReadonlySet<string> = new Set<EndpointProtocol>([
+  'openai-chat',
+  'openai-responses',
+  'anthropic',
+  'google',
+])
 
 /** `name=[protocol+]url`, as on the command line. */
 export function parseEndpoint(text: string): Endpoint {
@@ -57,7 +62,10 @@ export function parseEndpoint(text: string): Endpoint {
   const [, name, protocol, baseURL] = match ?? []
   if (name === undefined || baseURL === undefined || (protocol !== undefined && !protocols.has(protocol))) {
     const form = `name=[protocol+]url, for example ollama=http://localhost:11434/v1`
-    throw new MillraceError('bad-endpoint', `"${text}" is no endpoint: write ${form}; protocols: ${[...protocols].join(', ')}.`)
+    throw new MillraceError(
+      'bad-endpoint',
+      `"${text}" is no endpoint: write ${form}; protocols: ${[...protocols].join(', ')}.`,
+    )
   }
   return { name, baseURL, ...(protocol === undefined ? undefined : { protocol: protocol as EndpointProtocol }) }
 }
