@@ -5,15 +5,13 @@ import { listNames, nearest } from './nearest.ts'
 import { toText } from './template.ts'
 import type { MapNode, Node } from './tree.ts'
 
-/** Keys that agent files will have: said apart from misspellings, since the cure is another one. */
-const laterKeys = new Set(['input', 'budget', 'timeouts', 'output'])
-
-/** `subject` is what the node is called when it is wrong as a whole. */
+/** `subject` is what the node is called when it is wrong as a whole; `elsewhere` says where an unknown key of it belongs. */
 export function check<S extends z.ZodType>(
   schema: S,
   node: Node,
   faults: FaultCollector,
   subject: string,
+  elsewhere: (key: string) => string | undefined = () => undefined,
 ): z.infer<S> | undefined {
   const parsed = schema.safeParse(toText(node))
   if (parsed.success) return parsed.data
@@ -21,7 +19,8 @@ export function check<S extends z.ZodType>(
   // A misspelt `id` is one mistake, not an unknown key and a missing one; a value has one complaint, the first.
   const meant = new Set<string>()
   const reported = new Set<string>()
-  for (const issue of issues) if (issue.code === 'unrecognized_keys') reportUnknownKeys(issue, node, faults, meant)
+  for (const issue of issues)
+    if (issue.code === 'unrecognized_keys') reportUnknownKeys(issue, node, faults, meant, elsewhere)
   for (const issue of issues) {
     const key = pathKey(issue.path)
     if (issue.code === 'unrecognized_keys' || reported.has(key)) continue
@@ -43,6 +42,7 @@ function reportUnknownKeys(
   root: Node,
   faults: FaultCollector,
   meant: Set<string>,
+  elsewhere: (key: string) => string | undefined,
 ): void {
   const owner = issue.path.reduce(child, root as Node | undefined) as MapNode
   const known = issue.message.split(', ')
@@ -52,7 +52,8 @@ function reportUnknownKeys(
       key,
       known.filter((name) => !owner.entries.has(name)),
     )
-    if (laterKeys.has(key)) faults.add(at, `"${key}" is not supported yet; remove it`)
+    const place = issue.path.length === 0 ? elsewhere(key) : undefined
+    if (place !== undefined) faults.add(at, `"${key}" belongs ${place}; move it there`)
     else {
       if (suggestion !== undefined) meant.add(pathKey([...issue.path, suggestion]))
       const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
@@ -91,9 +92,15 @@ function flatten(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const branches = issue.errors.map((branch) => branch.flatMap(flatten))
   const fits = ({ path, code }: Issue) => path.length > 0 || code === 'unrecognized_keys'
-  const meant = branches.find((branch) => branch.every(fits)) ?? []
-  if (meant.length === 0) return [issue]
+  const fitting = branches.filter((branch) => branch.length > 0 && branch.every(fits))
+  // Of several kinds of map the one that was meant is the one with the least amiss; of equals the first.
+  const meant = fitting.toSorted((a, b) => weigh(a) - weigh(b))[0]
+  if (meant === undefined) return [issue]
   return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+function weigh(issues: readonly Issue[]): number {
+  return issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0)
 }
 
 function nameOfPath(path: readonly PropertyKey[]): string {

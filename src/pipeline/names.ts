@@ -1,13 +1,22 @@
-/** Names that must exist outside the file: step types, tools, callbacks, models. Nothing is checked that is not known. */
+/** Names that must exist outside the file: step types, tools, callbacks, models, agents, MCP servers. Nothing is checked that is not known. */
+import { agentIdFault } from './agent-id.ts'
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
 import { didYouMean, listNames } from './nearest.ts'
 import type { Known } from './pipeline.ts'
-import { references } from './reference.ts'
+import { references, wholeReference } from './reference.ts'
 import type { Node } from './tree.ts'
 
-export const builtinSteps = ['llm', 'output-generator'] as const
-const laterSteps = new Set(['call-agent', 'router', 'memory', 'mcp-tool', 'cli-agent', 'condition', 'loop', 'parallel'])
+export const builtinSteps = [
+  'llm',
+  'output-generator',
+  'call-agent',
+  'mcp-tool',
+  'condition',
+  'loop',
+  'parallel',
+] as const
+const laterSteps = new Set(['router', 'memory', 'cli-agent'])
 const callbackKeys = ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'onAbort']
 // The names people write without a provider; which provider they mean is the model resolver's business.
 const bareModel = /^(?:gemini-|gpt-|chatgpt-|claude-|o\d)/
@@ -21,22 +30,6 @@ export function checkStepType(type: Node, known: Known, faults: FaultCollector):
 }
 
 export function checkLlmNames(config: Node, known: Known, faults: FaultCollector): void {
-  const seen = new Set<string>()
-  const tools = child(config, 'tools')
-  for (const item of tools?.kind === 'list' ? tools.items : []) {
-    const name = item.kind === 'map' ? child(item, 'name') : item
-    if (name?.kind !== 'scalar' || name.text === '') continue
-    if (seen.has(name.text)) faults.add(name.at, `duplicate tool "${name.text}"; remove one of the two`)
-    seen.add(name.text)
-    if (!known.tools.includes(name.text)) unknown(name, 'tool', known.tools, 'tools', faults)
-  }
-  const choice = child(child(config, 'toolChoice'), 'tool')
-  if (choice?.kind === 'scalar' && !seen.has(choice.text)) {
-    faults.add(
-      choice.at,
-      `toolChoice names "${choice.text}", which is no tool of this step; its tools: ${listNames(seen)}`,
-    )
-  }
   for (const key of callbackKeys) {
     const name = child(config, key)
     if (name?.kind === 'scalar' && name.text !== '' && !known.callbacks.includes(name.text)) {
@@ -44,7 +37,59 @@ export function checkLlmNames(config: Node, known: Known, faults: FaultCollector
     }
   }
   const model = child(config, 'model')
-  if (model?.kind === 'scalar' && model.text !== '') checkModel(model.text, model.at, known.providers, faults)
+  for (const each of model?.kind === 'list' ? model.items : [model]) {
+    if (each?.kind === 'scalar' && each.text !== '') checkModel(each.text, each.at, known.providers, faults)
+  }
+}
+
+/** The names of a step's tools: known, each once, and `toolChoice` among them. */
+export function checkTools(config: Node, known: Known | undefined, faults: FaultCollector): void {
+  const tools = child(config, 'tools')
+  const names = new Set<string>()
+  const servers = new Set<string>()
+  for (const item of tools?.kind === 'list' ? tools.items : []) {
+    const server = child(item, 'mcp')
+    if (server?.kind === 'scalar' && server.text !== '') {
+      if (servers.has(server.text)) faults.add(server.at, `duplicate server "${server.text}"; remove one of the two`)
+      servers.add(server.text)
+      checkServer(server, known, faults)
+      continue
+    }
+    const name = item.kind === 'map' ? child(item, 'name') : item
+    if (name?.kind !== 'scalar' || name.text === '') continue
+    if (names.has(name.text)) faults.add(name.at, `duplicate tool "${name.text}"; remove one of the two`)
+    names.add(name.text)
+    const elsewhere = child(item, 'client') !== undefined || isOfServer(name.text, known?.mcpServers)
+    if (known && !known.tools.includes(name.text) && !elsewhere) unknown(name, 'tool', known.tools, 'tools', faults)
+  }
+  const choice = child(child(config, 'toolChoice'), 'tool')
+  if (choice?.kind === 'scalar' && !names.has(choice.text) && !isOfServer(choice.text, servers)) {
+    const mine = [...names, ...[...servers].map((server) => `${server}_…`)]
+    faults.add(
+      choice.at,
+      `toolChoice names "${choice.text}", which is no tool of this step; its tools: ${listNames(mine)}`,
+    )
+  }
+}
+
+/** Which tools a server has is known only once somebody has asked it. */
+function isOfServer(tool: string, servers: Iterable<string> = []): boolean {
+  return [...servers].some((server) => tool.startsWith(`${server}_`) && tool.length > server.length + 1)
+}
+
+export function checkServer(name: Node | undefined, known: Known | undefined, faults: FaultCollector): void {
+  if (name?.kind !== 'scalar' || name.text === '' || known?.mcpServers === undefined) return
+  if (!known.mcpServers.includes(name.text)) unknown(name, 'MCP server', known.mcpServers, 'mcpServers', faults)
+}
+
+export function checkAgent(name: Node | undefined, known: Known | undefined, faults: FaultCollector): void {
+  if (name?.kind !== 'scalar' || name.text === '' || wholeReference(name.text)) return
+  const fault = agentIdFault(name.text)
+  if (fault !== undefined) faults.add(name.at, `"agent" ${fault}`)
+  else if (known?.agents && !known.agents.includes(name.text)) {
+    const hint = didYouMean(name.text, known.agents)
+    faults.add(name.at, `unknown agent "${name.text}"${hint}; known agents: ${listNames(known.agents)}`)
+  }
 }
 
 function checkModel(model: string, at: number, providers: readonly string[], faults: FaultCollector): void {

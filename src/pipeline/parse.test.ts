@@ -150,8 +150,6 @@ describe('faults', () => {
       'workflow: [{id: a, type: router}]',
       ['1:26', 'the step type "router" is not supported yet'],
     ],
-    'a file key to come': [`${start}budget: {usd: 1}`, ['3:1', '"budget" is not supported yet']],
-    'a config key to come': [llm('output: {schema: {}}'), ['5:7', '"output" is not supported yet']],
     'an unknown tool': [
       llm('tools: [calculater]'),
       ['5:15', 'unknown tool "calculater" (did you mean "calculator"?); known tools: calculator, getCurrentTime'],
@@ -268,7 +266,7 @@ describe('faults', () => {
   test('all faults of a file at once, in its order, as file:line:col lines', () => {
     const faults = faultsOf(llm('stream: maybe', 'tools: [foo]', 'sytem: hi').replace('id: a', 'idd: a'))
     expect(formatFaults('agents/a.yaml', faults).split('\n')).toEqual([
-      'agents/a.yaml:2:5 unknown key "idd" (did you mean "id"?); known keys: id, type, config, result',
+      'agents/a.yaml:2:5 unknown key "idd" (did you mean "id"?); known keys: id, type, config, result, budget, timeouts',
       'agents/a.yaml:5:15 "stream" must be true or false, not "maybe"',
       expect.stringMatching(/^agents\/a.yaml:6:15 unknown tool "foo"/),
       expect.stringMatching(/^agents\/a.yaml:7:7 unknown key "sytem" \(did you mean "system"\?\)/),

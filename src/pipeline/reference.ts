@@ -14,7 +14,9 @@ export interface Reference {
 }
 
 const name = String.raw`\w+(?:-+\w+)*`
-const reference = new RegExp(String.raw`\$\$|\$(?!\d)(${name}(?:\.${name})*)(\?)?`, 'g')
+const one = String.raw`\$(?!\d)(${name}(?:\.${name})*)(\?)?`
+const reference = new RegExp(String.raw`\$\$|${one}`, 'g')
+const referenceHere = new RegExp(one, 'y')
 
 /**
  * A text → its literal pieces and its references, in order. In a longer text a `?` that ends a word is punctuation as
@@ -45,6 +47,20 @@ export function splitReferences(text: string): (string | (Reference & { suffix: 
   literal += text.slice(end)
   if (literal !== '') pieces.push(literal)
   return pieces
+}
+
+/** The reference that begins at an offset, and where it ends. For languages in which `$$` means nothing. */
+export function referenceAt(text: string, offset: number): { reference: Reference; end: number } | undefined {
+  referenceHere.lastIndex = offset
+  const match = referenceHere.exec(text)
+  const path = match?.[1]
+  if (!match || path === undefined) return undefined
+  const reference: Reference = {
+    text: `$${path}`,
+    path: path.split('.') as [string, ...string[]],
+    optional: match[2] !== undefined,
+  }
+  return { reference, end: referenceHere.lastIndex }
 }
 
 /** The reference that a text is, when it is nothing else. */

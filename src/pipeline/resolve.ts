@@ -40,7 +40,8 @@ function resolveText(text: string, scope: Scope): unknown {
     .join('')
 }
 
-function lookUp(reference: Reference, scope: Scope): unknown {
+/** What a reference stands for; undefined when there is nothing and it is optional. Throws `missing-value`. */
+export function lookUp(reference: Reference, scope: Scope): unknown {
   const [root, ...keys] = reference.path
   let value = rootValue(root, scope)
   let seen = `$${root}`

@@ -1,0 +1,80 @@
+import { check, child } from './check.ts'
+import { checkStepType } from './names.ts'
+import type { Step } from './pipeline.ts'
+import { checkReferences, itemsOf, textOf, type Place, type Reader } from './reader.ts'
+import { step as stepSchema } from './schema.ts'
+import { stepTypes, type StepBody } from './step-types.ts'
+import { toTemplate } from './template.ts'
+import type { Node } from './tree.ts'
+
+/** The steps of a list that have no fault; what they set is added to `place.results`, one by one. */
+export function readSteps(list: Node | undefined, owner: string, place: Place, reader: Reader): Step[] {
+  if (list === undefined) return []
+  const here: Place = { ...place, lists: [...place.lists, { list, owner }] }
+  return itemsOf(list).flatMap((node) => readStep(node, here, reader) ?? [])
+}
+
+function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
+  const { faults, known } = reader
+  const type = child(node, 'type')
+  const stepType = stepTypes.get(textOf(type) ?? '')
+  // A key of the config beside it is a mistake of its own, not a misspelling.
+  const misplaced = new Set(
+    node.kind === 'map' ? [...node.entries.keys()].filter((key) => isConfigKey(key, stepType?.config.shape)) : [],
+  )
+  const base = check(stepSchema, node, faults, 'a step', (key) => (misplaced.has(key) ? 'inside "config"' : undefined))
+  checkUnique(child(node, 'id'), 'id', reader.ids, reader)
+  if (type && known) checkStepType(type, known, faults)
+  const body = misplaced.size > 0 ? undefined : readBody(node, place, reader)
+  // Only now: a step does not see its own result.
+  readResult(child(node, 'result'), place, reader)
+  if (base === undefined || body === undefined) return undefined
+  const { id, result, budget, timeouts } = base
+  const own = { ...(budget && { budget }), ...(timeouts && { timeouts }) }
+  return { id, ...(result === undefined ? {} : { result }), line: faults.lineOf(node.at), ...own, ...body }
+}
+
+function isConfigKey(key: string, shape: object | undefined): boolean {
+  return shape !== undefined && Object.hasOwn(shape, key) && !Object.hasOwn(stepSchema.shape, key)
+}
+
+function readBody(node: Node, place: Place, reader: Reader): StepBody | undefined {
+  const name = textOf(child(node, 'type'))
+  const config = child(node, 'config')
+  const stepType = stepTypes.get(name ?? '')
+  if (stepType === undefined) {
+    if (config) checkReferences(config, place, reader)
+    return name === undefined ? undefined : { type: 'custom', stepType: name, config: config ? toTemplate(config) : {} }
+  }
+  const nothing: Node = { kind: 'map', entries: new Map(), at: node.at, size: 1, height: 1 }
+  const body = stepType.read(config ?? nothing, { reader, place, step: node, id: textOf(child(node, 'id')) ?? '' })
+  for (const key of ['budget', 'timeouts'] as const) {
+    const inside = child(config, key)
+    if (inside && child(node, key)) {
+      reader.faults.add(inside.at, `"${key}" stands in "config" and beside it; remove one of the two`)
+    }
+  }
+  return body
+}
+
+function readResult(node: Node | undefined, place: Place, reader: Reader): void {
+  const name = textOf(node)
+  if (node === undefined || name === undefined || name === '') return
+  checkUnique(node, 'result', reader.allResults, reader)
+  if (place.loopNames.has(name)) {
+    reader.faults.add(
+      node.at,
+      `"result" is reserved inside this loop, whose $${name} it would hide; choose another name`,
+    )
+  }
+  place.results.set(name, node)
+}
+
+function checkUnique(node: Node | undefined, what: string, seen: Map<string, Node>, { faults }: Reader): void {
+  const name = textOf(node)
+  if (node === undefined || name === undefined || name === '') return
+  const first = seen.get(name)
+  if (first) {
+    faults.add(node.at, `duplicate ${what} "${name}" (first on line ${faults.lineOf(first.at)}); rename one of the two`)
+  } else seen.set(name, node)
+}

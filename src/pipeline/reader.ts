@@ -1,0 +1,117 @@
+/** What the readers of steps share: the file's text and faults, and which names mean something where. */
+import { child } from './check.ts'
+import type { FaultCollector } from './fault.ts'
+import { didYouMean, listNames } from './nearest.ts'
+import type { Known, Step } from './pipeline.ts'
+import { splitReferences, type Reference } from './reference.ts'
+import type { Node } from './tree.ts'
+
+export interface Reader {
+  text: string
+  faults: FaultCollector
+  known: Known | undefined
+  /** Ids and results are unique over the file. */
+  ids: Map<string, Node>
+  allResults: Map<string, Node>
+  /** Every result of the file, also those that come later, with the lists of steps that it stands in. */
+  declared: ReadonlyMap<string, StepList[]>
+  /** The steps without fault among these, in order; results that they set are added to the place. */
+  readSteps(list: Node | undefined, owner: string, place: Place): Step[]
+}
+
+/** A list of steps, and the id of the step that holds it ('' for the file). */
+export interface StepList {
+  list: Node
+  owner: string
+}
+
+/**
+ * What a step may refer to. A container's lists start with what stood before the container, and what they set stays in
+ * them: whether it was set at all, and how often, is then never in question.
+ */
+export interface Place {
+  results: Map<string, Node>
+  /** Set later in an enclosing loop, hence by the round before: to be had with `?`. */
+  rounds: ReadonlySet<string>
+  /** `item` and `index` of enclosing loops. */
+  loopNames: ReadonlySet<string>
+  lists: readonly StepList[]
+}
+
+export function enter(place: Place, more: Partial<Pick<Place, 'rounds' | 'loopNames'>> = {}): Place {
+  return { ...place, ...more, results: new Map(place.results) }
+}
+
+/** What a step type is given to read its config. */
+export interface StepContext {
+  reader: Reader
+  place: Place
+  /** The whole step. */
+  step: Node
+  id: string
+}
+
+/** Checks the references of a template, all but those inside the nodes of `except`. */
+export function checkReferences(
+  node: Node,
+  place: Place,
+  reader: Reader,
+  except: readonly (Node | undefined)[] = [],
+): void {
+  if (except.includes(node)) return
+  if (node.kind === 'list') for (const item of node.items) checkReferences(item, place, reader, except)
+  else if (node.kind === 'map') {
+    for (const { value } of node.entries.values()) checkReferences(value, place, reader, except)
+  } else {
+    for (const piece of splitReferences(node.text)) {
+      if (typeof piece === 'object') checkReference(piece, node.at, place, reader)
+    }
+  }
+}
+
+export function checkReference({ text, path, optional }: Reference, at: number, place: Place, reader: Reader): void {
+  const { faults, declared } = reader
+  const [root, second] = path
+  if (root === 'input') return
+  if (root === 'env') {
+    if (second === undefined) faults.add(at, '$env needs the name of a variable: $env.NAME')
+    return
+  }
+  const name = root === 'stepResult' ? second : root
+  if (name === undefined || place.results.has(name)) return
+  if (root !== 'stepResult' && place.loopNames.has(name)) return
+  if (place.rounds.has(name)) {
+    if (optional) return
+    faults.add(at, `${text} has no value in the loop's first round; write ${text}? for that of the round before`)
+    return
+  }
+  const known = [...place.results.keys(), ...(root === 'stepResult' ? [] : place.loopNames)]
+  const escape = text.includes('.') ? '' : `; write $${text} for the text itself`
+  const cure = cureOf(name, known, declared.get(name), place)
+  faults.add(at, `${text} refers to nothing: ${cure}; results so far: ${listNames(known)}${escape}`)
+}
+
+function cureOf(name: string, known: string[], declared: StepList[] | undefined, { lists }: Place): string {
+  if (declared !== undefined) {
+    const inside = declared.find(({ list }) => !lists.some((outer) => outer.list === list))
+    if (inside === undefined || inside.owner === '') return `a later step sets "${name}"; move it before this one`
+    const { owner } = inside
+    if (lists.some((outer) => outer.owner === owner)) return `"${name}" is set in another branch of "${owner}"`
+    return `"${name}" is set inside "${owner}" and stays there; give "${owner}" a result and refer to that`
+  }
+  if (name === 'item' || name === 'index') return `$${name} means something inside a loop only`
+  return `no earlier step has the result "${name}"${didYouMean(name, known)}`
+}
+
+export function itemsOf(node: Node | undefined): Node[] {
+  return node?.kind === 'list' ? node.items : []
+}
+
+export function textOf(node: Node | undefined): string | undefined {
+  return node?.kind === 'scalar' ? node.text : undefined
+}
+
+/** The result names that the steps of a list set, without those of lists inside them. */
+export function resultsOf(list: Node | undefined): string[] {
+  return itemsOf(list).flatMap((step) => textOf(child(step, 'result')) ?? [])
+}

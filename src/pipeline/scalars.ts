@@ -1,0 +1,62 @@
+/** What the schemas are made of. Every scalar comes as text; each piece says what type it means and what to say of others. */
+import { z } from 'zod'
+import { didYouMean } from './nearest.ts'
+
+const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+// setTimeout takes 31 bits: anything longer fires at once.
+const longestDuration = 24 * units.d
+
+export const text = z.string('must be text')
+export const name = text.min(1, 'is empty; give it a name or remove the key')
+export const flag = z.preprocess(
+  (value) => (value === 'true' ? true : value === 'false' ? false : value),
+  z.boolean('must be true or false'),
+)
+const numeral = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+export function toNumber(value: unknown): unknown {
+  return typeof value === 'string' && numeral.test(value) ? Number(value) : value
+}
+export function number(min: number, max = Infinity) {
+  const from = min === -Infinity ? '' : ` from ${min}`
+  const words = `must be a number${from}${max === Infinity ? '' : ` to ${max}`}`
+  return z.preprocess(toNumber, z.number(words).min(min, words).max(max, words))
+}
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const words = `must be a whole number from ${min}${max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`}`
+  return z.preprocess(toNumber, z.int(words).min(min, words).max(max, words))
+}
+
+const durationWords = 'must be a duration such as 500ms, 30s, 5m or a number of ms, at most 24d'
+export function duration(min: number) {
+  return z
+    .preprocess(toMilliseconds, z.number(durationWords).min(min, durationWords).max(longestDuration, durationWords))
+    .meta({ yaml: 'duration' })
+}
+function toMilliseconds(value: unknown): unknown {
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(value) : null
+  return match ? Math.round(Number(match[1]) * units[(match[2] ?? 'ms') as keyof typeof units]) : value
+}
+
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z.enum(values, {
+    error: ({ input }) =>
+      `must be one of ${values.join(', ')}${typeof input === 'string' ? didYouMean(input, values) : ''}`,
+  })
+}
+
+// For an unknown key the message carries the known ones, from which check.ts makes its own.
+export function map<T extends z.ZodRawShape>(shape: T) {
+  const keys = Object.keys(shape).join(', ')
+  return z.strictObject(shape, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? keys : `must be a map with the keys ${keys}`),
+  })
+}
+export function list<T extends z.ZodType>(item: T) {
+  return z.array(item, 'must be a list (lines that begin with "- ", or [a, b])')
+}
+
+/** What another reader checks one by one, at its own place: JSON Schema only refers to it. */
+export function later(definition: 'step' | 'shape') {
+  return z.unknown().meta({ ref: definition })
+}

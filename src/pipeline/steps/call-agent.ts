@@ -1,0 +1,45 @@
+/** `call-agent`: another agent's pipeline, with variables of its own. */
+import { z } from 'zod'
+import { check, child } from '../check.ts'
+import { checkAgent } from '../names.ts'
+import type { CallAgentConfig } from '../pipeline.ts'
+import { checkReferences, type StepContext } from '../reader.ts'
+import { references, wholeReference } from '../reference.ts'
+import { flag, map, name } from '../scalars.ts'
+import { toTemplate } from '../template.ts'
+import type { Node } from '../tree.ts'
+import { streamInLoop } from './llm.ts'
+
+export const callAgentConfig = map({
+  agent: name
+    .refine(
+      (value) => references(value).length === 0 || wholeReference(value) !== undefined,
+      'must be an id, or a reference and nothing else',
+    )
+    .describe('Id of the agent, or a reference to one.'),
+  input: z
+    .unknown()
+    .refine(isMapOrReference, 'must be a map, or a reference to one')
+    .optional()
+    .describe('Its $input: a map, or a reference to one. Default: the $input of this run.'),
+  stream: flag.optional().describe('Whether its answer is the answer. Default: when the call is the last step.'),
+})
+
+export function isMapOrReference(value: unknown): boolean {
+  if (typeof value === 'string') return wholeReference(value) !== undefined
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function readCallAgent(node: Node, { reader, place }: StepContext) {
+  checkReferences(node, place, reader)
+  const parsed = check(callAgentConfig, node, reader.faults, 'the config of a call-agent')
+  checkAgent(child(node, 'agent'), reader.known, reader.faults)
+  const stream = child(node, 'stream')
+  if (parsed?.stream && stream && place.loopNames.has('index')) reader.faults.add(stream.at, streamInLoop)
+  if (parsed === undefined) return undefined
+  const input = child(node, 'input')
+  const config: CallAgentConfig = { agent: parsed.agent }
+  if (input) config.input = toTemplate(input)
+  if (parsed.stream !== undefined) config.stream = parsed.stream
+  return { type: 'call-agent' as const, config }
+}

@@ -1,0 +1,24 @@
+/** `condition`: one of two lists of steps. */
+import { check, child } from '../check.ts'
+import { readExpression } from '../read-expression.ts'
+import { enter, type StepContext } from '../reader.ts'
+import { later, list, map, name } from '../scalars.ts'
+import type { Node } from '../tree.ts'
+
+export const noSteps = 'has no steps; add one: - { id: answer, type: llm }'
+export const expressionWords = 'A comparison over variables, such as $draft.score < 5 and not $input.fast?'
+
+export const conditionConfig = map({
+  if: name.describe(`${expressionWords}.`),
+  then: list(later('step')).min(1, noSteps).describe('Steps that run when it holds.'),
+  else: list(later('step')).min(1, noSteps).optional().describe('Steps that run when it does not.'),
+})
+
+export function readCondition(node: Node, { reader, place, id }: StepContext) {
+  const parsed = check(conditionConfig, node, reader.faults, 'the config of a condition')
+  const condition = readExpression(child(node, 'if'), place, reader)
+  const then = reader.readSteps(child(node, 'then'), id, enter(place))
+  const otherwise = reader.readSteps(child(node, 'else'), id, enter(place))
+  if (parsed === undefined || condition === undefined) return undefined
+  return { type: 'condition' as const, config: { if: condition, then, else: otherwise } }
+}

@@ -1,0 +1,182 @@
+/** `llm`: one conversation with a model, its tool loop included. */
+import { z } from 'zod'
+import type { Message, ToolSpec } from '../../part/message.ts'
+import { check, child } from '../check.ts'
+import type { LlmConfig, McpToolUse, ToolUse } from '../llm-config.ts'
+import { checkLlmNames, checkTools } from '../names.ts'
+import { readShapes } from '../read-shape.ts'
+import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
+import { wholeReference } from '../reference.ts'
+import { duration, flag, integer, later, list, map, name, number, oneOf, text } from '../scalars.ts'
+import { budget, stepTimeouts } from '../schema.ts'
+import { toTemplate } from '../template.ts'
+import type { Node } from '../tree.ts'
+
+const textPart = map({
+  type: z.literal('text').describe('A text.'),
+  text: text.describe('The text.'),
+})
+const filePart = map({
+  type: z.literal('file').describe('A file or an image.'),
+  mediaType: name.describe('For instance image/png.'),
+  data: name.describe('Base64, a data: URL or an http(s) URL.'),
+  filename: name.optional().describe('Its name.'),
+})
+const contentWords = 'must be text, or a list of parts {type: text, text} or {type: file, mediaType, data}'
+const userPart = z.discriminatedUnion('type', [textPart, filePart], {
+  error: ({ note }) => (note ? 'must be text or file' : contentWords),
+})
+const messageWords = 'must be {role, content}; role is system, user or assistant'
+const role = 'Who speaks: system, user or assistant.'
+const content = 'What is said: a text or a list of parts.'
+const message = z.discriminatedUnion(
+  'role',
+  [
+    map({ role: z.literal('system').describe(role), content: text.describe(content) }),
+    map({
+      role: z.literal('user').describe(role),
+      content: z.union([text, list(userPart)], contentWords).describe(content),
+    }),
+    map({
+      role: z.literal('assistant').describe(role),
+      content: z.union([text, list(textPart)], contentWords).describe(content),
+    }),
+  ],
+  // The same union speaks of its discriminator (an unknown role) and of the whole (no map at all).
+  { error: ({ note }) => (note ? 'must be system, user or assistant' : messageWords) },
+) satisfies z.ZodType<Message>
+const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
+
+const toolDescription = text.optional().describe('What the model is told of it, instead of its own description.')
+const approval = flag.optional().describe('Ask a person before every call.')
+const timeout = duration(1).optional().describe('How long a call may take; its own limit when left out, else 60s.')
+const clientTool = map({
+  name: name.describe('Name of a tool that the client runs.'),
+  description: text.optional().describe('What the model is told of it.'),
+  parameters: later('shape')
+    .refine((value) => typeof value === 'object' && value !== null, 'must be a map: name → type')
+    .optional()
+    .describe('What the tool takes, by name, written as "input" is.'),
+  client: z
+    .preprocess((value) => (value === 'true' ? true : value), z.literal(true, 'must be true; leave it out for others'))
+    .describe('true: the tool runs in the client, and the run waits for its answer.'),
+})
+const toolUse = map({
+  name: name.describe('Name of a registered tool, or server_tool of an MCP server.'),
+  description: toolDescription,
+  approval,
+  timeout,
+}) satisfies z.ZodType<ToolUse>
+const mcpUse = map({
+  mcp: name.describe('Name of an MCP server: its tools are offered as server_tool.'),
+  tools: list(name).optional().describe('Only these, by the server’s own names.'),
+  approval,
+  timeout,
+}) satisfies z.ZodType<McpToolUse>
+const toolWords = 'must be the name of a tool, or a map with "name" or "mcp"'
+const callback = (when: string) => name.optional().describe(`Callback that is called ${when}.`)
+
+export const llmConfig = map({
+  model: z
+    .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
+    .optional()
+    .describe('The model as provider:model; of a list the first that does not refuse. Default: that of the config.'),
+  system: text.optional().describe('The system message.'),
+  messages: z
+    .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
+    .default('$input.messages')
+    .describe('The conversation: a reference or a list of messages.'),
+  stream: flag.default(false).describe('true: this is the answer, the client reads it while it is written.'),
+  stage: name.optional().describe('Name of the model call in traces; "response" when left out.'),
+  tools: list(z.union([name, clientTool, toolUse, mcpUse], toolWords))
+    .default([])
+    .describe('What the model may call.'),
+  toolChoice: z
+    .union(
+      [oneOf(['auto', 'none', 'required']), map({ tool: name.describe('The tool that must be called.') })],
+      'must be auto, none, required or {tool: name}',
+    )
+    .optional()
+    .describe('Whether the model may, must or must not call a tool.'),
+  maxSteps: integer(1, 1000).default(5).describe('Most model calls for one answer.'),
+  output: map({ schema: later('shape').describe('Shape of the answer, by name, written as "input" is.') })
+    .optional()
+    .describe('The answer must be JSON of this shape.'),
+  temperature: number(0).optional().describe('How much chance decides; what the provider takes.'),
+  maxOutputTokens: integer(1).optional().describe('Most tokens of one model call’s output.'),
+  topP: number(0, 1).optional().describe('Only the likeliest words, up to this sum of chances.'),
+  stopSequences: list(text).optional().describe('Texts that end the output.'),
+  seed: integer(-Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('Makes the same request give the same answer, where providers can.'),
+  reasoning: oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+    .optional()
+    .describe('How much the model thinks before it answers.'),
+  providerOptions: z
+    .record(z.string(), z.record(z.string(), z.unknown(), 'must be a map'), 'must be a map: provider → its options')
+    .optional()
+    .describe('What only one provider understands: provider → its options.'),
+  headers: z
+    .record(z.string(), text, 'must be a map: header → text')
+    .optional()
+    .describe('HTTP headers for the provider.'),
+  retries: integer(0, 20).default(2).describe('Further attempts when a call fails before its first content.'),
+  budget: budget.optional().describe('What this step may spend.'),
+  timeouts: stepTimeouts.optional().describe('How long things may take in this step.'),
+  onChunk: callback('with every piece of the stream'),
+  onStepFinish: callback('after every model call and its tools'),
+  onFinish: callback('once, when the step is done'),
+  onError: callback('once, when the step fails'),
+  onAbort: callback('once, when the run is stopped, with the text so far'),
+})
+
+export function readLlm(node: Node, { reader, place }: StepContext) {
+  const { faults, known } = reader
+  const tools = itemsOf(child(node, 'tools'))
+  const output = child(node, 'output')
+  checkReferences(node, place, reader, [output, ...tools.map((item) => child(item, 'parameters'))])
+  const parsed = check(llmConfig, node, faults, 'the config of an llm step')
+  if (known) checkLlmNames(node, known, faults)
+  checkTools(node, known, faults)
+  const stream = child(node, 'stream')
+  if (parsed?.stream && place.loopNames.has('index') && stream) {
+    faults.add(stream.at, streamInLoop)
+  }
+  const schema = child(output, 'schema')
+  const shape = schema && readShapes(schema, faults)
+  const specs = tools.flatMap((item) => readClientTool(item, reader) ?? [])
+  if (parsed === undefined) return undefined
+  const { model, tools: uses, budget: own, timeouts, output: _, ...rest } = parsed
+  const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])
+  const config: LlmConfig = { ...rest, tools: [] }
+  if (first !== undefined) config.model = first
+  if (fallbacks.length > 0) config.fallbacks = fallbacks
+  if (shape) config.output = { schema: shape }
+  const options = child(node, 'providerOptions')
+  if (options) config.providerOptions = toTemplate(options) as NonNullable<LlmConfig['providerOptions']>
+  for (const use of uses) {
+    if (typeof use === 'string') config.tools.push({ name: use })
+    else if ('mcp' in use) (config.toolSources ??= []).push(use)
+    else if (!('client' in use)) config.tools.push(use)
+  }
+  if (specs.length > 0) config.clientTools = specs
+  return { type: 'llm' as const, config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
+}
+
+export const streamInLoop =
+  'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +
+  'stream from a step after the loop'
+
+function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec | undefined {
+  if (child(item, 'client') === undefined) return undefined
+  const parameters = child(item, 'parameters')
+  const schema = parameters?.kind === 'map' ? readShapes(parameters, faults) : {}
+  const name = child(item, 'name')
+  const description = child(item, 'description')
+  if (name?.kind !== 'scalar') return undefined
+  return {
+    name: name.text,
+    ...(description?.kind === 'scalar' ? { description: description.text } : undefined),
+    inputSchema: { type: 'object', properties: {}, ...schema },
+  }
+}

@@ -1,0 +1,66 @@
+/** `loop`: a list of steps once per item of a list, or while something holds. */
+import { z } from 'zod'
+import { check, child } from '../check.ts'
+import type { LoopConfig } from '../pipeline.ts'
+import { readExpression } from '../read-expression.ts'
+import { checkReferences, enter, resultsOf, type Place, type StepContext } from '../reader.ts'
+import { wholeReference } from '../reference.ts'
+import { integer, later, list, map, name } from '../scalars.ts'
+import { resultName } from '../schema.ts'
+import { toTemplate } from '../template.ts'
+import type { Node } from '../tree.ts'
+import { expressionWords, noSteps } from './condition.ts'
+
+const overWords = 'must be a reference to a list, such as $input.topics, or a list'
+
+export const loopConfig = map({
+  over: z
+    .union([name.refine((value) => wholeReference(value) !== undefined, overWords), z.array(z.unknown())], overWords)
+    .optional()
+    .describe('The list whose items the rounds take: a reference or a list. Either this or "while".'),
+  while: name.optional().describe(`${expressionWords}: looked at before every round. Either this or "over".`),
+  max: integer(1, 1000).default(10).describe('Most rounds. A longer list is an error; "while" ends after them.'),
+  as: resultName.default('item').describe('Variable that holds the item of a round. $index counts rounds from 0.'),
+  steps: list(later('step')).min(1, noSteps).describe('Steps of a round.'),
+})
+
+export function readLoop(node: Node, { reader, place, id }: StepContext) {
+  const { faults } = reader
+  const parsed = check(loopConfig, node, faults, 'the config of a loop')
+  const [over, condition, steps, as] = ['over', 'while', 'steps', 'as'].map((key) => child(node, key))
+  if ((over === undefined) === (condition === undefined)) {
+    faults.add(node.at, 'a loop takes either "over" or "while" in its config; give it one of the two')
+  }
+  if (as && condition) faults.add(as.at, '"as" names the item of "over"; with "while" there is none: remove it')
+  if (over) checkReferences(over, place, reader)
+
+  const item = as?.kind === 'scalar' ? as.text : 'item'
+  const names = over ? [item, 'index'] : ['index']
+  checkHidden(names, as ?? node, place, faults)
+  if (item === 'index' && as) faults.add(as.at, '"as" cannot be "index", which counts the rounds; choose another name')
+  const inner = enter(place, {
+    loopNames: new Set([...place.loopNames, ...names]),
+    rounds: new Set([...place.rounds, ...resultsOf(steps)]),
+  })
+  const holds = condition && readExpression(condition, { ...inner, results: new Map(place.results) }, reader)
+  const body = reader.readSteps(steps, id, inner)
+  if (parsed === undefined || (condition && holds === undefined)) return undefined
+  const config: LoopConfig = { max: parsed.max, as: item, steps: body }
+  if (over) config.over = toTemplate(over)
+  if (holds) config.while = holds
+  return { type: 'loop' as const, config }
+}
+
+function checkHidden(names: string[], at: Node, place: Place, faults: StepContext['reader']['faults']): void {
+  for (const name of names) {
+    if (place.results.has(name)) {
+      faults.add(at.at, `the loop's $${name} would hide the result "${name}"; rename that result${asHint(name)}`)
+    } else if (name !== 'index' && place.loopNames.has(name)) {
+      faults.add(at.at, `$${name} is that of the loop around this one; name this one's with "as"`)
+    }
+  }
+}
+
+function asHint(name: string): string {
+  return name === 'index' ? '' : ' or choose another name with "as"'
+}

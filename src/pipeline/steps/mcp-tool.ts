@@ -1,0 +1,33 @@
+/** `mcp-tool`: one call of an MCP server's tool, with no model in between. */
+import { z } from 'zod'
+import { check, child } from '../check.ts'
+import { checkServer } from '../names.ts'
+import type { McpToolConfig } from '../pipeline.ts'
+import { checkReferences, type StepContext } from '../reader.ts'
+import { duration, map, name } from '../scalars.ts'
+import { toTemplate } from '../template.ts'
+import type { Node } from '../tree.ts'
+import { isMapOrReference } from './call-agent.ts'
+
+export const mcpToolConfig = map({
+  server: name.describe('Name of an MCP server of the config.'),
+  tool: name.describe('The tool, by the server’s own name.'),
+  input: z
+    .unknown()
+    .refine(isMapOrReference, 'must be a map, or a reference to one')
+    .optional()
+    .describe('The tool’s arguments.'),
+  timeout: duration(1).optional().describe('How long the call may take.'),
+})
+
+export function readMcpTool(node: Node, { reader, place }: StepContext) {
+  checkReferences(node, place, reader)
+  const parsed = check(mcpToolConfig, node, reader.faults, 'the config of an mcp-tool')
+  checkServer(child(node, 'server'), reader.known, reader.faults)
+  if (parsed === undefined) return undefined
+  const { server, tool, timeout } = parsed
+  const input = child(node, 'input')
+  const config: McpToolConfig = { server, tool, input: input ? toTemplate(input) : {} }
+  if (timeout !== undefined) config.timeout = timeout
+  return { type: 'mcp-tool' as const, config }
+}

@@ -1,0 +1,25 @@
+/** `output-generator`: a template over variables, or the JSON in a text. */
+import { z } from 'zod'
+import { check, child } from '../check.ts'
+import { checkReferences, type StepContext } from '../reader.ts'
+import { map, text } from '../scalars.ts'
+import { toTemplate } from '../template.ts'
+import type { Node } from '../tree.ts'
+
+export const outputConfig = map({
+  template: z.unknown().optional().describe('Any value; references in it are replaced.'),
+  json: text.optional().describe('A text, such as $answer.text, to read JSON out of: bare or in a fenced block.'),
+})
+
+export function readOutputGenerator(node: Node, { reader, place }: StepContext) {
+  const { faults } = reader
+  checkReferences(node, place, reader)
+  const parsed = check(outputConfig, node, faults, 'the config of an output-generator')
+  const template = child(node, 'template')
+  if (parsed && (template === undefined) === (parsed.json === undefined)) {
+    faults.add(node.at, 'an output-generator takes either "template" or "json" in its config; give it one of the two')
+  }
+  if (parsed === undefined) return undefined
+  const config = template ? { template: toTemplate(template) } : { json: parsed.json ?? '' }
+  return { type: 'output-generator' as const, config }
+}

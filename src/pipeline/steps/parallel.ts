@@ -1,0 +1,35 @@
+/** `parallel`: lists of steps that run at once. */
+import { z } from 'zod'
+import { check, child } from '../check.ts'
+import { enter, type StepContext } from '../reader.ts'
+import { later, list, map, oneOf } from '../scalars.ts'
+import { idName } from '../schema.ts'
+import type { Node } from '../tree.ts'
+import { noSteps } from './condition.ts'
+
+const branchesWords = 'must be a map: name → list of steps'
+
+export const parallelConfig = map({
+  branches: z
+    .record(z.string(), list(later('step')).min(1, noSteps), branchesWords)
+    .refine((branches) => Object.keys(branches).length > 0, 'has no branches; add one: name → list of steps')
+    .describe('Lists of steps that run at once: name → steps. A branch does not see what another one sets.'),
+  order: oneOf(['declared', 'live'])
+    .default('declared')
+    .describe('Order of several streamed answers where a client takes one text: as in the file, or as they come.'),
+  onError: oneOf(['fail', 'continue'])
+    .default('fail')
+    .describe('fail: the first failure stops the other branches. continue: they run on.'),
+})
+
+export function readParallel(node: Node, { reader, place, id }: StepContext) {
+  const parsed = check(parallelConfig, node, reader.faults, 'the config of a parallel')
+  const map = child(node, 'branches')
+  const branches = []
+  for (const [name, { at, value }] of map?.kind === 'map' ? map.entries : []) {
+    const fault = idName.safeParse(name).error?.issues[0]?.message
+    if (fault !== undefined) reader.faults.add(at, `the name of a branch ${fault}`)
+    branches.push({ name, steps: reader.readSteps(value, id, enter(place)) })
+  }
+  return parsed && { type: 'parallel' as const, config: { branches, order: parsed.order, onError: parsed.onError } }
+}
