@@ -1,0 +1,170 @@
+/**
+ * MCP over the stdin and stdout of a child process. Needs Node, so it is imported when a command is first started.
+ *
+ * Not the SDK's own transport: that one sees a death only once every holder of the pipes is gone, and ends the child but
+ * not what the child has started (`npx` runs the server as a grandchild). Here a child leads a process group of its own,
+ * its exit is the end of the connection, and the whole group is ended with it.
+ */
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { messageOf, MillraceError } from '../../part/error.ts'
+import type { McpStdioServer } from './server.ts'
+
+/** ms: after SIGTERM, and for the last words of a process that has ended while something still holds its pipes. */
+const termGrace = 2000
+const pipeGrace = 200
+const lastWordsLength = 500
+
+// With a group of its own a child does not hear Ctrl-C: if we end without closing, this is what ends it.
+const living = new Set<ChildProcess>()
+const endAll = () => living.forEach((child) => signalGroup(child, 'SIGKILL'))
+
+export class StdioTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  /** Why the connection ended, once it has. */
+  fate: string | undefined
+
+  readonly #server: McpStdioServer
+  readonly #buffer = new ReadBuffer()
+  #child: ChildProcess | undefined
+  #lastWords = ''
+  #gone: Promise<void> = Promise.resolve()
+
+  constructor(server: McpStdioServer) {
+    this.#server = server
+  }
+
+  async start(): Promise<void> {
+    const { command, args = [], cwd } = this.#server
+    const child = spawn(command, [...args], {
+      cwd,
+      env: { ...getDefaultEnvironment(), ...pickEnv(this.#server.env) },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    })
+    this.#child = child
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-lastWordsLength * 2)
+    })
+    // A broken pipe is told by the exit, or by the write that met it.
+    for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (error) => {
+        this.fate = spawnFault(error, cwd)
+        reject(error)
+      })
+    })
+    if (living.size === 0) process.on('exit', endAll)
+    living.add(child)
+    this.#gone = this.#end(child)
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stdin = this.#child?.stdin
+      if (!stdin) throw new Error('the server has not been started')
+      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+    })
+  }
+
+  /** Resolves when no process of the server is left. Never rejects. */
+  async close(): Promise<void> {
+    const child = this.#child
+    if (child && living.has(child)) {
+      this.fate ??= 'it was closed'
+      child.stdin?.end()
+      signalGroup(child, 'SIGTERM')
+      const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), termGrace)
+      await this.#gone
+      clearTimeout(timer)
+    }
+    await this.#gone
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#buffer.append(chunk)
+    } catch (error) {
+      this.fate = `it sent a message that is too large: ${messageOf(error)}`
+      void this.close()
+      return
+    }
+    // A line that is no message (a stray print) is passed over; what follows is read.
+    for (;;) {
+      try {
+        const message = this.#buffer.readMessage()
+        if (message === null) return
+        this.onmessage?.(message)
+      } catch (error) {
+        this.onerror?.(error as Error)
+      }
+    }
+  }
+
+  async #end(child: ChildProcess): Promise<void> {
+    const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+      child.once('exit', (...how) => resolve(how))
+    })
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, pipeGrace)
+      child.once('close', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+    signalGroup(child, 'SIGKILL')
+    living.delete(child)
+    if (living.size === 0) process.off('exit', endAll)
+    for (const stream of child.stdio) stream?.destroy()
+    this.fate ??= (signal ? `it was ended by ${signal}` : `it exited with code ${code}`) + toLine(this.#lastWords)
+    this.onclose?.()
+  }
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, signal)
+  } catch (error) {
+    // Nobody left to hear it. macOS says EPERM of a group in which only the unreaped are left.
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
+  if (!isNames(env)) return env
+  const missing = env.filter((name) => process.env[name] === undefined)
+  if (missing.length > 0) {
+    throw new MillraceError('missing-env', `it wants ${missing.join(', ')}, which the environment does not have`)
+  }
+  return Object.fromEntries(env.map((name) => [name, process.env[name]!]))
+}
+
+function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly string[] {
+  return Array.isArray(env)
+}
+
+function spawnFault(error: Error, cwd: string | undefined): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return cwd === undefined ? 'there is no such command' : `no such command, or no folder ${cwd}`
+  if (code === 'EACCES') return 'the command may not be run'
+  return messageOf(error)
+}
+
+/** The end of what a program wrote to stderr, in one line without colours. */
+function toLine(text: string): string {
+  const lines = text
+    // oxlint-disable-next-line no-control-regex
+    .replaceAll(/\u001B\[[\d;]*[A-Za-z]/g, '')
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (lines.length === 0) return ''
+  return `; it said: ${lines.slice(-3).join(' | ').slice(-lastWordsLength)}`
+}

@@ -1,0 +1,19 @@
+/** `condition`: one of two lists. Which one is read off the log when the run goes on: variables may look different then. */
+import { joinPath } from '../../part/path.ts'
+import { evaluate } from '../../pipeline/evaluate.ts'
+import type { ConditionConfig } from '../../pipeline/pipeline.ts'
+import type { Scope } from '../scope.ts'
+import type { StepOutcome } from '../step.ts'
+import { inContainer, runSteps, within, type Place } from '../walk.ts'
+
+export function runCondition(scope: Scope, path: string, config: ConditionConfig, place: Place): Promise<StepOutcome> {
+  return inContainer(scope, path, { stepType: 'condition' }, async () => {
+    const { input, variables, env, state } = scope
+    const began = (['then', 'else'] as const).find((name) => state.has(joinPath(path, name)))
+    const branch = began ?? (evaluate(config.if, { input, variables, env }) ? 'then' : 'else')
+    const at = joinPath(path, branch)
+    return inContainer(scope, at, { stepType: 'branch' }, () =>
+      runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),
+    )
+  })
+}
