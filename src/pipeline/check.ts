@@ -74,7 +74,7 @@ function reportValue(
     const next = child(node, key)
     if (next === undefined) {
       const path = issue.path.slice(0, depth + 1)
-      if (!meant.has(pathKey(path))) faults.add(node.at, `missing key "${String(key)}"; add it`)
+      if (!meant.has(pathKey(path))) reportMissing(issue, String(key), node, faults)
       return
     }
     node = next
@@ -85,6 +85,17 @@ function reportValue(
     given = node.text === '' ? ', but is empty' : `, not ${JSON.stringify(shorten(node.text))}`
   }
   faults.add(node.at, `${subject} ${issue.message}${given}`)
+}
+
+function reportMissing(issue: Issue, key: string, owner: Node, faults: FaultCollector): void {
+  // A map whose kind is unknown has no known keys either: the one that was meant to say the kind is found by likeness.
+  const misspelt =
+    issue.code === 'invalid_union' && owner.kind === 'map' ? nearest(key, owner.entries.keys()) : undefined
+  if (misspelt === undefined) faults.add(owner.at, `missing key "${key}"; add it`)
+  else {
+    const at = (owner as MapNode).entries.get(misspelt)?.at ?? owner.at
+    faults.add(at, `unknown key "${misspelt}" (did you mean "${key}"?)`)
+  }
 }
 
 /** A union's complaint, or, when the value was clearly meant for one of its branches, that branch's own. */

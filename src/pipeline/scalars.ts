@@ -57,6 +57,15 @@ export function list<T extends z.ZodType>(item: T) {
 }
 
 /** What another reader checks one by one, at its own place: JSON Schema only refers to it. */
-export function later(definition: 'step' | 'shape') {
+export function later(definition: 'step' | 'shape' | 'shapes') {
   return z.unknown().meta({ ref: definition })
+}
+
+/** With a default, which JSON Schema is told as well: behind a conversion zod leaves `default` out. */
+export function preset<T extends z.ZodType<V>, V>(schema: T, value: V, description: string) {
+  return schema.default(value as z.core.util.NoUndefined<z.output<T>>).meta({ description, preset: value })
+}
+
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

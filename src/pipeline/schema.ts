@@ -1,7 +1,7 @@
 /** The schemas of a file and of what every step has. Each construct says what its keys mean: docs and editors show it. */
 import { z } from 'zod'
-import type { Budget, Pipeline, StepTimeouts, Timeouts } from './pipeline.ts'
-import { duration, flag, integer, later, list, map, name, number, oneOf, text } from './scalars.ts'
+import type { Budget, StepTimeouts, Timeouts } from './pipeline.ts'
+import { duration, flag, integer, isMap, later, list, map, name, number, oneOf, preset, text } from './scalars.ts'
 
 export const budget = map({
   tokens: integer(1).optional().describe('Most tokens, in and out.'),
@@ -58,8 +58,8 @@ export const file = map({
     .default([])
     .describe('Steps that run once the answer has been streamed; their output never enters it.'),
   return: z.unknown().optional().describe('Template of the recorded output and of JSON answers.'),
-  input: z
-    .record(z.string(), later('shape'), 'must be a map: name → string, number, boolean, … or a map with "type"')
+  input: later('shapes')
+    .refine(isMap, 'must be a map: name → string, number, boolean, … or a map with "type"')
     .optional()
     .describe('What $input must hold, checked before anything runs; a name that ends in "?" may be missing.'),
   budget: budget.optional().describe('What a run may spend; it ends when more is spent.'),
@@ -80,5 +80,5 @@ export const file = map({
   history: oneOf(['client', 'server'])
     .optional()
     .describe('Who says which messages came before; the default depends on the protocol.'),
-  recover: flag.default(false).describe('Go on after a crash from the last complete model or tool call.'),
+  recover: preset(flag, false, 'Go on after a crash from the last complete model or tool call.'),
 })

@@ -5,7 +5,7 @@ import { checkAgent } from '../names.ts'
 import type { CallAgentConfig } from '../pipeline.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
 import { references, wholeReference } from '../reference.ts'
-import { flag, map, name } from '../scalars.ts'
+import { flag, isMap, map, name } from '../scalars.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 import { streamInLoop } from './llm.ts'
@@ -27,7 +27,7 @@ export const callAgentConfig = map({
 
 export function isMapOrReference(value: unknown): boolean {
   if (typeof value === 'string') return wholeReference(value) !== undefined
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isMap(value)
 }
 
 export function readCallAgent(node: Node, { reader, place }: StepContext) {

@@ -10,6 +10,7 @@ export const expressionWords = 'A comparison over variables, such as $draft.scor
 
 export const conditionConfig = map({
   if: name.describe(`${expressionWords}.`),
+  // oxlint-disable-next-line unicorn/no-thenable -- the word of the language; no function, so nothing awaits it
   then: list(later('step')).min(1, noSteps).describe('Steps that run when it holds.'),
   else: list(later('step')).min(1, noSteps).optional().describe('Steps that run when it does not.'),
 })
@@ -20,5 +21,6 @@ export function readCondition(node: Node, { reader, place, id }: StepContext) {
   const then = reader.readSteps(child(node, 'then'), id, enter(place))
   const otherwise = reader.readSteps(child(node, 'else'), id, enter(place))
   if (parsed === undefined || condition === undefined) return undefined
+  // oxlint-disable-next-line unicorn/no-thenable -- a list
   return { type: 'condition' as const, config: { if: condition, then, else: otherwise } }
 }

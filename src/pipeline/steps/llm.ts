@@ -7,7 +7,7 @@ import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import { duration, flag, integer, later, list, map, name, number, oneOf, text } from '../scalars.ts'
+import { duration, flag, integer, isMap, later, list, map, name, number, oneOf, preset, text } from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
@@ -53,8 +53,8 @@ const timeout = duration(1).optional().describe('How long a call may take; its o
 const clientTool = map({
   name: name.describe('Name of a tool that the client runs.'),
   description: text.optional().describe('What the model is told of it.'),
-  parameters: later('shape')
-    .refine((value) => typeof value === 'object' && value !== null, 'must be a map: name → type')
+  parameters: later('shapes')
+    .refine(isMap, 'must be a map: name → type')
     .optional()
     .describe('What the tool takes, by name, written as "input" is.'),
   client: z
@@ -86,7 +86,7 @@ export const llmConfig = map({
     .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
     .default('$input.messages')
     .describe('The conversation: a reference or a list of messages.'),
-  stream: flag.default(false).describe('true: this is the answer, the client reads it while it is written.'),
+  stream: preset(flag, false, 'true: this is the answer, the client reads it while it is written.'),
   stage: name.optional().describe('Name of the model call in traces; "response" when left out.'),
   tools: list(z.union([name, clientTool, toolUse, mcpUse], toolWords))
     .default([])
@@ -98,8 +98,8 @@ export const llmConfig = map({
     )
     .optional()
     .describe('Whether the model may, must or must not call a tool.'),
-  maxSteps: integer(1, 1000).default(5).describe('Most model calls for one answer.'),
-  output: map({ schema: later('shape').describe('Shape of the answer, by name, written as "input" is.') })
+  maxSteps: preset(integer(1, 1000), 5, 'Most model calls for one answer.'),
+  output: map({ schema: later('shapes').describe('Shape of the answer, by name, written as "input" is.') })
     .optional()
     .describe('The answer must be JSON of this shape.'),
   temperature: number(0).optional().describe('How much chance decides; what the provider takes.'),
@@ -120,7 +120,7 @@ export const llmConfig = map({
     .record(z.string(), text, 'must be a map: header → text')
     .optional()
     .describe('HTTP headers for the provider.'),
-  retries: integer(0, 20).default(2).describe('Further attempts when a call fails before its first content.'),
+  retries: preset(integer(0, 20), 2, 'Further attempts when a call fails before its first content.'),
   budget: budget.optional().describe('What this step may spend.'),
   timeouts: stepTimeouts.optional().describe('How long things may take in this step.'),
   onChunk: callback('with every piece of the stream'),

@@ -5,7 +5,7 @@ import type { LoopConfig } from '../pipeline.ts'
 import { readExpression } from '../read-expression.ts'
 import { checkReferences, enter, resultsOf, type Place, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import { integer, later, list, map, name } from '../scalars.ts'
+import { integer, later, list, map, name, preset } from '../scalars.ts'
 import { resultName } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
@@ -19,7 +19,7 @@ export const loopConfig = map({
     .optional()
     .describe('The list whose items the rounds take: a reference or a list. Either this or "while".'),
   while: name.optional().describe(`${expressionWords}: looked at before every round. Either this or "over".`),
-  max: integer(1, 1000).default(10).describe('Most rounds. A longer list is an error; "while" ends after them.'),
+  max: preset(integer(1, 1000), 10, 'Most rounds. A longer list is an error; "while" ends after them.'),
   as: resultName.default('item').describe('Variable that holds the item of a round. $index counts rounds from 0.'),
   steps: list(later('step')).min(1, noSteps).describe('Steps of a round.'),
 })

@@ -1,0 +1,159 @@
+/**
+ * JSON Schema of an agent file, out of the schemas that the parser checks with: for editors. Draft 7, which
+ * yaml-language-server knows best. Editors read YAML with types, the parser without: so a plain `5` may stand for a text
+ * and a quoted one for a number, here as there.
+ */
+import { z } from 'zod'
+import { builtinSteps } from './names.ts'
+import type { Known } from './pipeline.ts'
+import { shape } from './read-shape.ts'
+import { file, step } from './schema.ts'
+import { stepTypes } from './step-types.ts'
+
+export type JsonSchema = { [key: string]: unknown }
+
+/** With `known` the names of tools, callbacks, agents and the like are offered, and no others are right. */
+export function agentJsonSchema(known?: Known): JsonSchema {
+  const definitions: JsonSchema = { shape: shapeSchema(), shapes: shapesSchema(), step: stepSchema(known) }
+  for (const [type, { about, config }] of stepTypes) {
+    definitions[type] = { description: about, ...addNames(toDraft7(config), known) }
+  }
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Millrace agent',
+    description: 'An agent: a pipeline of steps that answers a request.',
+    ...toDraft7(file),
+    definitions,
+  }
+}
+
+function shapeSchema(): JsonSchema {
+  const types = z.toJSONSchema(shape.shape.type, { target: 'draft-7', io: 'input' })['enum']
+  return { anyOf: [{ description: 'Type of the value.', enum: types }, toDraft7(shape)] }
+}
+
+/** Names and their shapes, or one shape written as JSON Schema is. */
+function shapesSchema(): JsonSchema {
+  const oneShape = { required: ['type'], anyOf: [{ required: ['properties'] }, { required: ['items'] }] }
+  return {
+    type: 'object',
+    anyOf: [
+      { additionalProperties: { $ref: '#/definitions/shape' } },
+      { allOf: [{ $ref: '#/definitions/shape' }, oneShape] },
+    ],
+  }
+}
+
+function stepSchema(known: Known | undefined): JsonSchema {
+  const types = [...new Set([...builtinSteps, ...(known?.stepTypes ?? [])])]
+  const schema = toDraft7(step)
+  const properties = schema['properties'] as Record<string, JsonSchema>
+  const description = properties['type']?.['description']
+  // Without the config's own types any name may be one, but these are offered.
+  const type = known ? { description, enum: types } : { description, anyOf: [{ enum: types }, { type: 'string' }] }
+  const kinds = [...stepTypes].map(([name, { config }]) => ({
+    if: { properties: { type: { const: name } }, required: ['type'] },
+    then: {
+      properties: { config: { $ref: `#/definitions/${name}` } },
+      ...(config.safeParse({}).success ? undefined : { required: ['config'] }),
+    },
+  }))
+  return { ...schema, properties: { ...properties, type }, allOf: kinds }
+}
+
+function toDraft7(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
+  return loosen(rest) as JsonSchema
+}
+
+const quotedNumber = String.raw`^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$`
+
+/** What an editor takes for a number, a boolean or a text is all text to the parser, which asks the schema instead. */
+function loosen(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(loosen)
+  if (typeof value !== 'object' || value === null) return value
+  const { ref, yaml, preset, ...node } = value as JsonSchema
+  if (preset !== undefined) node['default'] = preset
+  const { description } = node
+  const about = description === undefined ? undefined : { description }
+  if (typeof ref === 'string') {
+    const target = { $ref: `#/definitions/${ref}` }
+    // Beside $ref draft 7 reads nothing.
+    return about === undefined ? target : { ...about, allOf: [target] }
+  }
+  if (yaml === 'duration') {
+    return {
+      ...about,
+      type: ['integer', 'string'],
+      minimum: node['minimum'],
+      pattern: String.raw`^\d+(\.\d+)?\s*(ms|s|m|h|d)?$`,
+    }
+  }
+  const schema: JsonSchema = {}
+  for (const [key, item] of Object.entries(node)) {
+    if (key === 'properties' || key === 'definitions') {
+      schema[key] = Object.fromEntries(Object.entries(item as object).map(([name, each]) => [name, loosen(each)]))
+    } else if (key === 'oneOf') {
+      // Editors explain a value that fits no form better than one that fits too few or too many.
+      schema['anyOf'] = loosen(item)
+    } else if (key !== 'propertyNames')
+      schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item)
+  }
+  if ('enum' in schema) return schema
+  if (schema['const'] === true) return { ...about, enum: [true, 'true'] }
+  if ('const' in schema) return schema
+  if (schema['type'] === 'string') schema['type'] = ['string', 'number', 'boolean']
+  if (schema['type'] === 'boolean') return { ...schema, type: ['boolean', 'string'], pattern: '^(true|false)$' }
+  if (schema['type'] === 'number' || schema['type'] === 'integer') {
+    for (const key of ['minimum', 'maximum']) {
+      const bound = schema[key]
+      // Infinity has become null; the greatest safe integer is no news to anybody.
+      if (typeof bound !== 'number' || Math.abs(bound) >= Number.MAX_SAFE_INTEGER) delete schema[key]
+    }
+    return { ...schema, type: [schema['type'], 'string'], pattern: quotedNumber }
+  }
+  return schema
+}
+
+const callbackKey = /^on[A-Z]/
+
+/** Names of the config, where the keys that take them are. */
+function addNames(schema: JsonSchema, known: Known | undefined): JsonSchema {
+  if (known === undefined) return schema
+  const properties = schema['properties'] as Record<string, JsonSchema>
+  const named: Record<string, JsonSchema> = { ...properties }
+  for (const [key, property] of Object.entries(properties)) {
+    if (callbackKey.test(key)) named[key] = oneOf(property, known.callbacks)
+    else if (key === 'server' && known.mcpServers) named[key] = oneOf(property, known.mcpServers)
+    else if (key === 'agent' && known.agents) named[key] = oneOf(property, known.agents, '^\\$')
+    else if (key === 'tools') named[key] = { ...property, items: toolItems(property['items'] as JsonSchema, known) }
+  }
+  return { ...schema, properties: named }
+}
+
+function toolItems(items: JsonSchema, known: Known): JsonSchema {
+  const servers = known.mcpServers?.map((server) => `${server.replaceAll(/[^\w-]/g, '\\$&')}_.`) ?? []
+  const other = servers.length > 0 ? `^(${servers.join('|')})` : undefined
+  const forms = (items['anyOf'] as JsonSchema[]).map((form) => {
+    const properties = form['properties'] as Record<string, JsonSchema> | undefined
+    if (properties === undefined) return oneOf(form, known.tools, other)
+    if (properties['mcp'] && known.mcpServers)
+      return withProperty(form, 'mcp', oneOf(properties['mcp'], known.mcpServers))
+    if (properties['name'] && !properties['client']) {
+      return withProperty(form, 'name', oneOf(properties['name'], known.tools, other))
+    }
+    return form
+  })
+  return { ...items, anyOf: forms }
+}
+
+function withProperty(schema: JsonSchema, key: string, property: JsonSchema): JsonSchema {
+  return { ...schema, properties: { ...(schema['properties'] as object), [key]: property } }
+}
+
+function oneOf(property: JsonSchema, names: readonly string[], orPattern?: string): JsonSchema {
+  const { description } = property
+  const about = description === undefined ? undefined : { description }
+  if (orPattern === undefined) return { ...about, enum: [...names] }
+  return { ...about, anyOf: [{ enum: [...names] }, { type: 'string', pattern: orPattern }] }
+}

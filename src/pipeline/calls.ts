@@ -1,0 +1,96 @@
+/** Which agents call which: what can be checked only once all of them are loaded. */
+import { child } from './check.ts'
+import { createFaultCollector, type FaultCollector } from './fault.ts'
+import { didYouMean, listNames } from './nearest.ts'
+import type { Fault, Pipeline, Step } from './pipeline.ts'
+import { wholeReference } from './reference.ts'
+import { walkSteps } from './step-types.ts'
+import { parseTree } from './tree.ts'
+
+/**
+ * Calls of unknown agents, and calls that lead back to the agent that makes them: `agents` by id and by alias (the same
+ * pipeline under several names). A fault per call at the place of its `agent`, under the first name of the calling agent.
+ * Calls of an agent that a variable names are not followed; the depth of calls is capped while they run.
+ */
+export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: string; fault: Fault }[] {
+  const names = new Map<Pipeline, string>()
+  for (const [name, pipeline] of agents) if (!names.has(pipeline)) names.set(pipeline, name)
+  const found: { agent: string; fault: Fault }[] = []
+  for (const [pipeline, agent] of names) {
+    const wrong = new Map<string, string>()
+    for (const called of callsOf(pipeline)) {
+      const target = agents.get(called)
+      if (target === undefined) {
+        const hint = didYouMean(called, agents.keys())
+        wrong.set(called, `unknown agent "${called}"${hint}; known agents: ${listNames(agents.keys())}`)
+        continue
+      }
+      const way = wayBack(target, pipeline, agents)
+      if (way === undefined) continue
+      const circle = [agent, ...way.map((each) => names.get(each))].join(' → ')
+      wrong.set(called, `this call never ends: ${circle}; remove one of these calls`)
+    }
+    if (wrong.size > 0) found.push(...placeFaults(pipeline, wrong).map((fault) => ({ agent, fault })))
+  }
+  return found
+}
+
+/** The ids that a pipeline's calls name, in containers as well; each once. */
+export function callsOf({ workflow, after }: Pipeline): Set<string> {
+  const calls = new Set<string>()
+  const steps = [...workflow, ...after]
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    if (step.type === 'call-agent' && wholeReference(step.config.agent) === undefined) calls.add(step.config.agent)
+    steps.push(...stepsInside(step))
+  }
+  return calls
+}
+
+/** The steps right inside a container, of all its lists; none for other steps. */
+export function stepsInside(step: Step): Step[] {
+  switch (step.type) {
+    case 'condition':
+      return [...step.config.then, ...step.config.else]
+    case 'loop':
+      return step.config.steps
+    case 'parallel':
+      return step.config.branches.flatMap(({ steps }) => steps)
+    default:
+      return []
+  }
+}
+
+/** The shortest way of calls from one agent to another, both included. */
+function wayBack(from: Pipeline, to: Pipeline, agents: ReadonlyMap<string, Pipeline>): Pipeline[] | undefined {
+  const before = new Map<Pipeline, Pipeline | undefined>([[from, undefined]])
+  for (const [pipeline] of before) {
+    if (pipeline === to) {
+      const way: Pipeline[] = []
+      for (let each: Pipeline | undefined = pipeline; each !== undefined; each = before.get(each)) way.unshift(each)
+      return way
+    }
+    for (const name of callsOf(pipeline)) {
+      const next = agents.get(name)
+      if (next !== undefined && !before.has(next)) before.set(next, pipeline)
+    }
+  }
+  return undefined
+}
+
+/** The text is read once more, since a pipeline keeps no places: files are small, and faults are rare. */
+function placeFaults({ text }: Pipeline, wrong: ReadonlyMap<string, string>): Fault[] {
+  const faults: FaultCollector = createFaultCollector(text)
+  const root = parseTree(text, createFaultCollector(text))
+  for (const key of ['workflow', 'after']) {
+    const list = child(root, key)
+    if (list === undefined) continue
+    for (const { step } of walkSteps([{ list, owner: '' }])) {
+      const type = child(step, 'type')
+      const agent = child(child(step, 'config'), 'agent')
+      if (type?.kind !== 'scalar' || type.text !== 'call-agent' || agent?.kind !== 'scalar') continue
+      const message = wrong.get(agent.text)
+      if (message !== undefined) faults.add(agent.at, message)
+    }
+  }
+  return faults.list()
+}
