@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { builtinSteps } from './names.ts'
 import type { Known } from './pipeline.ts'
 import { shape } from './read-shape.ts'
+import type { NameKind } from './scalars.ts'
 import { file, step } from './schema.ts'
 import { stepTypes } from './step-types.ts'
 
@@ -16,7 +17,7 @@ export type JsonSchema = { [key: string]: unknown }
 export function agentJsonSchema(known?: Known): JsonSchema {
   const definitions: JsonSchema = { shape: shapeSchema(), shapes: shapesSchema(), step: stepSchema(known) }
   for (const [type, { about, config }] of stepTypes) {
-    definitions[type] = { description: about, ...addNames(toDraft7(config), known) }
+    definitions[type] = { description: about, ...toDraft7(config, known) }
   }
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -61,21 +62,23 @@ function stepSchema(known: Known | undefined): JsonSchema {
   return { ...schema, properties: { ...properties, type }, allOf: kinds }
 }
 
-function toDraft7(schema: z.ZodType): JsonSchema {
+function toDraft7(schema: z.ZodType, known?: Known): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
-  return loosen(rest) as JsonSchema
+  return loosen(rest, known) as JsonSchema
 }
 
 const quotedNumber = String.raw`^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$`
 
 /** What an editor takes for a number, a boolean or a text is all text to the parser, which asks the schema instead. */
-function loosen(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(loosen)
+function loosen(value: unknown, known: Known | undefined): unknown {
+  if (Array.isArray(value)) return value.map((item) => loosen(item, known))
   if (typeof value !== 'object' || value === null) return value
-  const { ref, yaml, preset, ...node } = value as JsonSchema
+  const { ref, yaml, preset, names, ...node } = value as JsonSchema
   if (preset !== undefined) node['default'] = preset
   const { description } = node
   const about = description === undefined ? undefined : { description }
+  const choice = names !== undefined && known && oneKnown(names as NameKind, known)
+  if (choice) return { ...about, ...choice }
   if (typeof ref === 'string') {
     const target = { $ref: `#/definitions/${ref}` }
     // Beside $ref draft 7 reads nothing.
@@ -92,12 +95,14 @@ function loosen(value: unknown): unknown {
   const schema: JsonSchema = {}
   for (const [key, item] of Object.entries(node)) {
     if (key === 'properties' || key === 'definitions') {
-      schema[key] = Object.fromEntries(Object.entries(item as object).map(([name, each]) => [name, loosen(each)]))
+      schema[key] = Object.fromEntries(
+        Object.entries(item as object).map(([name, each]) => [name, loosen(each, known)]),
+      )
     } else if (key === 'oneOf') {
       // Editors explain a value that fits no form better than one that fits too few or too many.
-      schema['anyOf'] = loosen(item)
+      schema['anyOf'] = loosen(item, known)
     } else if (key !== 'propertyNames')
-      schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item)
+      schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item, known)
   }
   if ('enum' in schema) return schema
   if (schema['const'] === true) return { ...about, enum: [true, 'true'] }
@@ -115,45 +120,16 @@ function loosen(value: unknown): unknown {
   return schema
 }
 
-const callbackKey = /^on[A-Z]/
-
-/** Names of the config, where the keys that take them are. */
-function addNames(schema: JsonSchema, known: Known | undefined): JsonSchema {
-  if (known === undefined) return schema
-  const properties = schema['properties'] as Record<string, JsonSchema>
-  const named: Record<string, JsonSchema> = { ...properties }
-  for (const [key, property] of Object.entries(properties)) {
-    if (callbackKey.test(key)) named[key] = oneOf(property, known.callbacks)
-    else if (key === 'server' && known.mcpServers) named[key] = oneOf(property, known.mcpServers)
-    else if (key === 'agent' && known.agents) named[key] = oneOf(property, known.agents, '^\\$')
-    else if (key === 'tools') named[key] = { ...property, items: toolItems(property['items'] as JsonSchema, known) }
-  }
-  return { ...schema, properties: named }
+/** A name of the config, of the kind that its schema says; the pattern allows what only a run can tell. */
+function oneKnown(kind: NameKind, known: Known): JsonSchema | undefined {
+  const names = known[kind]
+  if (names === undefined) return undefined
+  const others: Partial<Record<NameKind, string | undefined>> = { agents: String.raw`^\$`, tools: toolPattern(known) }
+  const pattern = others[kind]
+  return pattern === undefined ? { enum: [...names] } : { anyOf: [{ enum: [...names] }, { type: 'string', pattern }] }
 }
 
-function toolItems(items: JsonSchema, known: Known): JsonSchema {
-  const servers = known.mcpServers?.map((server) => `${server.replaceAll(/[^\w-]/g, '\\$&')}_.`) ?? []
-  const other = servers.length > 0 ? `^(${servers.join('|')})` : undefined
-  const forms = (items['anyOf'] as JsonSchema[]).map((form) => {
-    const properties = form['properties'] as Record<string, JsonSchema> | undefined
-    if (properties === undefined) return oneOf(form, known.tools, other)
-    if (properties['mcp'] && known.mcpServers)
-      return withProperty(form, 'mcp', oneOf(properties['mcp'], known.mcpServers))
-    if (properties['name'] && !properties['client']) {
-      return withProperty(form, 'name', oneOf(properties['name'], known.tools, other))
-    }
-    return form
-  })
-  return { ...items, anyOf: forms }
-}
-
-function withProperty(schema: JsonSchema, key: string, property: JsonSchema): JsonSchema {
-  return { ...schema, properties: { ...(schema['properties'] as object), [key]: property } }
-}
-
-function oneOf(property: JsonSchema, names: readonly string[], orPattern?: string): JsonSchema {
-  const { description } = property
-  const about = description === undefined ? undefined : { description }
-  if (orPattern === undefined) return { ...about, enum: [...names] }
-  return { ...about, anyOf: [{ enum: [...names] }, { type: 'string', pattern: orPattern }] }
+function toolPattern({ mcpServers = [] }: Known): string | undefined {
+  const servers = mcpServers.map((server) => server.replaceAll(/[^\w-]/g, String.raw`\$&`))
+  return servers.length > 0 ? `^(${servers.join('|')})_.` : undefined
 }

@@ -12,6 +12,12 @@ export const flag = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),
   z.boolean('must be true or false'),
 )
+/** A name that must be known outside the file: names.ts checks it, editors offer it. */
+export type NameKind = 'tools' | 'callbacks' | 'agents' | 'mcpServers'
+export function nameOf(kind: NameKind) {
+  return name.meta({ names: kind })
+}
+
 const numeral = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 export function toNumber(value: unknown): unknown {

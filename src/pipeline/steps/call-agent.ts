@@ -5,13 +5,13 @@ import { checkAgent } from '../names.ts'
 import type { CallAgentConfig } from '../pipeline.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
 import { references, wholeReference } from '../reference.ts'
-import { flag, isMap, map, name } from '../scalars.ts'
+import { flag, isMap, map, nameOf } from '../scalars.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 import { streamInLoop } from './llm.ts'
 
 export const callAgentConfig = map({
-  agent: name
+  agent: nameOf('agents')
     .refine(
       (value) => references(value).length === 0 || wholeReference(value) !== undefined,
       'must be an id, or a reference and nothing else',

@@ -7,7 +7,21 @@ import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import { duration, flag, integer, isMap, later, list, map, name, number, oneOf, preset, text } from '../scalars.ts'
+import {
+  duration,
+  flag,
+  integer,
+  isMap,
+  later,
+  list,
+  map,
+  name,
+  nameOf,
+  number,
+  oneOf,
+  preset,
+  text,
+} from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
@@ -62,19 +76,19 @@ const clientTool = map({
     .describe('true: the tool runs in the client, and the run waits for its answer.'),
 })
 const toolUse = map({
-  name: name.describe('Name of a registered tool, or server_tool of an MCP server.'),
+  name: nameOf('tools').describe('Name of a registered tool, or server_tool of an MCP server.'),
   description: toolDescription,
   approval,
   timeout,
 }) satisfies z.ZodType<ToolUse>
 const mcpUse = map({
-  mcp: name.describe('Name of an MCP server: its tools are offered as server_tool.'),
+  mcp: nameOf('mcpServers').describe('Name of an MCP server: its tools are offered as server_tool.'),
   tools: list(name).optional().describe('Only these, by the server’s own names.'),
   approval,
   timeout,
 }) satisfies z.ZodType<McpToolUse>
 const toolWords = 'must be the name of a tool, or a map with "name" or "mcp"'
-const callback = (when: string) => name.optional().describe(`Callback that is called ${when}.`)
+const callback = (when: string) => nameOf('callbacks').optional().describe(`Callback that is called ${when}.`)
 
 export const llmConfig = map({
   model: z
@@ -88,7 +102,7 @@ export const llmConfig = map({
     .describe('The conversation: a reference or a list of messages.'),
   stream: preset(flag, false, 'true: this is the answer, the client reads it while it is written.'),
   stage: name.optional().describe('Name of the model call in traces; "response" when left out.'),
-  tools: list(z.union([name, clientTool, toolUse, mcpUse], toolWords))
+  tools: list(z.union([nameOf('tools'), clientTool, toolUse, mcpUse], toolWords))
     .default([])
     .describe('What the model may call.'),
   toolChoice: z

@@ -4,13 +4,13 @@ import { check, child } from '../check.ts'
 import { checkServer } from '../names.ts'
 import type { McpToolConfig } from '../pipeline.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
-import { duration, map, name } from '../scalars.ts'
+import { duration, map, name, nameOf } from '../scalars.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 import { isMapOrReference } from './call-agent.ts'
 
 export const mcpToolConfig = map({
-  server: name.describe('Name of an MCP server of the config.'),
+  server: nameOf('mcpServers').describe('Name of an MCP server of the config.'),
   tool: name.describe('The tool, by the server’s own name.'),
   input: z
     .unknown()
