@@ -107,15 +107,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
         waiting.delete(requestId)
       }
     },
-    async invoke(name, event) {
-      if (name === undefined) return
-      try {
-        await registry.callbacks.get(name)?.(event)
-      } catch (error) {
-        const { message } = toErrorValue(error)
-        writer.emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
-      }
-    },
+    invoke: createInvoke(registry, writer.emit),
     defer: (task) => void deferred.push(task),
   }
 
@@ -158,7 +150,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     return { type: 'ended' }
   }
   const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? settled.error : undefined
-  if (error !== undefined) await tellAbort(scope, pipeline, error, graceMs)
+  if (error !== undefined)
+    await tellAbort(scope, pipeline, { error, aborted: signal.aborted && lost === undefined, graceMs })
   endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
   writer.seal()
   for (const { reject } of waiting.values()) reject(new Suspended())
@@ -233,23 +226,38 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
   })
 }
 
+export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['invoke'] {
+  return async (name, event) => {
+    if (name === undefined) return
+    try {
+      await registry.callbacks.get(name)?.(event)
+    } catch (error) {
+      const { message } = toErrorValue(error)
+      emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
+    }
+  }
+}
+
 /** `onAbort` with the text so far, `onError` with the failure: once per `llm` step that was cut off. */
-async function tellAbort(scope: Scope, pipeline: Pipeline, error: unknown, graceMs: number): Promise<void> {
-  const aborted = scope.signal.aborted
+export async function tellAbort(
+  { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
+  pipeline: Pipeline,
+  { error, aborted, graceMs }: { error: unknown; aborted: boolean; graceMs: number },
+): Promise<void> {
   const calls = pipeline.workflow.concat(pipeline.after).map(async (step) => {
     if (step.type !== 'llm') return
-    const path = [joinPath('main', step.id), joinPath('after', step.id)].find((at) =>
-      aborted ? scope.state.open.steps.has(at) : scope.state.finished.get(at)?.error !== undefined,
+    const path = [joinPath('main', step.id), joinPath('after', step.id)].find(
+      (at) => state.open.steps.has(at) || (!aborted && state.finished.get(at)?.error !== undefined),
     )
     if (path === undefined) return
     const { onAbort, onError } = step.config
-    if (!aborted) return scope.invoke(onError, { error })
-    const text = scope.state
+    if (!aborted) return invoke(onError, { error })
+    const text = state
       .turns(path)
       .list.flatMap(({ content }) => content)
       .map((part) => (part.type === 'text' ? part.text : ''))
       .join('')
-    return scope.invoke(onAbort, { text, reason: toErrorValue(error).message })
+    return invoke(onAbort, { text, reason: toErrorValue(error).message })
   })
   await within(Promise.all(calls), graceMs)
 }
@@ -281,12 +289,14 @@ function receive({ key, message }: InboxMessage, scope: Scope, controller: Abort
 }
 
 /** What is posted under `answer:<request>`: the answer, or why there will be none. */
-export type PostedAnswer = { answer: Answer; protocol: string } | { closed: string }
+export type PostedAnswer =
+  | { answer: Answer; protocol: string; labels?: Record<string, string>; input?: Record<string, unknown> }
+  | { closed: string }
 
 function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
-  return 'closed' in message
-    ? { type: 'response', requestId, outcome: 'closed', reason: message.closed }
-    : { type: 'response', requestId, outcome: 'answered', ...message }
+  if ('closed' in message) return { type: 'response', requestId, outcome: 'closed', reason: message.closed }
+  const { answer, protocol } = message
+  return { type: 'response', requestId, outcome: 'answered', answer, protocol }
 }
 
 /** Resolves a while after the signal: the time that steps have to settle by themselves. */

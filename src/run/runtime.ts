@@ -13,7 +13,7 @@ import { createDeadlines } from './deadlines.ts'
 import { conversation, readView } from './history.ts'
 import type { Registry } from './ports.ts'
 import { createPresence } from './presence.ts'
-import { execute, type PostedAnswer } from './runner.ts'
+import { createInvoke, execute, tellAbort, type PostedAnswer } from './runner.ts'
 import { createRunState, type RunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
 import { createWriter } from './writer.ts'
@@ -99,7 +99,7 @@ export interface Runtime {
   /** Leaves several answers for a run and wakes it once. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<void>
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
-  /** The error that a reader must be told because the log cannot: settles only when the run's store failed. */
+  /** The error that readers must be told because the log cannot: settles only when the run's store failed. */
   lost(runId: string): Promise<ErrorValue> | undefined
   /** Ends, or goes on with, the runs that an earlier process left; call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
@@ -108,7 +108,7 @@ export interface Runtime {
   close(graceMs?: number): Promise<void>
 }
 
-/** What is new in the request that brought an answer. */
+/** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
 export interface Wake {
   protocol?: string
   labels?: Record<string, string>
@@ -123,7 +123,11 @@ interface Owned {
 }
 
 interface Active {
+  state: RunState
   controller: AbortController
+  /** Its last entry is stored and it owns the run no more. */
+  left: Promise<void>
+  /** What follows from that is done too. */
   done: Promise<void>
   lost: PromiseWithResolvers<ErrorValue>
   recover: boolean
@@ -134,11 +138,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
-  const starting = new Set<string>()
+  const starting = new Map<string, Promise<void>>()
   const waking = new Map<string, Promise<void>>()
+  const ending = new Map<string, Promise<void>>()
+  /** Runs whose store failed and whose log has no end yet. */
+  const losses = new Map<string, ErrorValue>()
   const shutdown = new AbortController()
 
-  const presence = createPresence((run, reason) => void stop(run, reason).catch(() => undefined))
+  const presence = createPresence((run, reason) => {
+    const open = active.get(run)?.state.open
+    // An answer that is complete was not left, and one that waits for its client waits for as long as it takes.
+    if (open === undefined || open.answered || open.suspended) return
+    void stop(run, reason).catch(() => undefined)
+  })
   const gate = createThreadGate({ store, stop, isStarting: (run) => starting.has(run) || active.has(run) })
   const deadlines = createDeadlines(now, (run, requestId) => {
     void postAnswer(run, requestId, { closed: 'deadline' }).catch(() => undefined)
@@ -171,42 +183,42 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       now,
       graceMs,
     })
-    const done = work.then(async (end) => {
+    const left = work.then((end) => {
       active.delete(row.id)
-      if (end.type === 'suspended') await afterSuspend(row.id, state)
-      else presence.forget(row.id)
-      if (end.type === 'lost') {
-        lost.resolve(toErrorValue(end.error, 'store-failed'))
-        await closeLost(row.id)
-      }
+      presence.forget(row.id)
+      if (end.type !== 'lost') return
+      const error = lostError(end.error)
+      losses.set(row.id, error)
+      lost.resolve(error)
+      void closeLost(row.id)
     })
-    active.set(row.id, { controller, done, lost, recover: pipeline.recover })
+    const done = Promise.all([work, left]).then(async ([end]) => {
+      if (end.type === 'suspended') await afterSuspend(row.id, state)
+    })
+    active.set(row.id, { state, controller, left, done, lost, recover: pipeline.recover })
     void done.catch(() => undefined)
   }
 
-  /** When the run's first entry is stored; throws when the store refused it. */
-  async function begun(run: string): Promise<void> {
+  /** When the run's first entry after `seq` is stored; throws when the store refused it. */
+  async function begun(run: string, seq = 0): Promise<void> {
     const leave = new AbortController()
     const lost = active.get(run)?.lost.promise.then((error) => {
       throw new MillraceError(error.code, error.message, { status: 503 })
     })
     const first = (async () => {
-      for await (const batch of log.read(run, 0, leave.signal)) if (batch.length > 0) return
+      for await (const batch of log.read(run, seq, leave.signal)) if (batch.length > 0) return
     })()
     try {
-      await Promise.race([first, lost])
+      await Promise.race([first, lost ?? first])
     } finally {
       leave.abort()
     }
   }
 
   async function afterSuspend(run: string, state: RunState): Promise<void> {
-    presence.forget(run)
     for (const { requestId, deadline } of state.open.requests.values()) deadlines.set(run, requestId, deadline)
     // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
-    for await (const { key } of log.inbox(run)) {
-      if (key === 'stop' || state.open.requests.has(key.replace(/^answer:/u, ''))) return wake(run, {})
-    }
+    await wake(run)
   }
 
   async function load(row: RunRow): Promise<{ state: RunState; pipeline: Pipeline }> {
@@ -220,32 +232,46 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return state
   }
 
-  /** A suspended run goes on: with what was answered, or to its end when it was stopped. */
-  function wake(run: string, { protocol = 'api', labels, input }: Wake): Promise<void> {
-    const before = waking.get(run)
-    if (before !== undefined) return before
-    const task = (async () => {
-      const row = await runs.get(run)
-      if (row?.status !== 'suspended' || active.has(run)) return
-      const { state, pipeline } = await load(row)
-      const first: Part[] = [
-        {
-          type: 'resume',
-          protocol,
-          ...(labels === undefined ? undefined : { labels }),
-          ...(input === undefined ? undefined : { input }),
-        },
-      ]
-      deadlines.clear(run)
-      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, first)
-    })().finally(() => waking.delete(run))
+  /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. One at a time. */
+  function wake(run: string): Promise<void> {
+    const task = (waking.get(run) ?? Promise.resolve()).catch(() => undefined).then(() => wakeOnce(run))
     waking.set(run, task)
+    const clear = () => void (waking.get(run) === task && waking.delete(run))
+    task.then(clear, clear)
     return task
   }
 
+  async function wakeOnce(run: string): Promise<void> {
+    const row = await runs.get(run)
+    if (row?.status !== 'suspended' || shutdown.signal.aborted) return
+    // The suspension can be read a moment before its owner has left.
+    await active.get(run)?.left
+    const { state, pipeline } = await load(row)
+    let how: Wake | undefined
+    for await (const { key, message } of log.inbox(run)) {
+      if (key === 'stop') return endOnce(row, 'aborted', stopReason(message), 'aborted')
+      if (!state.open.requests.has(key.replace(/^answer:/u, ''))) continue
+      const { protocol, labels, input } = message as Wake
+      how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+    }
+    if (how === undefined) return
+    deadlines.clear(run)
+    own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
+    await begun(run, row.lastSeq)
+  }
+
   /** Writes the end of a run that has no owner. */
+  function endOnce(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
+    const before = ending.get(row.id)
+    if (before !== undefined) return before
+    const task = end(row, code, message, outcome).finally(() => ending.delete(row.id))
+    ending.set(row.id, task)
+    return task
+  }
+
   async function end(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
-    const state = await foldState(row.id)
+    const { state, pipeline } = await load(row)
+    if (state.end !== undefined) return
     const writer = createWriter({
       log,
       run: row.id,
@@ -260,6 +286,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     // After the answer's end a client has been told that all went well; what was cut off came after.
     const answered = state.open.answered
     const error = { code, message }
+    if (code === 'aborted') {
+      await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, {
+        error,
+        aborted: true,
+        graceMs,
+      })
+    }
     for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
     const usage = state.usage ?? noUsage
     writer.emit('', {
@@ -272,15 +305,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     deadlines.clear(row.id)
   }
 
-  /** The store refused the run's entries; when it works again the log is ended, else the next start does it. */
+  /** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
   async function closeLost(run: string): Promise<void> {
-    for (let delay = 100; delay <= 1600; delay *= 2) {
+    for (let delay = 100; !shutdown.signal.aborted; delay = Math.min(delay * 2, 5000)) {
       try {
         const row = await runs.get(run)
-        if (row !== undefined) await end(row, 'failed', 'The run could not be recorded any more.', 'unavailable')
+        if (row !== undefined) await endOnce(row, 'failed', 'The run could not be recorded any more.', 'unavailable')
+        losses.delete(run)
         return
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, delay))
+        await pause(delay, shutdown.signal)
       }
     }
   }
@@ -295,12 +329,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await waking.get(run)
     const again = await runs.get(run)
     if (active.has(run) || again === undefined) return
-    if (again.status === 'suspended' || again.status === 'running') await end(again, 'aborted', reason, 'aborted')
+    if (again.status === 'suspended' || again.status === 'running') await endOnce(again, 'aborted', reason, 'aborted')
   }
 
-  async function postAnswer(run: string, requestId: string, message: PostedAnswer, how: Wake = {}): Promise<Answered> {
+  async function postAnswer(run: string, requestId: string, message: PostedAnswer): Promise<Answered> {
     const { first, message: winner } = await log.post(run, `answer:${requestId}`, message)
-    if (!active.has(run)) await wake(run, how)
+    await wake(run)
     return { duplicate: !first, answer: winner as PostedAnswer }
   }
 
@@ -319,21 +353,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       let { runId = newRunId() } = startOptions
       const { pipeline } = agent
       const announced = runId
-      starting.add(announced)
+      const begins = Promise.withResolvers<void>()
+      void begins.promise.catch(() => undefined)
+      starting.set(announced, begins.promise)
       try {
         if (turnKey !== undefined) {
           const place = `thread:${startOptions.threadId ?? ''}`
-          const winner = ((await log.post(place, `turn:${turnKey}`, { run: runId })).message as { run: string }).run
-          // The same request again, or twice at once: the second reads the first one's run. One that was announced and
-          // never began, because its process died in between, is begun now.
-          if (
-            winner !== runId &&
-            (starting.has(winner) || active.has(winner) || (await runs.get(winner)) !== undefined)
-          ) {
-            return handle(winner, startOptions.threadId ?? threadOf(winner), true)
+          const key = `turn:${agent.id}:${turnKey}`
+          const winner = ((await log.post(place, key, { run: runId })).message as { run: string }).run
+          // The same request again, or twice at once: the second reads the first one's run, or is refused as it was. One
+          // that was announced and never began, because its process died in between, is begun now.
+          if (winner !== runId) {
+            const rival = starting.get(winner)
+            await rival
+            if (rival !== undefined || active.has(winner) || (await runs.get(winner)) !== undefined) {
+              return handle(winner, startOptions.threadId ?? threadOf(winner), true)
+            }
+            runId = winner
+            starting.set(runId, begins.promise)
           }
-          runId = winner
-          starting.add(runId)
         }
         const threadId = startOptions.threadId ?? threadOf(runId)
         const policy = pipeline.onBusy ?? startOptions.onBusy ?? 'interrupt'
@@ -357,7 +395,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (place !== undefined) owned.turn = place.wait
         own(owned, createRunState(), pipeline, [start])
         await begun(runId)
+        begins.resolve()
         return handle(runId, threadId)
+      } catch (error) {
+        begins.reject(error)
+        throw error
       } finally {
         starting.delete(announced)
         starting.delete(runId)
@@ -375,25 +417,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async answer(runId, requestId, answer, how = {}) {
       const view = await readView(store, runId)
       if (view === undefined) throw unknownRun(runId)
-      const message: PostedAnswer = { answer, protocol: how.protocol ?? 'api' }
+      const message: PostedAnswer = { answer, protocol: 'api', ...how }
       if (!view.requests.some((request) => request.requestId === requestId)) {
         // Not open: answered before, or never asked.
         const before = await answeredBefore(store, runId, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
-      return postAnswer(runId, requestId, message, how)
+      return postAnswer(runId, requestId, message)
     },
 
     async answerAll(runId, answers, how = {}) {
       for (const [requestId, answer] of answers) {
-        await log.post(runId, `answer:${requestId}`, { answer, protocol: how.protocol ?? 'api' } satisfies PostedAnswer)
+        await log.post(runId, `answer:${requestId}`, { answer, protocol: 'api', ...how } satisfies PostedAnswer)
       }
-      if (!active.has(runId)) await wake(runId, how)
+      await wake(runId)
     },
 
     attach: presence.attach,
-    lost: (runId) => active.get(runId)?.lost.promise,
+    lost(runId) {
+      const known = losses.get(runId)
+      return known === undefined ? active.get(runId)?.lost.promise : Promise.resolve(known)
+    },
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }
@@ -404,7 +449,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [])
           counts.resumed++
         } else {
-          await end(row, 'interrupted', 'The server stopped while the run was active.', 'unavailable')
+          await endOnce(row, 'interrupted', 'The server stopped while the run was active.', 'unavailable')
           counts.interrupted++
         }
       }
@@ -448,8 +493,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function resultOf(run: string): Promise<RunResult> {
-    await active.get(run)?.done
-    const view = await readView(store, run)
+    // A run that was answered while it suspended has a new owner by then.
+    while (active.has(run)) await active.get(run)?.done
+    const view = await readView(store, run).catch(() => undefined)
     if (view === undefined || view.status === 'running') {
       const error = { code: 'store-failed', message: 'The run could not be recorded.' }
       return {
@@ -466,6 +512,33 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   return runtime
+}
+
+function lostError(error: unknown): ErrorValue {
+  const { code, message } = toErrorValue(error, 'store-failed')
+  // What a broken disk or database says is for the server's log, not for a client.
+  return error instanceof MillraceError ? { code, message } : { code, message: 'The run could not be recorded.' }
+}
+
+function stopReason(message: unknown): string {
+  return (message as { reason?: string } | null)?.reason ?? 'Stopped.'
+}
+
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    timer.unref?.()
+    signal.addEventListener('abort', done, { once: true })
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
 }
 
 /** A run that belongs to no conversation has a thread of its own. */
