@@ -261,7 +261,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   /** Writes the end of a run that has no owner. */
-  function endOnce(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
+  function endOnce(row: RunRow, code: Outcome, message: string, outcome: 'aborted' | 'unavailable') {
     const before = ending.get(row.id)
     if (before !== undefined) return before
     const task = end(row, code, message, outcome).finally(() => ending.delete(row.id))
@@ -269,7 +269,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return task
   }
 
-  async function end(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
+  async function end(row: RunRow, code: Outcome, message: string, outcome: 'aborted' | 'unavailable') {
     const { state, pipeline } = await load(row)
     if (state.end !== undefined) return
     const writer = createWriter({

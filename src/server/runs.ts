@@ -46,7 +46,6 @@ export async function showRun({ runtime }: HandlerContext, id: string): Promise<
 }
 
 export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
-  const { runtime } = context
   const row = await existing(context, id)
   const sse = (request.headers.get('accept') ?? '').includes('text/event-stream')
   const cursor = (sse ? request.headers.get('last-event-id') : null) ?? url.searchParams.get('after') ?? '0'
@@ -56,7 +55,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const types = url.searchParams.get('types')?.split(',')
   const follow = sse || url.searchParams.get('follow') === '1'
   const wire = selected(sse ? partsSseWire : partsWire, types)
-  if (follow) return streamResponse({ runtime, runId: id, wire, from: after + 1 })
+  if (follow) return streamResponse(context, { runId: id, wire, from: after + 1 })
   return snapshot(context, id, wire, after)
 }
 
