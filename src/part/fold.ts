@@ -124,7 +124,7 @@ export function createRunFold(): RunFold {
 
   function view(): RunView {
     if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
-    const { runId, agent, threadId, protocol, parentRunId, labels, input, timestamp } = start
+    const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
     const messages = [...answers.values()].flatMap((turns) => turnMessages(turns.list))
     return {
       runId,
@@ -143,6 +143,7 @@ export function createRunFold(): RunFold {
       summary,
       ...compact({
         parentRunId,
+        previousRunId,
         labels,
         endedAt: end?.timestamp,
         cost: end?.cost,
