@@ -16,6 +16,8 @@ export interface StreamOptions {
   encoder?: EncoderOptions
   /** The client has seen everything below this `seq`, or begins here. Default 0: from the run's start. */
   from?: number
+  /** The wire keeps nothing from entry to entry, so those below `from` need not be read. */
+  seek?: boolean
   /** A fresh reader of an old run: finished blocks in few frames, attempts that a crash made void left out. */
   replay?: boolean
   /** What it means for the run when this client leaves. Absent: a follower, whose leaving means nothing. */
@@ -49,11 +51,11 @@ async function replayFilter({ runtime }: HandlerContext, runId: string): Promise
 function createBody(
   encoder: Encoder,
   { runtime, keepAliveMs, onError }: HandlerContext,
-  { runId, wire, from = 0, policy }: StreamOptions,
+  { runId, wire, from = 0, seek = false, policy }: StreamOptions,
   filter: (entries: Entry[]) => Entry[],
 ) {
   const leave = new AbortController()
-  const entries = runtime.store.log.read(runId, 0, leave.signal)[Symbol.asyncIterator]()
+  const entries = runtime.store.log.read(runId, seek ? from - 1 : 0, leave.signal)[Symbol.asyncIterator]()
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   const bytes = new TextEncoder()
   let lastWrite = Date.now()
@@ -61,8 +63,14 @@ function createBody(
   let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
   let left = false
 
+  const unwatch = whenLost(runtime.lost(runId), (error) => {
+    failure = error
+    leave.abort()
+  })
+
   function done(finished: boolean): void {
     left = true
+    unwatch()
     clearTimeout(timer)
     leave.abort()
     release?.({ finished })
@@ -92,10 +100,6 @@ function createBody(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        void runtime.lost(runId)?.then((error) => {
-          failure = error
-          leave.abort()
-        })
         if (wire.keepAlive === '') return
         const frame = bytes.encode(wire.keepAlive)
         // Looks when the silence may be over instead of being set anew with every write.
@@ -140,4 +144,11 @@ function createBody(
     },
     { highWaterMark: 0 },
   )
+}
+
+/** A promise holds its listeners for as long as it waits, and a run may outlive thousands of readers: they can leave. */
+function whenLost(lost: Promise<ErrorValue> | undefined, tell: (error: ErrorValue) => void): () => void {
+  const listener: { tell?: typeof tell } = { tell }
+  void lost?.then((error) => listener.tell?.(error))
+  return () => delete listener.tell
 }
