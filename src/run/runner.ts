@@ -13,10 +13,11 @@ import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
 import type { Registry } from './ports.ts'
-import { Suspended, tell, toError, type Scope } from './scope.ts'
+import { Suspended, tell, toError, toldBefore, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
 import { runPipelineStep, stepValue, type StepOutcome } from './step.ts'
 import { createStrands } from './strands.ts'
+import { missingUsages } from './unfinished.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
@@ -42,6 +43,8 @@ export interface RunnerOptions {
   now(): number
   /** How long a stopped run's steps may take to settle before it is ended over their heads. */
   graceMs: number
+  /** How long a client has to answer a request. */
+  requestDeadlineMs: number
 }
 
 /** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
@@ -56,6 +59,9 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
   const deferred: (() => Promise<void>)[] = []
   const suspension = Promise.withResolvers<void>()
+  const leaveInbox = new AbortController()
+  /** What the run has come to: from then on nothing that is said or left for it changes anything. */
+  let decided: 'suspended' | 'ending' | undefined
   let ids = 0
   let history: Message[] = []
 
@@ -68,14 +74,30 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     now,
     onEntry(entry) {
       state.apply(entry)
-      if (entry.type === 'response') waiting.get(entry.requestId)?.resolve(entry)
+      if (entry.type !== 'response') return
+      const waiter = waiting.get(entry.requestId)
+      if (waiter === undefined) return
+      waiting.delete(entry.requestId)
+      strands.go()
+      waiter.resolve(entry)
     },
     onFailure(error) {
       lost = { error }
       controller.abort(new MillraceError('store-failed', 'The run cannot be recorded any more.', { cause: error }))
     },
   })
-  const strands = createStrands(() => suspension.resolve())
+  const strands = createStrands(() => {
+    if (decided !== undefined || signal.aborted) return
+    decided = 'suspended'
+    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
+    writer.seal()
+    suspension.resolve()
+  })
+  const giveUp = (error: unknown) => {
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+  signal.addEventListener('abort', () => giveUp(signal.reason), { once: true })
 
   const scope: Scope = {
     runId,
@@ -90,6 +112,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     env: options.env,
     signal,
     handOver: options.handOver,
+    requestDeadline: options.requestDeadlineMs,
     now,
     emit: writer.emit,
     ready: writer.ready,
@@ -97,24 +120,26 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     newId: () => `${options.epoch}.${++ids}`,
     fork: strands.fork,
     async request(path, request) {
+      if (signal.aborted) throw signal.reason
       const { requestId } = request
       const answer = Promise.withResolvers<EntryOf<'response'>>()
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) writer.emit(path, { type: 'request', ...request })
-      try {
-        return await strands.block(answer.promise)
-      } finally {
-        waiting.delete(requestId)
-      }
+      strands.rest()
+      return answer.promise
     },
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void deferred.push(task),
   }
 
-  const leaveInbox = new AbortController()
-  const inbox = readInbox(log, runId, leaveInbox.signal, (message) => receive(message, scope, controller))
-
   for (const part of options.first) writer.emit('', part)
+
+  const take = (message: InboxMessage) => {
+    if (decided === undefined) receive(message, scope, controller)
+  }
+  // What was left already comes first: a run that is woken by an answer must not be found waiting for it.
+  const taken = await readInbox(log, runId, 0, undefined, take)
+  const inbox = readInbox(log, runId, taken, leaveInbox.signal, take)
 
   // Watched from here on, so that a step which ignores the signal cannot keep the run from ending.
   const begin = async () => {
@@ -129,21 +154,21 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   )
   const settled = await Promise.race([
     work,
-    suspension.promise.then(() => ({ type: 'blocked' as const })),
+    suspension.promise.then(() => ({ type: 'suspended' as const })),
     stopped(signal, graceMs),
   ])
   leaveInbox.abort()
-  await inbox
 
-  if (settled.type === 'blocked' && !signal.aborted) {
-    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
-    writer.seal()
-    for (const { reject } of waiting.values()) reject(new Suspended())
+  if (settled.type === 'suspended') {
+    giveUp(new Suspended())
     await work
+    await inbox
     await writer.stored().catch(() => undefined)
     return lost === undefined ? { type: 'suspended' } : { type: 'lost', ...lost }
   }
 
+  decided = 'ending'
+  await inbox
   if (signal.aborted && toErrorValue(signal.reason).code === 'abandoned') {
     writer.seal()
     await writer.stored().catch(() => undefined)
@@ -154,7 +179,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await tellAbort(scope, pipeline, { error, aborted: signal.aborted && lost === undefined, graceMs })
   endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
   writer.seal()
-  for (const { reject } of waiting.values()) reject(new Suspended())
+  giveUp(new Suspended())
   await writer.stored().catch(() => undefined)
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
 }
@@ -166,6 +191,7 @@ async function walk(scope: Scope, pipeline: Pipeline, deferred: (() => Promise<v
   for (const step of pipeline.workflow) {
     const path = joinPath('main', step.id)
     const finished = state.finished.get(path)
+    if (finished?.error !== undefined) throw toldBefore(finished.error)
     last = finished ? stepValue(scope, step, path, finished) : await runPipelineStep(scope, step, path)
     if (step.result !== undefined) variables.set(step.result, last.value)
     if (last.answer !== undefined) break
@@ -186,6 +212,7 @@ async function runAfter(scope: Scope, pipeline: Pipeline): Promise<void> {
   for (const step of pipeline.after) {
     const path = joinPath('after', step.id)
     const finished = scope.state.finished.get(path)
+    if (finished?.error !== undefined) return
     try {
       const { value } = finished
         ? stepValue(scope, step, path, finished)
@@ -214,6 +241,7 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
     if (outcome === 'failed') tell(scope, '', error)
   }
   const why = value ?? { code: 'ended', message: 'The run has ended.' }
+  for (const { step, part } of missingUsages(state)) emit(step, part)
   for (const { step, part } of state.open.closing({ now: now(), outcome: 'aborted', error: why })) emit(step, part)
   const { cost } = state
   emit('', {
@@ -262,17 +290,24 @@ export async function tellAbort(
   await within(Promise.all(calls), graceMs)
 }
 
+/** Hands on the messages after the `n`th; resolves with the number of the last. Without a signal: those there by now. */
 async function readInbox(
   log: Log,
   run: string,
-  signal: AbortSignal,
+  n: number,
+  signal: AbortSignal | undefined,
   receive: (message: InboxMessage) => void,
-): Promise<void> {
+): Promise<number> {
+  let last = n
   try {
-    for await (const message of log.inbox(run, 0, signal)) receive(message)
+    for await (const message of log.inbox(run, n, signal)) {
+      last = message.n
+      receive(message)
+    }
   } catch {
     // A store that cannot be read cannot be written either: the next append tells the run.
   }
+  return last
 }
 
 /** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */

@@ -3,7 +3,7 @@
  * A run belongs to the server; a connection is only a cursor into its log.
  */
 import type { Entry } from '../part/entry.ts'
-import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import { MillraceError, messageOf, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { RunRow, Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
@@ -16,6 +16,7 @@ import { createPresence } from './presence.ts'
 import { createInvoke, execute, tellAbort, type PostedAnswer } from './runner.ts'
 import { createRunState, type RunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
+import { missingUsages } from './unfinished.ts'
 import { createWriter } from './writer.ts'
 
 export interface Agent {
@@ -41,6 +42,8 @@ export interface RuntimeOptions {
   newRunId?: () => string
   /** ms that a stopped run's steps get to settle; default 300. */
   graceMs?: number
+  /** ms that a client has to answer a request before it is closed as unavailable; default 24 hours. */
+  requestDeadlineMs?: number
 }
 
 export interface StartOptions {
@@ -135,12 +138,13 @@ interface Active {
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { requestDeadlineMs = 24 * 3600_000 } = options
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
+  /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
   const starting = new Map<string, Promise<void>>()
-  const waking = new Map<string, Promise<void>>()
-  const ending = new Map<string, Promise<void>>()
+  const changing = new Map<string, Promise<void>>()
   /** Runs whose store failed and whose log has no end yet. */
   const losses = new Map<string, ErrorValue>()
   const shutdown = new AbortController()
@@ -151,7 +155,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (open === undefined || open.answered || open.suspended) return
     void stop(run, reason).catch(() => undefined)
   })
-  const gate = createThreadGate({ store, stop, isStarting: (run) => starting.has(run) || active.has(run) })
+  const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
   const deadlines = createDeadlines(now, (run, requestId) => {
     void postAnswer(run, requestId, { closed: 'deadline' }).catch(() => undefined)
   })
@@ -167,7 +171,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       turn,
       history: async () => {
         const previous = state.start?.previousRunId
-        return previous === undefined ? [] : conversation(store, previous)
+        return previous === undefined ? [] : conversation(store, row.threadId, previous)
       },
       registry,
       pipeline,
@@ -182,21 +186,37 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       controller,
       now,
       graceMs,
+      requestDeadlineMs,
     })
     const left = work.then((end) => {
       active.delete(row.id)
       presence.forget(row.id)
       if (end.type !== 'lost') return
       const error = lostError(end.error)
-      losses.set(row.id, error)
       lost.resolve(error)
+      // Whoever took the run over goes on with it: it is not ours to end.
+      if (error.code === 'stale-writer') return
+      losses.set(row.id, error)
       void closeLost(row.id)
     })
     const done = Promise.all([work, left]).then(async ([end]) => {
       if (end.type === 'suspended') await afterSuspend(row.id, state)
     })
-    active.set(row.id, { state, controller, left, done, lost, recover: pipeline.recover })
-    void done.catch(() => undefined)
+    // What is left to do then, the next process does.
+    const settled = done.catch(() => undefined)
+    active.set(row.id, { state, controller, left, done: settled, lost, recover: pipeline.recover })
+  }
+
+  /** One at a time for each run: whatever makes an owner for a run that has none, or writes its end. */
+  function alone<T>(run: string, task: () => Promise<T>): Promise<T> {
+    const result = (changing.get(run) ?? Promise.resolve()).then(task)
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    )
+    changing.set(run, settled)
+    void settled.then(() => changing.get(run) === settled && changing.delete(run))
+    return result
   }
 
   /** When the run's first entry after `seq` is stored; throws when the store refused it. */
@@ -221,61 +241,78 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await wake(run)
   }
 
-  async function load(row: RunRow): Promise<{ state: RunState; pipeline: Pipeline }> {
-    const state = await foldState(row.id)
-    return { state, pipeline: parsePipeline(state.start!.pipeline) }
-  }
-
   async function foldState(run: string): Promise<RunState> {
     const state = createRunState()
     for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
     return state
   }
 
-  /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. One at a time. */
+  /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. */
   function wake(run: string): Promise<void> {
-    const task = (waking.get(run) ?? Promise.resolve()).catch(() => undefined).then(() => wakeOnce(run))
-    waking.set(run, task)
-    const clear = () => void (waking.get(run) === task && waking.delete(run))
-    task.then(clear, clear)
-    return task
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      // While the server closes, what was left for a run waits for the next start.
+      if (row?.status !== 'suspended' || shutdown.signal.aborted) return
+      // The suspension can be read a moment before its owner has left.
+      await active.get(run)?.left
+      const state = await foldState(run)
+      let how: Wake | undefined
+      for await (const { key, message } of log.inbox(run)) {
+        if (key === 'stop') return writeEnd(row, state, 'aborted', stopReason(message), 'aborted')
+        if (!state.open.requests.has(key.replace(/^answer:/u, ''))) continue
+        const { protocol, labels, input } = message as Wake
+        how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+      }
+      if (how === undefined) return
+      const pipeline = parsePipeline(state.start!.pipeline)
+      deadlines.clear(run)
+      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
+      await begun(run, row.lastSeq)
+    })
   }
 
-  async function wakeOnce(run: string): Promise<void> {
-    const row = await runs.get(run)
-    if (row?.status !== 'suspended' || shutdown.signal.aborted) return
-    // The suspension can be read a moment before its owner has left.
-    await active.get(run)?.left
-    const { state, pipeline } = await load(row)
-    let how: Wake | undefined
-    for await (const { key, message } of log.inbox(run)) {
-      if (key === 'stop') return endOnce(row, 'aborted', stopReason(message), 'aborted')
-      if (!state.open.requests.has(key.replace(/^answer:/u, ''))) continue
-      const { protocol, labels, input } = message as Wake
-      how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
-    }
-    if (how === undefined) return
-    deadlines.clear(run)
-    own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
-    await begun(run, row.lastSeq)
+  /** What a run that an earlier process left running comes to. */
+  function adopt(run: string): Promise<'resumed' | 'interrupted' | undefined> {
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      if (row?.status !== 'running' || active.has(run)) return undefined
+      const state = await foldState(run)
+      let message = 'The server stopped while the run was active.'
+      try {
+        const pipeline = parsePipeline(state.start!.pipeline)
+        if (pipeline.recover) {
+          own({ ...row, epoch: row.epoch + 1, turn: await gate.rejoin(row.threadId, run) }, state, pipeline, [])
+          return 'resumed'
+        }
+      } catch (error) {
+        // One run that cannot go on must not keep the server from starting.
+        message += ` It cannot go on: ${messageOf(error)}`
+      }
+      await writeEnd(row, state, 'interrupted', message, 'unavailable')
+      return 'interrupted'
+    })
   }
 
-  /** Writes the end of a run that has no owner. */
-  function endOnce(row: RunRow, code: Outcome, message: string, outcome: 'aborted' | 'unavailable') {
-    const before = ending.get(row.id)
-    if (before !== undefined) return before
-    const task = end(row, code, message, outcome).finally(() => ending.delete(row.id))
-    ending.set(row.id, task)
-    return task
+  /** Ends a run that has no owner, unless it got one or was ended meanwhile. */
+  function end(run: string, code: Outcome, message: string, outcome: 'aborted' | 'unavailable'): Promise<void> {
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      if (row === undefined || hasEnded(row) || active.has(run)) return
+      await writeEnd(row, await foldState(run), code, message, outcome)
+    })
   }
 
-  async function end(row: RunRow, code: Outcome, message: string, outcome: 'aborted' | 'unavailable') {
-    const { state, pipeline } = await load(row)
-    if (state.end !== undefined) return
+  async function writeEnd(
+    { id: run, epoch }: RunRow,
+    state: RunState,
+    code: Outcome,
+    message: string,
+    outcome: 'aborted' | 'unavailable',
+  ): Promise<void> {
     const writer = createWriter({
       log,
-      run: row.id,
-      epoch: row.epoch + 1,
+      run,
+      epoch: epoch + 1,
       lastSeq: state.lastSeq,
       redactor: undefined,
       now,
@@ -287,30 +324,29 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const answered = state.open.answered
     const error = { code, message }
     if (code === 'aborted') {
-      await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, {
-        error,
-        aborted: true,
-        graceMs,
-      })
+      const telling = { error, aborted: true, graceMs }
+      const pipeline = parsePipeline(state.start!.pipeline)
+      await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
     }
+    for (const { step, part } of missingUsages(state)) writer.emit(step, part)
     for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
-    const usage = state.usage ?? noUsage
+    const { usage, cost } = state
     writer.emit('', {
       type: 'run-end',
       outcome: answered ? 'completed' : code,
-      usage,
+      usage: usage ?? noUsage,
+      ...(cost === undefined || usage === undefined ? undefined : { cost }),
       ...(answered ? undefined : { error }),
     })
     await writer.stored()
-    deadlines.clear(row.id)
+    deadlines.clear(run)
   }
 
   /** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
   async function closeLost(run: string): Promise<void> {
     for (let delay = 100; !shutdown.signal.aborted; delay = Math.min(delay * 2, 5000)) {
       try {
-        const row = await runs.get(run)
-        if (row !== undefined) await endOnce(row, 'failed', 'The run could not be recorded any more.', 'unavailable')
+        await end(run, 'failed', 'The run could not be recorded any more.', 'unavailable')
         losses.delete(run)
         return
       } catch {
@@ -322,19 +358,22 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function stop(run: string, reason = 'Stopped.'): Promise<void> {
     const row = await runs.get(run)
     if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
-    if (row !== undefined && row.status !== 'running' && row.status !== 'suspended') return
+    if (row !== undefined && hasEnded(row)) return
     await log.post(run, 'stop', { reason })
     // An owner, also one that is about to begin, reads it from its inbox.
     if (active.has(run) || starting.has(run)) return
-    await waking.get(run)
-    const again = await runs.get(run)
-    if (active.has(run) || again === undefined) return
-    if (again.status === 'suspended' || again.status === 'running') await endOnce(again, 'aborted', reason, 'aborted')
+    await end(run, 'aborted', reason, 'aborted')
   }
 
   async function postAnswer(run: string, requestId: string, message: PostedAnswer): Promise<Answered> {
     const { first, message: winner } = await log.post(run, `answer:${requestId}`, message)
     await wake(run)
+    const row = await runs.get(run)
+    if (first && row !== undefined && hasEnded(row)) {
+      // The run may have ended while the answer was on its way: then the request was closed, not answered.
+      const before = await answeredBefore(store, run, requestId)
+      if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
+    }
     return { duplicate: !first, answer: winner as PostedAnswer }
   }
 
@@ -351,6 +390,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (agent === undefined) throw unknownAgent(agentId, agents)
       const { protocol = 'library', labels, parentRunId, handOver, turnKey } = startOptions
       let { runId = newRunId() } = startOptions
+      if (startOptions.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
       const { pipeline } = agent
       const announced = runId
       const begins = Promise.withResolvers<void>()
@@ -442,21 +482,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }
-      for (const row of await all(store, 'running')) {
-        if (active.has(row.id)) continue
-        const { state, pipeline } = await load(row)
-        if (pipeline.recover && !state.open.answered) {
-          own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [])
-          counts.resumed++
-        } else {
-          await endOnce(row, 'interrupted', 'The server stopped while the run was active.', 'unavailable')
-          counts.interrupted++
-        }
+      for (const { id } of await all(store, 'running')) {
+        const became = await adopt(id)
+        if (became !== undefined) counts[became]++
       }
-      for (const row of await all(store, 'suspended')) {
-        const { state } = await load(row)
-        await afterSuspend(row.id, state)
-      }
+      for (const { id } of await all(store, 'suspended')) await afterSuspend(id, await foldState(id))
       return counts
     },
 
@@ -473,6 +503,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         controller.abort(new MillraceError(code, 'The server is shutting down.'))
       }
       await work
+      await Promise.all(changing.values())
       await store.close()
     },
   }
@@ -577,6 +608,15 @@ function closingError(): MillraceError {
 
 function unknownRun(run: string): MillraceError {
   return new MillraceError('unknown-run', `There is no run ${run}.`, { status: 404 })
+}
+
+function runExists(run: string): MillraceError {
+  const cure = 'Leave the id out to get a new one.'
+  return new MillraceError('run-exists', `There is a run ${run} already. ${cure}`, { status: 409 })
+}
+
+function hasEnded({ status }: RunRow): boolean {
+  return status !== 'running' && status !== 'suspended'
 }
 
 function unknownRequest(run: string, requestId: string): MillraceError {
