@@ -78,7 +78,7 @@ test('in a thread runs queue, and the second sees what the first answered', asyn
   expect((await ended(first)).timestamp).toBeLessThanOrEqual(end.timestamp)
   expect(model.calls[1]!.options.prompt.map(({ role, content }) => [role, JSON.stringify(content)])).toEqual([
     ['user', expect.stringContaining('I am Ada')],
-    ['assistant', expect.stringContaining('Nice to meet you, Ada.')],
+    ['assistant', expect.stringMatching(/Nice to meet you, .*Ada\./)],
     ['user', expect.stringContaining('Who am I?')],
   ])
   const prompt = only(await entriesOf(server.store, second), 'prompt')[0]!
