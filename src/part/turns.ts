@@ -119,8 +119,13 @@ export function createTurns(root: string): Turns {
           list.splice(at, 1)
           if (step !== root) state.children = numberOf(step) - 1
         }
-        const call = list.at(-1)?.calls.find(({ startedAt }) => startedAt === step)
-        if (call) delete call.startedAt
+        for (const { calls, content } of list) {
+          for (const call of calls) {
+            if (call.startedAt === step) delete call.startedAt
+            // A provider's own result holds, whichever of its answers brought it.
+            if (call.result?.step === step) content.push(toResultContent(call.result))
+          }
+        }
         if (step === root) list.length = 0
         if (step === root || state.base?.step === step) state.base = undefined
         break
@@ -216,16 +221,21 @@ function newTurn(path: string): Turn {
 /** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */
 export function turnMessages(turns: readonly Turn[]): Message[] {
   const messages: Message[] = []
-  for (const { content, calls } of turns) {
-    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid.
+  for (const { content, calls, finish } of turns) {
+    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid. One that the
+    // provider itself runs may bring its result with a later answer, and must be told to it until then.
+    const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settled = content.filter(
-      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && c.result),
+      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && isSettled(c)),
     )
     const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
-    const results = calls.flatMap(({ result, providerExecuted }) =>
-      result && !providerExecuted ? [toResultContent(result)] : [],
-    )
+    const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
+      if (result === undefined || providerExecuted) return []
+      // What a provider noted on its call it may want to find on the result as well.
+      const call = content.find((part) => part.type === 'tool-call' && part.toolCallId === toolCallId)
+      return [{ ...(call?.providerOptions && { providerOptions: call.providerOptions }), ...toResultContent(result) }]
+    })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
   }
   return messages

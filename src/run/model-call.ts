@@ -6,7 +6,7 @@ import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { callKey, outcomeText } from '../part/open-items.ts'
 import type { ModelPart } from '../part/part.ts'
-import { joinPath } from '../part/path.ts'
+import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../part/turns.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { isRetryable, streamModel, type ModelCall } from './model.ts'
@@ -72,10 +72,11 @@ export async function settleModelCall(scope: Scope, root: string, turn: Turn): P
     scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })
     return
   }
-  await inStep(scope, path, { stepType: 'model-call' }, async () => {
-    endProviderCalls(scope, path)
-    return { value: undefined, usage: turn.usage!, finishReason: finish.reason.unified }
-  })
+  await inStep(scope, path, { stepType: 'model-call' }, async () => ({
+    value: undefined,
+    usage: turn.usage!,
+    finishReason: finish.reason.unified,
+  }))
 }
 
 async function streamWithRetries(scope: Scope, path: string, step: ModelStep): Promise<Usage | undefined> {
@@ -84,7 +85,6 @@ async function streamWithRetries(scope: Scope, path: string, step: ModelStep): P
     try {
       await streamModel(step.model, { ...step.call, signal: scope.signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
-      endProviderCalls(scope, path)
       return feed.usage
     } catch (error) {
       // A provider's own error part tells more than the broken stream behind it.
@@ -191,12 +191,15 @@ function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
   return feed
 }
 
-/** A tool that the provider ran itself and whose result never came has an outcome all the same. */
-function endProviderCalls(scope: Scope, path: string): void {
+/**
+ * A tool that the provider ran itself and whose result never came has an outcome all the same. Asked for when the loop
+ * ends: a provider may bring a result with its next answer, after those of our own tools.
+ */
+export function endProviderCalls(scope: Scope, root: string): void {
   for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {
-    if (step !== path || providerExecuted !== true) continue
+    if (parentPath(step) !== root || providerExecuted !== true) continue
     const outcome = 'unavailable'
-    scope.emit(path, {
+    scope.emit(step, {
       type: 'tool-result',
       toolCallId,
       toolName,

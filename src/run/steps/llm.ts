@@ -8,7 +8,7 @@ import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
-import { runModelCall, settleModelCall } from '../model-call.ts'
+import { endProviderCalls, runModelCall, settleModelCall } from '../model-call.ts'
 import { toToolSpec } from '../model.ts'
 import { toldBefore, type Scope } from '../scope.ts'
 import { closeSettled, settleCall, type OfferedTool } from '../tool-call.ts'
@@ -65,12 +65,14 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
     }
     if (last !== undefined) {
       await closeSettled(scope, last)
-      const open = last.calls.filter((call) => call.result === undefined)
+      const open = last.calls.filter((call) => call.result === undefined && !call.providerExecuted)
       const loop = { root: path, tools, messages }
       await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
       if (scope.signal.aborted) throw scope.signal.reason
+      const ends = isLast(last) || turns.list.length >= config.maxSteps
+      if (ends) endProviderCalls(scope, path)
       if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
-      if (isLast(last) || turns.list.length >= config.maxSteps) break
+      if (ends) break
     }
     const { onChunk } = config
     await runModelCall(scope, {
