@@ -12,6 +12,8 @@ export interface UpstreamReply {
   refuse(status: number, body: unknown, headers?: Record<string, string>): void
   /** The connection breaks. */
   drop(): void
+  /** The body ends without saying that the answer is complete. */
+  end(): void
   /** Resolves when our side has closed the connection before the answer was complete. */
   left: Promise<void>
   body: { messages: { role: string; content: unknown }[]; tools?: unknown[] }
@@ -76,6 +78,7 @@ function createReply(response: ServerResponse, text: string): UpstreamReply {
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(json)
     },
     drop: () => response.destroy(),
+    end: () => response.end(),
     left: left.promise,
     body: JSON.parse(text) as UpstreamReply['body'],
   }
