@@ -251,7 +251,7 @@ test('a real model server’s socket closes within a second of a stop, and of a 
     else await server.post(`/api/runs/${response.headers.get('x-millrace-run-id')}/stop`, {})
     await upstream.requests.at(-1)!.left
     expect(performance.now() - since).toBeLessThan(1000)
-    if (how === 'stop') await expect(body.rest()).rejects.toThrow()
+    if (how === 'stop') await expect(body.rest()).rejects.toThrow('terminated')
   }
   await upstream.close()
 })

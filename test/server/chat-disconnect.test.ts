@@ -152,7 +152,7 @@ test('an agent that answers JSON: a client that does not wait for it counts as g
   const answer = server.post('/api/chat', { agentId: 'a', messages }, { signal: leave.signal })
   await started.opened
   leave.abort()
-  await expect(answer).rejects.toThrow()
+  await expect(answer).rejects.toThrow('aborted')
   let id: string | undefined
   await expect.poll(async () => (id = (await server.store.runs.list())[0]?.id)).toBeTruthy()
   expect(await ended(id!)).toMatchObject({ outcome: 'aborted' })

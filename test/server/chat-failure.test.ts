@@ -134,7 +134,7 @@ test('a refusal that comes after the second is in-band: the client is not left w
   gate.open()
   const frames = framesOf(await ui!.text())
   expect(frames).toMatchObject([{ type: 'start' }, {}, {}, { type: 'error' }, 'done'])
-  await expect(plain!.text()).rejects.toThrow()
+  await expect(plain!.text()).rejects.toThrow('terminated')
 })
 
 test.each([

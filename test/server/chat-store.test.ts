@@ -13,7 +13,7 @@ const messages = [{ role: 'user', content: 'Hi' }]
 const body = { agentId: 'a', messages, id: 'c' }
 
 /** Refuses every append while it is broken, or from the first batch on that `breaksAt` knows. */
-function breakable({ breaksAt = (_: Entry): boolean => false, reads = false } = {}) {
+function breakable({ breaksAt, reads = false }: { breaksAt?: (entry: Entry) => boolean; reads?: boolean } = {}) {
   const state = { broken: false, refused: 0 }
   const refuse = () => {
     state.refused++
@@ -24,7 +24,7 @@ function breakable({ breaksAt = (_: Entry): boolean => false, reads = false } = 
     log: {
       ...store.log,
       append(run, epoch, entries) {
-        state.broken ||= entries.some(breaksAt)
+        state.broken ||= breaksAt !== undefined && entries.some(breaksAt)
         return state.broken ? refuse() : store.log.append(run, epoch, entries)
       },
       read: store.log.read,
