@@ -69,7 +69,10 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     }
   } catch (error) {
     void reader.cancel().catch(() => undefined)
-    throw error instanceof TypeError ? new MillraceError('bad-json', 'The body is not valid UTF-8.') : error
+    if (error instanceof MillraceError) throw error
+    if (error instanceof TypeError) throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
+    // The client has gone in the middle of it: nobody reads this answer, and it is no failure of ours.
+    throw new MillraceError('bad-request', `The body was cut off: ${messageOf(error)}`, { cause: error })
   }
 }
 

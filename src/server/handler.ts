@@ -45,7 +45,9 @@ export function createHandler(options: HandlerOptions): Handler {
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
 
   app.use(async (c, next) => {
-    if (allowsKey !== undefined && c.req.path !== '/health' && !(await allowsKey(c.req.header('authorization')))) {
+    const { path, method } = c.req
+    const open = allowsKey === undefined || (path === '/health' && (method === 'GET' || method === 'HEAD'))
+    if (!open && !(await allowsKey(c.req.header('authorization')))) {
       return errorResponse(new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.'))
     }
     return next()

@@ -138,7 +138,8 @@ test('requests: listed, answered once; the same again is a duplicate, another an
   const { requestId } = requests[0]!
   const answer = async (body: unknown, at = requestId) => {
     const response = await server.post(`${url}/${encodeURIComponent(at)}`, body)
-    return { status: response.status, ...((await response.json()) as Record<string, unknown>) }
+    const said = (await response.json()) as Record<string, unknown>
+    return { ...said, status: response.status } as Record<string, unknown>
   }
 
   expect(await answer({})).toMatchObject({ status: 400, error: { code: 'bad-input' } })

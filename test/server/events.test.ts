@@ -189,8 +189,8 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
       error: { code: 'bad-input', message: expect.stringContaining(message) },
     })
   }
-  for (const headers of [{}, { accept: 'text/event-stream' }]) {
-    const response = await events('run_none', '', headers)
+  for (const accept of ['application/x-ndjson', 'text/event-stream']) {
+    const response = await events('run_none', '', { accept })
     expect(response.status).toBe(404)
     expect(await response.json()).toMatchObject({ error: { code: 'unknown-run' } })
   }
