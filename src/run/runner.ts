@@ -6,12 +6,14 @@ import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
-import type { Answer, Outcome, Part } from '../part/part.ts'
+import type { Outcome, Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
 import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
+import { createInvoke, tellAbort } from './callbacks.ts'
+import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import { Suspended, tell, toError, toldBefore, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
@@ -254,95 +256,9 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
   })
 }
 
-export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['invoke'] {
-  return async (name, event) => {
-    if (name === undefined) return
-    try {
-      await registry.callbacks.get(name)?.(event)
-    } catch (error) {
-      const { message } = toErrorValue(error)
-      emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
-    }
-  }
-}
-
-/** `onAbort` with the text so far, `onError` with the failure: once per `llm` step that was cut off. */
-export async function tellAbort(
-  { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
-  pipeline: Pipeline,
-  { error, aborted, graceMs }: { error: unknown; aborted: boolean; graceMs: number },
-): Promise<void> {
-  const calls = pipeline.workflow.concat(pipeline.after).map(async (step) => {
-    if (step.type !== 'llm') return
-    const path = [joinPath('main', step.id), joinPath('after', step.id)].find(
-      (at) => state.open.steps.has(at) || (!aborted && state.finished.get(at)?.error !== undefined),
-    )
-    if (path === undefined) return
-    const { onAbort, onError } = step.config
-    if (!aborted) return invoke(onError, { error })
-    const text = state
-      .turns(path)
-      .list.flatMap(({ content }) => content)
-      .map((part) => (part.type === 'text' ? part.text : ''))
-      .join('')
-    return invoke(onAbort, { text, reason: toErrorValue(error).message })
-  })
-  await within(Promise.all(calls), graceMs)
-}
-
-/** Hands on the messages after the `n`th; resolves with the number of the last. Without a signal: those there by now. */
-async function readInbox(
-  log: Log,
-  run: string,
-  n: number,
-  signal: AbortSignal | undefined,
-  receive: (message: InboxMessage) => void,
-): Promise<number> {
-  let last = n
-  try {
-    for await (const message of log.inbox(run, n, signal)) {
-      last = message.n
-      receive(message)
-    }
-  } catch {
-    // A store that cannot be read cannot be written either: the next append tells the run.
-  }
-  return last
-}
-
-/** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */
-function receive({ key, message }: InboxMessage, scope: Scope, controller: AbortController): void {
-  if (key === 'stop') {
-    const reason = (message as { reason?: string } | null)?.reason ?? 'Stopped.'
-    controller.abort(new MillraceError('aborted', reason))
-    return
-  }
-  const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
-  const request = requestId === undefined ? undefined : scope.state.open.requests.get(requestId)
-  if (request === undefined || requestId === undefined) return
-  scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
-}
-
-/** What is posted under `answer:<request>`: the answer, or why there will be none. */
-export type PostedAnswer =
-  | { answer: Answer; protocol: string; labels?: Record<string, string>; input?: Record<string, unknown> }
-  | { closed: string }
-
-function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
-  if ('closed' in message) return { type: 'response', requestId, outcome: 'closed', reason: message.closed }
-  const { answer, protocol } = message
-  return { type: 'response', requestId, outcome: 'answered', answer, protocol }
-}
-
 /** Resolves a while after the signal: the time that steps have to settle by themselves. */
 async function stopped(signal: AbortSignal, graceMs: number): Promise<{ type: 'stopped' }> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   await new Promise((resolve) => setTimeout(resolve, graceMs))
   return { type: 'stopped' }
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
-  clearTimeout(timer)
 }
