@@ -76,7 +76,10 @@ export async function readAll({ store }: Engine, run: string): Promise<Entry[]> 
 export async function cutAfter(entries: readonly Entry[], k: number, options: EngineOptions): Promise<Engine> {
   const engine = createEngine(options)
   const { runId } = entries[0] as Extract<Entry, { type: 'run-start' }>
-  await engine.store.log.append(runId, 1, entries.slice(0, k))
+  const kept = entries.slice(0, k)
+  // Each owner had an epoch of its own, and block ids begin with it.
+  const epoch = 1 + kept.filter(({ type }) => type === 'resume').length
+  await engine.store.log.append(runId, epoch, kept)
   return engine
 }
 
