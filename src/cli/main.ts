@@ -33,7 +33,7 @@ const statuses = [
 const dataOption = () => new Option('--data <dir>', 'folder of the log; "none" keeps it in memory').default('.millrace')
 const endpointOption = () =>
   new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
-    .argParser((value: string, all: string[] = []) => [...all, value])
+    .argParser((value: string, all: string[]) => [...all, value])
     .default([] as string[], 'none')
 
 export function createProgram(): Command {

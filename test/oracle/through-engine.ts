@@ -1,7 +1,7 @@
 /** One recorded provider behind the engine and behind `streamText`: the same agent, tools and settings for both. */
 import { isStepCount, jsonSchema, streamText, tool, type TextStreamPart, type ToolSet } from 'ai'
 import { parsePipeline } from '../../src/pipeline/parse.ts'
-import { toModelPart, type Entry, type RecordedPart } from '../../src/part/entry.ts'
+import { toModelPart, type Entry } from '../../src/part/entry.ts'
 import type { ModelPart } from '../../src/part/part.ts'
 import { createModelResolver, type Endpoint } from '../../src/run/models/resolver.ts'
 import type { RunResult } from '../../src/run/runtime.ts'
@@ -127,18 +127,18 @@ export async function hearOracle(setting: Setting, provider: RecordedProvider): 
   return { parts, text, messages: await result.responseMessages }
 }
 
-const runParts: ReadonlySet<string> = new Set([
-  ...['run-start', 'step-start', 'step-finish', 'prompt', 'answer-end', 'usage', 'request', 'response', 'suspend'],
-  ...['resume', 'retry', 'warning', 'session-info', 'cli-output', 'data', 'step-reset', 'run-end'],
-])
+const runParts =
+  'run-start step-start step-finish prompt answer-end usage request response suspend resume retry warning ' +
+  'session-info cli-output data step-reset run-end'
+const isRunPart: ReadonlySet<string> = new Set(runParts.split(' '))
+
+type RecordedModelPart = Parameters<typeof toModelPart>[0]
 
 /** What models and tools said, out of a run's log. */
 export function modelParts(entries: readonly Entry[]): ModelPart[] {
   return entries
-    .filter(({ type }) => !runParts.has(type))
-    .map(({ seq: _, timestamp: __, step: ___, ...part }) =>
-      toModelPart(part as RecordedPart & Parameters<typeof toModelPart>[0]),
-    )
+    .filter((entry): entry is Entry & RecordedModelPart => !isRunPart.has(entry.type))
+    .map(({ seq: _seq, timestamp: _timestamp, step: _step, ...part }) => toModelPart(part as RecordedModelPart))
 }
 
 /**

@@ -146,7 +146,7 @@ test('requests: listed, answered once; the same again is a duplicate, another an
   expect(await answer({ output: 1 }, 'nothing')).toMatchObject({ status: 404, error: { code: 'unknown-request' } })
   const both = await Promise.all([answer({ output: { n: 7 } }), answer({ output: { n: 7 } })])
   expect(both.map(({ status }) => status)).toEqual([200, 200])
-  expect(both.map(({ duplicate }) => duplicate).toSorted()).toEqual([false, true])
+  expect(both.filter(({ duplicate }) => duplicate === true)).toHaveLength(1)
   await ended(id)
   expect(await answer({ output: { n: 7 } })).toMatchObject({
     status: 200,

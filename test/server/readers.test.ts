@@ -207,7 +207,7 @@ test(
     const before = await server.measure()
     await storm(server.url, all, 500)
     await rest()
-    const { heap, resources, listeners } = await vi.waitFor(
+    const { heap, listeners } = await vi.waitFor(
       async () => {
         const now = await server.measure()
         expect(now.resources).toBeLessThanOrEqual(before.resources)
