@@ -3,13 +3,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { RunQuery, RunRow, Store } from '../part/log.ts'
+import type { RunQuery, RunRow, RunStatus, Store } from '../part/log.ts'
 import { createNdjsonReader } from '../record/ndjson.ts'
-import { openStore } from '../server/project.ts'
+import { sqliteStore } from '../record/sqlite-store.ts'
 import { readServerFile } from '../server/serve.ts'
 
 export interface Access {
   list(query: RunQuery): Promise<RunRow[]>
+  /** Throws `unknown-run`. */
+  status(run: string): Promise<RunStatus>
   /** Entries after `after`; with `follow` until the run ends. */
   read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
   /** Absent when there is no server: then nothing is running. */
@@ -17,20 +19,36 @@ export interface Access {
   close(): Promise<void>
 }
 
-export function openAccess(data: string): Access {
+export async function openAccess(data: string): Promise<Access> {
   const server = readServerFile(data)
-  if (server?.url !== undefined) return remote(server.url)
-  if (!existsSync(join(data, 'millrace.db'))) {
+  if (server?.url !== undefined && (await answers(server.url))) return remote(server.url)
+  const file = join(data, 'millrace.db')
+  if (!existsSync(file)) {
     throw new MillraceError('usage', `There is no log in ${data}; name the server's data folder with --data.`)
   }
-  return local(openStore(data))
+  return local(sqliteStore(file, { readOnly: true }))
+}
+
+/** A process id that is alive may be another program's by now. */
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/health`)).ok
+  } catch {
+    return false
+  }
 }
 
 function local(store: Store): Access {
+  async function status(run: string): Promise<RunStatus> {
+    const row = await store.runs.get(run)
+    if (row === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`)
+    return row.status
+  }
   return {
     list: (query) => store.runs.list(query),
+    status,
     async *read(run, after) {
-      if ((await store.runs.get(run)) === undefined) throw unknown(run)
+      await status(run)
       for await (const batch of store.log.read(run, after)) yield* batch
     },
     close: () => store.close(),
@@ -57,6 +75,9 @@ function remote(url: string): Access {
       }
       return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs
     },
+    async status(run) {
+      return ((await (await request(`/api/runs/${encodeURIComponent(run)}`)).json()) as { status: RunStatus }).status
+    },
     async *read(run, after, follow) {
       const query = `after=${after}${follow ? '&follow=1' : ''}`
       const response = await request(`/api/runs/${encodeURIComponent(run)}/events?${query}`, {
@@ -72,8 +93,4 @@ function remote(url: string): Access {
     },
     close: async () => undefined,
   }
-}
-
-function unknown(run: string): MillraceError {
-  return new MillraceError('unknown-run', `There is no run ${run}.`)
 }

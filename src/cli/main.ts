@@ -1,23 +1,39 @@
 /** `millrace`: argv to commands. Each command stands in a file of its own. */
 import { Command, Option } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
+import type { RunStatus } from '../part/log.ts'
 import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 
+/** Mistakes of whoever typed the command: exit 2. Everything else that fails: 1. */
+const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'no-key'])
+
 export async function main(argv: string[]): Promise<void> {
+  // `millrace logs … | head` ends when head has seen enough.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   try {
     await createProgram().parseAsync(argv)
   } catch (error) {
-    const code = error instanceof MillraceError ? error.code : undefined
+    const code = error instanceof MillraceError ? error.code : ''
     process.stderr.write(`millrace: ${messageOf(error)}\n`)
-    process.exitCode = code === 'bad-pipeline' || code?.startsWith('bad-') || code === 'usage' ? 2 : 1
+    process.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
   }
 }
 
+const statuses = [
+  'running',
+  'suspended',
+  'completed',
+  'failed',
+  'aborted',
+  'interrupted',
+  'timed-out',
+  'budget-exceeded',
+] satisfies RunStatus[]
 const dataOption = () => new Option('--data <dir>', 'folder of the log; "none" keeps it in memory').default('.millrace')
 const endpointOption = () =>
   new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
-    .argParser((value: string, all: string[] = []) => [...all, value])
+    .argParser((value: string, all: string[]) => [...all, value])
     .default([] as string[], 'none')
 
 export function createProgram(): Command {
@@ -52,7 +68,10 @@ export function createProgram(): Command {
     .option('--dir <dir>', 'folder of YAML agents', 'agents')
     .addOption(dataOption())
     .addOption(endpointOption())
-    .addHelpText('after', '\nExamples:\n  millrace run assistant -m "What is 12*7?"\n  echo "Hello" | millrace run agents/assistant.yaml')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  millrace run assistant -m "What is 12*7?"\n  echo "Hello" | millrace run agents/assistant.yaml',
+    )
     .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
 
   program
@@ -66,7 +85,7 @@ export function createProgram(): Command {
   program
     .command('ps')
     .description('list runs, newest first')
-    .option('--status <status>', 'only these: running, suspended, completed, failed, aborted, interrupted')
+    .addOption(new Option('--status <status>', 'only runs with this status').choices(statuses))
     .option('--agent <id>', 'only runs of this agent')
     .option('--limit <n>', 'at most so many', '20')
     .option('--json', 'as JSON')

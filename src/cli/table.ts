@@ -5,7 +5,9 @@ export function formatTable(head: string[], rows: string[][]): string {
   return all
     .map((row) =>
       row
-        .map((cell, column) => (column === row.length - 1 ? cell : cell + ' '.repeat(widths[column]! - [...cell].length)))
+        .map((cell, column) =>
+          column === row.length - 1 ? cell : cell + ' '.repeat(widths[column]! - [...cell].length),
+        )
         .join('  ')
         .trimEnd(),
     )

@@ -16,6 +16,8 @@ export interface Config {
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]
+  /** ms that a client has to answer a tool call or an approval before it counts as unavailable. Default 24 hours. */
+  requestDeadlineMs?: number
 }
 
 /** Gives a config file its types: `export default defineConfig({ … })`. */

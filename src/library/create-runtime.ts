@@ -27,6 +27,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
     store,
     env: allowedEnv(config, environment),
     secrets: secretValues(config, environment),
+    ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
   })
 }
 

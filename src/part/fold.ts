@@ -143,6 +143,7 @@ export function createRunFold(): RunFold {
       summary,
       ...compact({
         parentRunId,
+        previousRunId,
         labels,
         endedAt: end?.timestamp,
         cost: end?.cost,

@@ -5,9 +5,11 @@
  * going on after a tool are the same code; the messages of a conversation are read off it as well.
  */
 import type { Entry, EntryOf } from './entry.ts'
+import type { ErrorValue } from './error.ts'
 import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from './message.ts'
 import type { FinishReason, ProviderMetadata } from './part.ts'
 import { parentPath } from './path.ts'
+import { toUsage, type Usage } from './usage.ts'
 
 /** One tool call of a turn and how far it came. */
 export interface Call {
@@ -30,9 +32,15 @@ export interface Turn {
   path: string
   content: AssistantContent[]
   calls: Call[]
-  finish?: { reason: FinishReason; providerMetadata?: ProviderMetadata }
+  finish?: { reason: FinishReason; usage?: Usage; providerMetadata?: ProviderMetadata }
+  /** Named by its prompt. */
+  model?: string
+  /** What it cost, once that was said. */
+  usage?: Usage
   /** Its step was closed (also by an abort): it takes no more parts. */
   closed: boolean
+  /** Why its step failed. */
+  error?: ErrorValue
 }
 
 export interface Turns {
@@ -40,7 +48,7 @@ export interface Turns {
   readonly list: Turn[]
   /** The first prompt: what the loop began with. */
   readonly base: EntryOf<'prompt'> | undefined
-  /** Children of the root opened so far: the next one's number is this plus one. */
+  /** Number of the last child of the root: the next one's is this plus one. One that was reset gives its number back. */
   readonly children: number
   apply(entry: Entry): void
 }
@@ -90,7 +98,8 @@ export function createTurns(root: string): Turns {
         break
       case 'step-start':
         if (parentPath(step) !== root) break
-        if (entry.attempt === 1) state.children++
+        // A second attempt takes its own number again.
+        state.children = Math.max(state.children, numberOf(step))
         if (entry.stepType === 'model-call') list.push(newTurn(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
@@ -99,21 +108,39 @@ export function createTurns(root: string): Turns {
         break
       case 'step-finish': {
         const turn = turnAt(step)
-        if (turn) turn.closed = true
+        if (!turn) break
+        turn.closed = true
+        if (entry.error) turn.error = entry.error
         break
       }
       case 'step-reset': {
         const at = list.findIndex((turn) => turn.path === step)
-        if (at >= 0) list.splice(at, 1)
-        const call = list.at(-1)?.calls.find(({ startedAt }) => startedAt === step)
-        if (call) delete call.startedAt
+        if (at >= 0) {
+          list.splice(at, 1)
+          if (step !== root) state.children = numberOf(step) - 1
+        }
+        for (const { calls, content } of list) {
+          for (const call of calls) {
+            if (call.startedAt === step) delete call.startedAt
+            // A provider's own result holds, whichever of its answers brought it.
+            if (call.result?.step === step) content.push(toResultContent(call.result))
+          }
+        }
         if (step === root) list.length = 0
         if (step === root || state.base?.step === step) state.base = undefined
         break
       }
-      case 'prompt':
+      case 'prompt': {
         state.base ??= entry
+        const turn = turnAt(step)
+        if (turn) turn.model = entry.model
         break
+      }
+      case 'usage': {
+        const turn = turnAt(step)
+        if (turn) turn.usage = entry.usage
+        break
+      }
       case 'tool-call': {
         const turn = turnAt(step)
         if (!turn) break
@@ -160,6 +187,8 @@ export function createTurns(root: string): Turns {
         const turn = turnAt(step)
         if (!turn) break
         turn.finish = { reason: entry.finishReason }
+        const usage = toUsage(entry.usage)
+        if (usage) turn.finish.usage = usage
         if (entry.providerMetadata) turn.finish.providerMetadata = entry.providerMetadata
         break
       }
@@ -180,6 +209,11 @@ export function createTurns(root: string): Turns {
   }
 }
 
+/** `main/answer/3` → 3. */
+function numberOf(path: string): number {
+  return Number(path.slice(path.lastIndexOf('/') + 1))
+}
+
 function newTurn(path: string): Turn {
   return { path, content: [], calls: [], closed: false }
 }
@@ -187,16 +221,21 @@ function newTurn(path: string): Turn {
 /** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */
 export function turnMessages(turns: readonly Turn[]): Message[] {
   const messages: Message[] = []
-  for (const { content, calls } of turns) {
-    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid.
+  for (const { content, calls, finish } of turns) {
+    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid. One that the
+    // provider itself runs may bring its result with a later answer, and must be told to it until then.
+    const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settled = content.filter(
-      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && c.result),
+      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && isSettled(c)),
     )
     const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
-    const results = calls.flatMap(({ result, providerExecuted }) =>
-      result && !providerExecuted ? [toResultContent(result)] : [],
-    )
+    const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
+      if (result === undefined || providerExecuted) return []
+      // What a provider noted on its call it may want to find on the result as well.
+      const call = content.find((part) => part.type === 'tool-call' && part.toolCallId === toolCallId)
+      return [{ ...(call?.providerOptions && { providerOptions: call.providerOptions }), ...toResultContent(result) }]
+    })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
   }
   return messages

@@ -61,11 +61,18 @@ const applicationId = 0x4d494c4c
 /**
  * Opens or creates the database and brings it up to date. Throws `store-version` for a file of a newer Millrace or of
  * another program, `store-failed` for one that cannot be opened or is damaged; both name the file and what to do.
- * `busyTimeout`: ms to wait for another process that holds the file; this waits in place.
+ * `busyTimeout`: ms to wait for another process that holds the file; this waits in place. `readOnly`: the file must be
+ * there and up to date, and stays as it is.
  */
-export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
+export function openDatabase(path: string, busyTimeout: number, readOnly = false): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
+    if (readOnly) {
+      db = new DatabaseSync(path, { timeout: busyTimeout, readOnly })
+      checkOrigin(db, path)
+      checkCurrent(db, path)
+      return db
+    }
     mkdirSync(dirname(path), { recursive: true })
     db = new DatabaseSync(path, { timeout: busyTimeout })
     checkOrigin(db, path)
@@ -99,6 +106,13 @@ function checkOrigin(db: DatabaseSync, path: string): void {
         'upgrade Millrace or name another file',
     )
   }
+}
+
+function checkCurrent(db: DatabaseSync, path: string): void {
+  const version = pragma(db, 'user_version')
+  if (version === migrations.length) return
+  const older = `${path} was written by an older Millrace (schema ${version}, this one knows ${migrations.length})`
+  throw new MillraceError('store-version', `${older}; serve it once to bring it up to date`)
 }
 
 function migrate(db: DatabaseSync): void {

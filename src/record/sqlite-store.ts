@@ -24,14 +24,16 @@ export interface SqliteOptions {
    * `store-failed`. The event loop goes on meanwhile.
    */
   busyTimeout?: number
+  /** To look, and no more: the file must exist and is left as it is; writes reject with `store-failed`. */
+  readOnly?: boolean
 }
 
 /**
  * Opens or creates the database file (and its folder). Throws `store-failed` or `store-version`, naming the file.
  * What an append resolved for survives the process being killed at any moment; a power cut may take the last moments.
  */
-export function sqliteStore(path: string, { busyTimeout = 5000 }: SqliteOptions = {}): Store {
-  const db = openDatabase(path, busyTimeout)
+export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false }: SqliteOptions = {}): Store {
+  const db = openDatabase(path, busyTimeout, readOnly)
   // For reads and the commit queue, which waits on its own without stopping the event loop.
   db.exec('PRAGMA busy_timeout = 5')
   const runs = createRunTable(db)

@@ -1,14 +1,29 @@
 /** Which messages a run begins with: what the client says, corrected by what the server knows better. */
-import { createRunFold, type RunView } from '../part/fold.ts'
+import type { Entry } from '../part/entry.ts'
+import { createRunFold, type RunFold, type RunView } from '../part/fold.ts'
 import type { Store } from '../part/log.ts'
-import type { Message } from '../part/message.ts'
+import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
+import { predecessor } from './threads.ts'
 
 /** A run as its log tells it, or undefined when there is none. */
-export async function readView({ log, runs }: Store, run: string): Promise<RunView | undefined> {
+export async function readView(store: Store, run: string): Promise<RunView | undefined> {
+  return (await readFold(store, run))?.view()
+}
+
+async function readFold(
+  { log, runs }: Store,
+  run: string,
+  onEntry?: (entry: Entry) => void,
+): Promise<RunFold | undefined> {
   if ((await runs.get(run)) === undefined) return undefined
   const fold = createRunFold()
-  for await (const batch of log.read(run)) for (const entry of batch) fold.apply(entry)
-  return fold.view()
+  for await (const batch of log.read(run)) {
+    for (const entry of batch) {
+      fold.apply(entry)
+      onEntry?.(entry)
+    }
+  }
+  return fold
 }
 
 /**
@@ -17,35 +32,77 @@ export async function readView({ log, runs }: Store, run: string): Promise<RunVi
  */
 export async function withServerMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
   const known: Message[] = []
-  let replaced: string | undefined
-  for (const message of messages) {
-    const { id, role } = message
-    if (role === 'user' || role === 'system') replaced = undefined
-    // One message of the client may have been split in several; what follows without an id of its own belongs to it.
-    else if (replaced !== undefined && (id === undefined || id === replaced)) continue
-    else if (role === 'assistant' && id !== undefined) {
-      const row = await store.runs.get(id)
-      const view = row?.threadId === threadId ? await readView(store, id) : undefined
-      replaced = view === undefined ? undefined : id
-      if (view !== undefined) {
-        known.push(...view.messages)
-        continue
-      }
+  for (let i = 0; i < messages.length;) {
+    const group = sameMessage(messages, i)
+    i += group.length
+    const { id } = group[0]!
+    const recorded = group[0]!.role === 'assistant' && id !== undefined ? await record(store, threadId, id, group) : []
+    if (recorded.length === 0) known.push(...group)
+    else {
+      // A run that went on with an assistant's message has recorded only its own part of what the client shows as one.
+      const continues = known.at(-1)?.role !== 'assistant' && known.at(-1)?.role !== 'tool'
+      known.push(...recorded.slice(continues ? 0 : recorded.findIndex((message) => message.id === id)))
     }
-    known.push(message)
   }
   return known
 }
 
+/** One message of the client may have been split in several; what follows without an id of its own belongs to it. */
+function sameMessage(messages: Message[], from: number): Message[] {
+  const { id, role } = messages[from]!
+  let to = from + 1
+  if (role !== 'assistant' || id === undefined) return messages.slice(from, to)
+  for (; to < messages.length; to++) {
+    const { id: next, role: nextRole } = messages[to]!
+    if (nextRole === 'user' || nextRole === 'system' || (next !== undefined && next !== id)) break
+  }
+  return messages.slice(from, to)
+}
+
+/** What a run of the thread added, behind the assistant's messages that it went on with; nothing when it is not one. */
+async function record(store: Store, threadId: string, run: string, group: Message[]): Promise<Message[]> {
+  const row = await store.runs.get(run)
+  if (row?.threadId !== threadId) return []
+  // Calls that were the client's to run and whose outcome the log does not hold.
+  const wanting = new Map<string, Entry>()
+  const fold = await readFold(store, run, (entry) => {
+    if (entry.type === 'step-start' && entry.stepType === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
+    const answered = entry.type === 'tool-result' && (entry.outcome === undefined || entry.outcome === 'denied')
+    if (answered) wanting.delete(entry.toolCallId)
+  })
+  if (fold === undefined) return []
+  for (const { role, content } of group) {
+    if (role !== 'tool') continue
+    for (const result of content) {
+      const asked = wanting.get(result.toolCallId)
+      if (asked !== undefined) fold.apply(toEntry(result, asked))
+    }
+  }
+  const { messages, input } = fold.view()
+  if (messages.length === 0) return []
+  const asked = Array.isArray(input['messages']) ? (input['messages'] as Message[]) : []
+  const own = asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
+  return [...asked.slice(own + 1), ...messages]
+}
+
+function toEntry({ toolCallId, toolName, output }: ToolResultContent, { seq, timestamp, step }: Entry): Entry {
+  return { seq, timestamp, step, type: 'tool-result', toolCallId, toolName, ...toResult(output) } as Entry
+}
+
+function toResult(output: ToolOutput) {
+  if (output.type === 'execution-denied') return { result: output.reason ?? '', isError: true, outcome: 'denied' }
+  return { result: output.value, isError: output.type === 'error-text' || output.type === 'error-json' }
+}
+
 /** `history: server`: the conversation up to and with a run, following the chain of runs before it. */
-export async function conversation(store: Store, run: string): Promise<Message[]> {
+export async function conversation(store: Store, threadId: string, run: string): Promise<Message[]> {
   const turns: Message[][] = []
   for (let at: string | undefined = run; at !== undefined;) {
     const view: RunView | undefined = await readView(store, at)
-    if (view === undefined) break
-    const asked = Array.isArray(view.input['messages']) ? (view.input['messages'] as Message[]) : []
-    turns.unshift([...asked, ...view.messages])
-    at = view.previousRunId
+    const asked = Array.isArray(view?.input['messages']) ? (view.input['messages'] as Message[]) : []
+    turns.unshift([...asked, ...(view?.messages ?? [])])
+    // A run whose process died before its first entry has nothing but its place in the thread.
+    at = view === undefined ? await predecessor(store.log, threadId, at) : view.previousRunId
   }
   return turns.flat()
 }

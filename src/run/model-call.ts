@@ -6,12 +6,13 @@ import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { callKey, outcomeText } from '../part/open-items.ts'
 import type { ModelPart } from '../part/part.ts'
-import { joinPath } from '../part/path.ts'
+import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../part/turns.ts'
-import { estimateUsage, toUsage, type Usage } from '../part/usage.ts'
+import { toUsage, type Usage } from '../part/usage.ts'
 import { isRetryable, streamModel, type ModelCall } from './model.ts'
 import type { LanguageModel } from './ports.ts'
 import { inStep, type Scope } from './scope.ts'
+import { estimateTurn, missingUsage } from './unfinished.ts'
 
 export interface ModelStep {
   /** The step whose loop this call belongs to. */
@@ -47,9 +48,9 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
       usage = await streamWithRetries(scope, path, step)
     } finally {
       // Also a call that was stopped or failed has cost something.
-      usage ??= estimate(
-        step,
-        turns.list.findLast((turn) => turn.path === path),
+      usage ??= estimateTurn(
+        turns,
+        turns.list.findLast((turn) => turn.path === path)!,
       )
       scope.emit(path, { type: 'usage', model, usage })
     }
@@ -58,13 +59,32 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
   })
 }
 
+/**
+ * Brings a call that the process before left open to where it can be gone on from: one that had said everything is
+ * closed, one that had not is void, because half an answer cannot be gone on from.
+ */
+export async function settleModelCall(scope: Scope, root: string, turn: Turn): Promise<void> {
+  const { path, finish } = turn
+  const missing = missingUsage(scope.state.turns(root), turn)
+  if (missing !== undefined) scope.emit(path, missing)
+  const said = finish !== undefined && finish.reason.unified !== 'error' && finish.reason.unified !== 'interrupted'
+  if (!said) {
+    scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })
+    return
+  }
+  await inStep(scope, path, { stepType: 'model-call' }, async () => ({
+    value: undefined,
+    usage: turn.usage!,
+    finishReason: finish.reason.unified,
+  }))
+}
+
 async function streamWithRetries(scope: Scope, path: string, step: ModelStep): Promise<Usage | undefined> {
   for (let attempt = 1; ; attempt++) {
     const feed = createFeed(scope, path, step.onChunk)
     try {
       await streamModel(step.model, { ...step.call, signal: scope.signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
-      feed.end()
       return feed.usage
     } catch (error) {
       // A provider's own error part tells more than the broken stream behind it.
@@ -85,7 +105,7 @@ function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
   const { open } = scope.state
   const ids = new Map<string, string>()
   const inputs = new Map<string, string>()
-  const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part, end }
+  const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
 
   function start(type: 'text' | 'reasoning', providerId: string): string {
     const id = scope.newId()
@@ -168,33 +188,26 @@ function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
     for (const { step, id } of open.inputs.values()) if (step === path) scope.emit(path, { type: 'tool-input-end', id })
   }
 
-  /** A tool that the provider ran itself and whose result never came has an outcome all the same. */
-  function end(): void {
-    for (const { step, toolCallId, toolName, providerExecuted } of open.calls.values()) {
-      if (step !== path || providerExecuted !== true) continue
-      const outcome = 'unavailable'
-      scope.emit(path, {
-        type: 'tool-result',
-        toolCallId,
-        toolName,
-        result: outcomeText[outcome],
-        isError: true,
-        outcome,
-      })
-    }
-  }
-
   return feed
 }
 
-function estimate(step: ModelStep, turn: Turn | undefined): Usage {
-  const input = JSON.stringify(step.call.messages).length + (step.call.system?.length ?? 0)
-  let output = 0
-  for (const part of turn?.content ?? []) {
-    if (part.type === 'text' || part.type === 'reasoning') output += part.text.length
-    else if (part.type === 'tool-call') output += JSON.stringify(part.input)?.length ?? 0
+/**
+ * A tool that the provider ran itself and whose result never came has an outcome all the same. Asked for when the loop
+ * ends: a provider may bring a result with its next answer, after those of our own tools.
+ */
+export function endProviderCalls(scope: Scope, root: string): void {
+  for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {
+    if (parentPath(step) !== root || providerExecuted !== true) continue
+    const outcome = 'unavailable'
+    scope.emit(step, {
+      type: 'tool-result',
+      toolCallId,
+      toolName,
+      result: outcomeText[outcome],
+      isError: true,
+      outcome,
+    })
   }
-  return estimateUsage(input, output)
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

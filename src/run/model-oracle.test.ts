@@ -3,8 +3,6 @@ import { jsonSchema, streamText, tool, type TextStreamPart, type ToolSet } from 
 import { afterEach, describe, expect, test } from 'vitest'
 import { MillraceError } from '../part/error.ts'
 import type { ModelPart } from '../part/part.ts'
-import { parseInput } from '../part/turns.ts'
-import { toUsage } from '../part/usage.ts'
 import { streamModel } from './model.ts'
 import {
   composedFixtures,
@@ -14,6 +12,7 @@ import {
   type ProviderFixture,
 } from './testing/provider-fixtures.ts'
 import { startRecordedProvider, type RecordedProvider, type Reply } from './testing/recorded-provider.ts'
+import { ours, theirs } from './testing/said.ts'
 
 // The SDK prints what it warns of otherwise.
 globalThis.AI_SDK_LOG_WARNINGS = false
@@ -66,86 +65,6 @@ async function hearOracle(fixture: ProviderFixture): Promise<TextStreamPart<Tool
   return parts
 }
 
-/** What was said, in one shape for both. Sources are compared without their ids, which some providers invent. */
-function ours(parts: ModelPart[]) {
-  return parts.flatMap((part): object[] => {
-    switch (part.type) {
-      case 'text-delta':
-      case 'reasoning-delta':
-        return part.delta === '' ? [] : [{ type: part.type, id: part.id, delta: part.delta, ...metadata(part) }]
-      case 'tool-call': {
-        const { type, toolCallId, toolName, input } = part
-        return [{ type, toolCallId, toolName, input: parseInput(input), ...metadata(part) }]
-      }
-      case 'tool-result':
-        return [{ type: part.type, toolCallId: part.toolCallId, output: part.result }]
-      case 'finish': {
-        const usage = toUsage(part.usage)!
-        return [{ type: 'finish', reason: part.finishReason, usage, ...metadata(part) }]
-      }
-      default:
-        return shared(part)
-    }
-  })
-}
-
-function theirs(parts: TextStreamPart<ToolSet>[]) {
-  return parts.flatMap((part): object[] => {
-    switch (part.type) {
-      case 'text-delta':
-      case 'reasoning-delta':
-        return part.text === '' ? [] : [{ type: part.type, id: part.id, delta: part.text, ...metadata(part) }]
-      case 'tool-call': {
-        const { type, toolCallId, toolName, input } = part
-        return [{ type, toolCallId, toolName, input: input as unknown, ...metadata(part) }]
-      }
-      case 'tool-result':
-        return [{ type: part.type, toolCallId: part.toolCallId, output: part.output as unknown }]
-      case 'finish-step': {
-        const { inputTokens, outputTokens, totalTokens, inputTokenDetails, outputTokenDetails } = part.usage
-        const usage = {
-          source: 'reported',
-          ...known({
-            inputTokens,
-            outputTokens,
-            totalTokens,
-            reasoningTokens: outputTokenDetails.reasoningTokens,
-            cachedInputTokens: inputTokenDetails.cacheReadTokens,
-            cacheWriteInputTokens: inputTokenDetails.cacheWriteTokens,
-          }),
-        }
-        const reason = { unified: part.finishReason, raw: part.rawFinishReason }
-        return [{ type: 'finish', reason, usage, ...metadata(part) }]
-      }
-      default:
-        return shared(part)
-    }
-  })
-}
-
-function shared(part: ModelPart | TextStreamPart<ToolSet>): object[] {
-  switch (part.type) {
-    case 'text-start':
-    case 'text-end':
-    case 'reasoning-start':
-    case 'reasoning-end':
-    case 'tool-input-end':
-      return [{ type: part.type, id: part.id, ...metadata(part) }]
-    case 'tool-input-start':
-      return [{ type: part.type, id: part.id, toolName: part.toolName }]
-    case 'tool-input-delta':
-      return [{ type: part.type, id: part.id, delta: part.delta }]
-    case 'source': {
-      const { id: _, ...rest } = part
-      return [rest]
-    }
-    case 'custom':
-      return [{ type: part.type, kind: part.kind, ...metadata(part) }]
-    default:
-      return []
-  }
-}
-
 /** Google gives calls without an id a random one: those are numbered; what the recording holds is compared as it is. */
 function settled(said: object[], { lines }: ProviderFixture): object[] {
   const given = lines.join('\n')
@@ -163,14 +82,6 @@ function settled(said: object[], { lines }: ProviderFixture): object[] {
       ]),
     ),
   )
-}
-
-function metadata({ providerMetadata }: { providerMetadata?: unknown }): object {
-  return providerMetadata === undefined ? {} : { providerMetadata }
-}
-
-function known(counts: Record<string, number | undefined>): object {
-  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined))
 }
 
 const recorded = recordedFixtures()

@@ -6,17 +6,20 @@ import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
-import type { Answer, Outcome, Part } from '../part/part.ts'
+import type { Outcome, Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
 import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
+import { createInvoke, tellAbort } from './callbacks.ts'
+import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { Suspended, tell, toError, type Scope } from './scope.ts'
+import { Suspended, tell, toError, toldBefore, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
 import { runPipelineStep, stepValue, type StepOutcome } from './step.ts'
 import { createStrands } from './strands.ts'
+import { missingUsages } from './unfinished.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
@@ -42,6 +45,8 @@ export interface RunnerOptions {
   now(): number
   /** How long a stopped run's steps may take to settle before it is ended over their heads. */
   graceMs: number
+  /** How long a client has to answer a request. */
+  requestDeadlineMs: number
 }
 
 /** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
@@ -56,6 +61,9 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
   const deferred: (() => Promise<void>)[] = []
   const suspension = Promise.withResolvers<void>()
+  const leaveInbox = new AbortController()
+  /** What the run has come to: from then on nothing that is said or left for it changes anything. */
+  let decided: 'suspended' | 'ending' | undefined
   let ids = 0
   let history: Message[] = []
 
@@ -68,14 +76,30 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     now,
     onEntry(entry) {
       state.apply(entry)
-      if (entry.type === 'response') waiting.get(entry.requestId)?.resolve(entry)
+      if (entry.type !== 'response') return
+      const waiter = waiting.get(entry.requestId)
+      if (waiter === undefined) return
+      waiting.delete(entry.requestId)
+      strands.go()
+      waiter.resolve(entry)
     },
     onFailure(error) {
       lost = { error }
       controller.abort(new MillraceError('store-failed', 'The run cannot be recorded any more.', { cause: error }))
     },
   })
-  const strands = createStrands(() => suspension.resolve())
+  const strands = createStrands(() => {
+    if (decided !== undefined || signal.aborted) return
+    decided = 'suspended'
+    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
+    writer.seal()
+    suspension.resolve()
+  })
+  const giveUp = (error: unknown) => {
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+  signal.addEventListener('abort', () => giveUp(signal.reason), { once: true })
 
   const scope: Scope = {
     runId,
@@ -90,6 +114,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     env: options.env,
     signal,
     handOver: options.handOver,
+    requestDeadline: options.requestDeadlineMs,
     now,
     emit: writer.emit,
     ready: writer.ready,
@@ -97,32 +122,26 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     newId: () => `${options.epoch}.${++ids}`,
     fork: strands.fork,
     async request(path, request) {
+      if (signal.aborted) throw signal.reason
       const { requestId } = request
       const answer = Promise.withResolvers<EntryOf<'response'>>()
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) writer.emit(path, { type: 'request', ...request })
-      try {
-        return await strands.block(answer.promise)
-      } finally {
-        waiting.delete(requestId)
-      }
+      strands.rest()
+      return answer.promise
     },
-    async invoke(name, event) {
-      if (name === undefined) return
-      try {
-        await registry.callbacks.get(name)?.(event)
-      } catch (error) {
-        const { message } = toErrorValue(error)
-        writer.emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
-      }
-    },
+    invoke: createInvoke(registry, writer.emit),
     defer: (task) => void deferred.push(task),
   }
 
-  const leaveInbox = new AbortController()
-  const inbox = readInbox(log, runId, leaveInbox.signal, (message) => receive(message, scope, controller))
-
   for (const part of options.first) writer.emit('', part)
+
+  const take = (message: InboxMessage) => {
+    if (decided === undefined) receive(message, scope, controller)
+  }
+  // What was left already comes first: a run that is woken by an answer must not be found waiting for it.
+  const taken = await readInbox(log, runId, 0, undefined, take)
+  const inbox = readInbox(log, runId, taken, leaveInbox.signal, take)
 
   // Watched from here on, so that a step which ignores the signal cannot keep the run from ending.
   const begin = async () => {
@@ -137,31 +156,32 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   )
   const settled = await Promise.race([
     work,
-    suspension.promise.then(() => ({ type: 'blocked' as const })),
+    suspension.promise.then(() => ({ type: 'suspended' as const })),
     stopped(signal, graceMs),
   ])
   leaveInbox.abort()
-  await inbox
 
-  if (settled.type === 'blocked' && !signal.aborted) {
-    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
-    writer.seal()
-    for (const { reject } of waiting.values()) reject(new Suspended())
+  if (settled.type === 'suspended') {
+    giveUp(new Suspended())
     await work
+    await inbox
     await writer.stored().catch(() => undefined)
     return lost === undefined ? { type: 'suspended' } : { type: 'lost', ...lost }
   }
 
+  decided = 'ending'
+  await inbox
   if (signal.aborted && toErrorValue(signal.reason).code === 'abandoned') {
     writer.seal()
     await writer.stored().catch(() => undefined)
     return { type: 'ended' }
   }
   const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? settled.error : undefined
-  if (error !== undefined) await tellAbort(scope, pipeline, error, graceMs)
+  if (error !== undefined)
+    await tellAbort(scope, pipeline, { error, aborted: signal.aborted && lost === undefined, graceMs })
   endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
   writer.seal()
-  for (const { reject } of waiting.values()) reject(new Suspended())
+  giveUp(new Suspended())
   await writer.stored().catch(() => undefined)
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
 }
@@ -173,6 +193,7 @@ async function walk(scope: Scope, pipeline: Pipeline, deferred: (() => Promise<v
   for (const step of pipeline.workflow) {
     const path = joinPath('main', step.id)
     const finished = state.finished.get(path)
+    if (finished?.error !== undefined) throw toldBefore(finished.error)
     last = finished ? stepValue(scope, step, path, finished) : await runPipelineStep(scope, step, path)
     if (step.result !== undefined) variables.set(step.result, last.value)
     if (last.answer !== undefined) break
@@ -193,6 +214,7 @@ async function runAfter(scope: Scope, pipeline: Pipeline): Promise<void> {
   for (const step of pipeline.after) {
     const path = joinPath('after', step.id)
     const finished = scope.state.finished.get(path)
+    if (finished?.error !== undefined) return
     try {
       const { value } = finished
         ? stepValue(scope, step, path, finished)
@@ -221,6 +243,7 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
     if (outcome === 'failed') tell(scope, '', error)
   }
   const why = value ?? { code: 'ended', message: 'The run has ended.' }
+  for (const { step, part } of missingUsages(state)) emit(step, part)
   for (const { step, part } of state.open.closing({ now: now(), outcome: 'aborted', error: why })) emit(step, part)
   const { cost } = state
   emit('', {
@@ -233,71 +256,9 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
   })
 }
 
-/** `onAbort` with the text so far, `onError` with the failure: once per `llm` step that was cut off. */
-async function tellAbort(scope: Scope, pipeline: Pipeline, error: unknown, graceMs: number): Promise<void> {
-  const aborted = scope.signal.aborted
-  const calls = pipeline.workflow.concat(pipeline.after).map(async (step) => {
-    if (step.type !== 'llm') return
-    const path = [joinPath('main', step.id), joinPath('after', step.id)].find((at) =>
-      aborted ? scope.state.open.steps.has(at) : scope.state.finished.get(at)?.error !== undefined,
-    )
-    if (path === undefined) return
-    const { onAbort, onError } = step.config
-    if (!aborted) return scope.invoke(onError, { error })
-    const text = scope.state
-      .turns(path)
-      .list.flatMap(({ content }) => content)
-      .map((part) => (part.type === 'text' ? part.text : ''))
-      .join('')
-    return scope.invoke(onAbort, { text, reason: toErrorValue(error).message })
-  })
-  await within(Promise.all(calls), graceMs)
-}
-
-async function readInbox(
-  log: Log,
-  run: string,
-  signal: AbortSignal,
-  receive: (message: InboxMessage) => void,
-): Promise<void> {
-  try {
-    for await (const message of log.inbox(run, 0, signal)) receive(message)
-  } catch {
-    // A store that cannot be read cannot be written either: the next append tells the run.
-  }
-}
-
-/** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */
-function receive({ key, message }: InboxMessage, scope: Scope, controller: AbortController): void {
-  if (key === 'stop') {
-    const reason = (message as { reason?: string } | null)?.reason ?? 'Stopped.'
-    controller.abort(new MillraceError('aborted', reason))
-    return
-  }
-  const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
-  const request = requestId === undefined ? undefined : scope.state.open.requests.get(requestId)
-  if (request === undefined || requestId === undefined) return
-  scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
-}
-
-/** What is posted under `answer:<request>`: the answer, or why there will be none. */
-export type PostedAnswer = { answer: Answer; protocol: string } | { closed: string }
-
-function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
-  return 'closed' in message
-    ? { type: 'response', requestId, outcome: 'closed', reason: message.closed }
-    : { type: 'response', requestId, outcome: 'answered', ...message }
-}
-
 /** Resolves a while after the signal: the time that steps have to settle by themselves. */
 async function stopped(signal: AbortSignal, graceMs: number): Promise<{ type: 'stopped' }> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   await new Promise((resolve) => setTimeout(resolve, graceMs))
   return { type: 'stopped' }
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
-  clearTimeout(timer)
 }

@@ -3,20 +3,19 @@
  * A run belongs to the server; a connection is only a cursor into its log.
  */
 import type { Entry } from '../part/entry.ts'
-import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
-import type { RunRow, Store } from '../part/log.ts'
+import type { ErrorValue } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
-import { createDeadlines } from './deadlines.ts'
-import { conversation, readView } from './history.ts'
+import { readView } from './history.ts'
+import { allRuns, hasEnded } from './run-rows.ts'
+import { endOfRequest, type PostedAnswer } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { createPresence } from './presence.ts'
-import { execute, type PostedAnswer } from './runner.ts'
-import { createRunState, type RunState } from './state.ts'
+import { createOwners, type Owned, type Wake } from './owners.ts'
+import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
+import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
-import { createWriter } from './writer.ts'
 
 export interface Agent {
   id: string
@@ -41,6 +40,8 @@ export interface RuntimeOptions {
   newRunId?: () => string
   /** ms that a stopped run's steps get to settle; default 300. */
   graceMs?: number
+  /** ms that a client has to answer a request before it is closed as unavailable; default 24 hours. */
+  requestDeadlineMs?: number
 }
 
 export interface StartOptions {
@@ -99,7 +100,7 @@ export interface Runtime {
   /** Leaves several answers for a run and wakes it once. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<void>
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
-  /** The error that a reader must be told because the log cannot: settles only when the run's store failed. */
+  /** The error that readers must be told because the log cannot: settles only when the run's store failed. */
   lost(runId: string): Promise<ErrorValue> | undefined
   /** Ends, or goes on with, the runs that an earlier process left; call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
@@ -108,199 +109,26 @@ export interface Runtime {
   close(graceMs?: number): Promise<void>
 }
 
-/** What is new in the request that brought an answer. */
-export interface Wake {
-  protocol?: string
-  labels?: Record<string, string>
-  input?: Record<string, unknown>
-}
-
-interface Owned {
-  id: string
-  threadId: string
-  epoch: number
-  turn?: (signal: AbortSignal) => Promise<void>
-}
-
-interface Active {
-  controller: AbortController
-  done: Promise<void>
-  lost: PromiseWithResolvers<ErrorValue>
-  recover: boolean
-}
+export type { Wake } from './owners.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { agents, store } = options
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
   const { log, runs } = store
-  const active = new Map<string, Active>()
-  const starting = new Set<string>()
-  const waking = new Map<string, Promise<void>>()
   const shutdown = new AbortController()
+  const owners = createOwners(options, shutdown.signal)
+  const { active, starting, own, begun, stop, wake } = owners
+  const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
 
-  const presence = createPresence((run, reason) => void stop(run, reason).catch(() => undefined))
-  const gate = createThreadGate({ store, stop, isStarting: (run) => starting.has(run) || active.has(run) })
-  const deadlines = createDeadlines(now, (run, requestId) => {
-    void postAnswer(run, requestId, { closed: 'deadline' }).catch(() => undefined)
-  })
-
-  /** Runs a pipeline to its end or suspension, as the run's only owner. */
-  function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]) {
-    const controller = new AbortController()
-    const lost = Promise.withResolvers<ErrorValue>()
-    const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
-    const { turn = async () => undefined } = row
-    const work = execute({
-      log,
-      turn,
-      history: async () => {
-        const previous = state.start?.previousRunId
-        return previous === undefined ? [] : conversation(store, previous)
-      },
-      registry,
-      pipeline,
-      runId: row.id,
-      threadId: row.threadId,
-      epoch: row.epoch,
-      state,
-      first,
-      handOver: handOver || !store.durable,
-      env,
-      secrets,
-      controller,
-      now,
-      graceMs,
-    })
-    const done = work.then(async (end) => {
-      active.delete(row.id)
-      if (end.type === 'suspended') await afterSuspend(row.id, state)
-      else presence.forget(row.id)
-      if (end.type === 'lost') {
-        lost.resolve(toErrorValue(end.error, 'store-failed'))
-        await closeLost(row.id)
-      }
-    })
-    active.set(row.id, { controller, done, lost, recover: pipeline.recover })
-    void done.catch(() => undefined)
-  }
-
-  /** When the run's first entry is stored; throws when the store refused it. */
-  async function begun(run: string): Promise<void> {
-    const leave = new AbortController()
-    const lost = active.get(run)?.lost.promise.then((error) => {
-      throw new MillraceError(error.code, error.message, { status: 503 })
-    })
-    const first = (async () => {
-      for await (const batch of log.read(run, 0, leave.signal)) if (batch.length > 0) return
-    })()
-    try {
-      await Promise.race([first, lost])
-    } finally {
-      leave.abort()
-    }
-  }
-
-  async function afterSuspend(run: string, state: RunState): Promise<void> {
-    presence.forget(run)
-    for (const { requestId, deadline } of state.open.requests.values()) deadlines.set(run, requestId, deadline)
-    // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
-    for await (const { key } of log.inbox(run)) {
-      if (key === 'stop' || state.open.requests.has(key.replace(/^answer:/u, ''))) return wake(run, {})
-    }
-  }
-
-  async function load(row: RunRow): Promise<{ state: RunState; pipeline: Pipeline }> {
-    const state = await foldState(row.id)
-    return { state, pipeline: parsePipeline(state.start!.pipeline) }
-  }
-
-  async function foldState(run: string): Promise<RunState> {
-    const state = createRunState()
-    for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
-    return state
-  }
-
-  /** A suspended run goes on: with what was answered, or to its end when it was stopped. */
-  function wake(run: string, { protocol = 'api', labels, input }: Wake): Promise<void> {
-    const before = waking.get(run)
-    if (before !== undefined) return before
-    const task = (async () => {
-      const row = await runs.get(run)
-      if (row?.status !== 'suspended' || active.has(run)) return
-      const { state, pipeline } = await load(row)
-      const first: Part[] = [
-        {
-          type: 'resume',
-          protocol,
-          ...(labels === undefined ? undefined : { labels }),
-          ...(input === undefined ? undefined : { input }),
-        },
-      ]
-      deadlines.clear(run)
-      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, first)
-    })().finally(() => waking.delete(run))
-    waking.set(run, task)
-    return task
-  }
-
-  /** Writes the end of a run that has no owner. */
-  async function end(row: RunRow, code: Outcome & string, message: string, outcome: 'aborted' | 'unavailable') {
-    const state = await foldState(row.id)
-    const writer = createWriter({
-      log,
-      run: row.id,
-      epoch: row.epoch + 1,
-      lastSeq: state.lastSeq,
-      redactor: undefined,
-      now,
-      onEntry: (entry) => state.apply(entry),
-      // `stored` below throws it.
-      onFailure: () => undefined,
-    })
-    // After the answer's end a client has been told that all went well; what was cut off came after.
-    const answered = state.open.answered
-    const error = { code, message }
-    for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
-    const usage = state.usage ?? noUsage
-    writer.emit('', {
-      type: 'run-end',
-      outcome: answered ? 'completed' : code,
-      usage,
-      ...(answered ? undefined : { error }),
-    })
-    await writer.stored()
-    deadlines.clear(row.id)
-  }
-
-  /** The store refused the run's entries; when it works again the log is ended, else the next start does it. */
-  async function closeLost(run: string): Promise<void> {
-    for (let delay = 100; delay <= 1600; delay *= 2) {
-      try {
-        const row = await runs.get(run)
-        if (row !== undefined) await end(row, 'failed', 'The run could not be recorded any more.', 'unavailable')
-        return
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, delay))
-      }
-    }
-  }
-
-  async function stop(run: string, reason = 'Stopped.'): Promise<void> {
-    const row = await runs.get(run)
-    if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
-    if (row !== undefined && row.status !== 'running' && row.status !== 'suspended') return
-    await log.post(run, 'stop', { reason })
-    // An owner, also one that is about to begin, reads it from its inbox.
-    if (active.has(run) || starting.has(run)) return
-    await waking.get(run)
-    const again = await runs.get(run)
-    if (active.has(run) || again === undefined) return
-    if (again.status === 'suspended' || again.status === 'running') await end(again, 'aborted', reason, 'aborted')
-  }
-
-  async function postAnswer(run: string, requestId: string, message: PostedAnswer, how: Wake = {}): Promise<Answered> {
+  async function postAnswer(run: string, requestId: string, message: PostedAnswer): Promise<Answered> {
     const { first, message: winner } = await log.post(run, `answer:${requestId}`, message)
-    if (!active.has(run)) await wake(run, how)
+    await wake(run)
+    const row = await runs.get(run)
+    if (first && row !== undefined && hasEnded(row)) {
+      // The run may have ended while the answer was on its way: then the request was closed, not answered.
+      const before = await endOfRequest(store, run, requestId)
+      if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
+    }
     return { duplicate: !first, answer: winner as PostedAnswer }
   }
 
@@ -317,23 +145,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (agent === undefined) throw unknownAgent(agentId, agents)
       const { protocol = 'library', labels, parentRunId, handOver, turnKey } = startOptions
       let { runId = newRunId() } = startOptions
+      if (startOptions.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
       const { pipeline } = agent
       const announced = runId
-      starting.add(announced)
+      const begins = Promise.withResolvers<void>()
+      void begins.promise.catch(() => undefined)
+      starting.set(announced, begins.promise)
       try {
         if (turnKey !== undefined) {
           const place = `thread:${startOptions.threadId ?? ''}`
-          const winner = ((await log.post(place, `turn:${turnKey}`, { run: runId })).message as { run: string }).run
-          // The same request again, or twice at once: the second reads the first one's run. One that was announced and
-          // never began, because its process died in between, is begun now.
-          if (
-            winner !== runId &&
-            (starting.has(winner) || active.has(winner) || (await runs.get(winner)) !== undefined)
-          ) {
-            return handle(winner, startOptions.threadId ?? threadOf(winner), true)
+          const key = `turn:${agent.id}:${turnKey}`
+          const winner = ((await log.post(place, key, { run: runId })).message as { run: string }).run
+          // The same request again, or twice at once: the second reads the first one's run, or is refused as it was. One
+          // that was announced and never began, because its process died in between, is begun now.
+          if (winner !== runId) {
+            const rival = starting.get(winner)
+            await rival
+            if (rival !== undefined || active.has(winner) || (await runs.get(winner)) !== undefined) {
+              return handle(winner, startOptions.threadId ?? threadOf(winner), true)
+            }
+            runId = winner
+            starting.set(runId, begins.promise)
           }
-          runId = winner
-          starting.add(runId)
         }
         const threadId = startOptions.threadId ?? threadOf(runId)
         const policy = pipeline.onBusy ?? startOptions.onBusy ?? 'interrupt'
@@ -357,7 +190,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (place !== undefined) owned.turn = place.wait
         own(owned, createRunState(), pipeline, [start])
         await begun(runId)
+        begins.resolve()
         return handle(runId, threadId)
+      } catch (error) {
+        begins.reject(error)
+        throw error
       } finally {
         starting.delete(announced)
         starting.delete(runId)
@@ -375,59 +212,39 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async answer(runId, requestId, answer, how = {}) {
       const view = await readView(store, runId)
       if (view === undefined) throw unknownRun(runId)
-      const message: PostedAnswer = { answer, protocol: how.protocol ?? 'api' }
+      const message: PostedAnswer = { answer, protocol: 'api', ...how }
       if (!view.requests.some((request) => request.requestId === requestId)) {
         // Not open: answered before, or never asked.
-        const before = await answeredBefore(store, runId, requestId)
+        const before = await endOfRequest(store, runId, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
-      return postAnswer(runId, requestId, message, how)
+      return postAnswer(runId, requestId, message)
     },
 
     async answerAll(runId, answers, how = {}) {
       for (const [requestId, answer] of answers) {
-        await log.post(runId, `answer:${requestId}`, { answer, protocol: how.protocol ?? 'api' } satisfies PostedAnswer)
+        await log.post(runId, `answer:${requestId}`, { answer, protocol: 'api', ...how } satisfies PostedAnswer)
       }
-      if (!active.has(runId)) await wake(runId, how)
+      await wake(runId)
     },
 
-    attach: presence.attach,
-    lost: (runId) => active.get(runId)?.lost.promise,
+    attach: owners.attach,
+    lost: owners.lost,
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }
-      for (const row of await all(store, 'running')) {
-        if (active.has(row.id)) continue
-        const { state, pipeline } = await load(row)
-        if (pipeline.recover && !state.open.answered) {
-          own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [])
-          counts.resumed++
-        } else {
-          await end(row, 'interrupted', 'The server stopped while the run was active.', 'unavailable')
-          counts.interrupted++
-        }
+      for (const { id } of await allRuns(store, 'running')) {
+        const became = await owners.adopt(id, (row) => gate.rejoin(row.threadId, id))
+        if (became !== undefined) counts[became]++
       }
-      for (const row of await all(store, 'suspended')) {
-        const { state } = await load(row)
-        await afterSuspend(row.id, state)
-      }
+      for (const { id } of await allRuns(store, 'suspended')) await owners.attend(id)
       return counts
     },
 
     async close(closeGraceMs = 2000) {
       shutdown.abort()
-      deadlines.close()
-      const work = Promise.all([...active.values()].map(({ done }) => done))
-      let timer: ReturnType<typeof setTimeout> | undefined
-      await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, closeGraceMs)))])
-      clearTimeout(timer)
-      for (const { controller, recover } of active.values()) {
-        // A run that may go on after a crash may go on after a restart: its log is left as it stands.
-        const code = recover ? 'abandoned' : 'interrupted'
-        controller.abort(new MillraceError(code, 'The server is shutting down.'))
-      }
-      await work
+      await owners.close(closeGraceMs)
       await store.close()
     },
   }
@@ -448,8 +265,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function resultOf(run: string): Promise<RunResult> {
-    await active.get(run)?.done
-    const view = await readView(store, run)
+    // A run that was answered while it suspended has a new owner by then.
+    while (active.has(run)) await active.get(run)?.done
+    const view = await readView(store, run).catch(() => undefined)
     if (view === undefined || view.status === 'running') {
       const error = { code: 'store-failed', message: 'The run could not be recorded.' }
       return {
@@ -475,47 +293,4 @@ function threadOf(runId: string): string {
 
 async function* flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry> {
   for await (const batch of batches) yield* batch
-}
-
-async function all({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
-  const rows: RunRow[] = []
-  for (;;) {
-    const before = rows.at(-1)?.id
-    const page = await runs.list({ status, limit: 200, ...(before === undefined ? undefined : { before }) })
-    rows.push(...page)
-    if (page.length < 200) return rows
-  }
-}
-
-async function answeredBefore({ log }: Store, run: string, requestId: string): Promise<PostedAnswer | undefined> {
-  for await (const batch of log.read(run)) {
-    for (const entry of batch) {
-      if (entry.type !== 'response' || entry.requestId !== requestId) continue
-      const { answer, protocol = 'api', reason = 'closed' } = entry
-      return answer === undefined ? { closed: reason } : { answer, protocol }
-    }
-  }
-  return undefined
-}
-
-function closingError(): MillraceError {
-  return new MillraceError('closing', 'The server is shutting down; try again in a moment.', { status: 503 })
-}
-
-function unknownRun(run: string): MillraceError {
-  return new MillraceError('unknown-run', `There is no run ${run}.`, { status: 404 })
-}
-
-function unknownRequest(run: string, requestId: string): MillraceError {
-  return new MillraceError('unknown-request', `Run ${run} has no request ${requestId}.`, { status: 404 })
-}
-
-function unknownAgent(id: string, agents: AgentSource): MillraceError {
-  const known = agents
-    .list()
-    .map((agent) => agent.id)
-    .join(', ')
-  return new MillraceError('unknown-agent', `There is no agent "${id}". Known agents: ${known || 'none'}.`, {
-    status: 404,
-  })
 }

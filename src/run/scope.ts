@@ -1,5 +1,5 @@
 /** What the engine's own steps work with: one run's state, its writer, its signal, and the ways to wait for a client. */
-import { toErrorValue, MillraceError } from '../part/error.ts'
+import { toErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
 import type { Registry } from './ports.ts'
@@ -18,6 +18,8 @@ export interface Scope {
   readonly signal: AbortSignal
   /** Client tools cannot be waited for: their calls are handed over and the run completes. */
   readonly handOver: boolean
+  /** ms that a client has to answer a request. */
+  readonly requestDeadline: number
   now(): number
   emit(path: string, part: Part): void
   ready(): Promise<void> | undefined
@@ -48,6 +50,16 @@ export function tell(scope: Scope, path: string, error: unknown): void {
     told.add(error)
   }
   scope.emit(path, { type: 'error', error: toErrorValue(error, 'step-failed') })
+}
+
+/** A failure that the log tells already, to be thrown again by the run that goes on behind it. */
+export function toldBefore({ code, message, status, retryAfter }: ErrorValue): MillraceError {
+  const error = new MillraceError(code, message, {
+    ...(status === undefined ? undefined : { status }),
+    ...(retryAfter === undefined ? undefined : { retryAfter }),
+  })
+  told.add(error)
+  return error
 }
 
 /** Whatever was thrown, as an object that `tell` knows again. */

@@ -24,6 +24,8 @@ export interface RunState {
   readonly end: EntryOf<'run-end'> | undefined
   /** The tool loop of an `llm` step. */
   turns(path: string): Turns
+  /** All of them. */
+  loops(): Iterable<Turns>
   apply(entry: Entry): void
 }
 
@@ -95,6 +97,7 @@ export function createRunState(): RunState {
     finished,
     resets,
     turns,
+    loops: () => loops.values(),
     apply,
     get start() {
       return state.start

@@ -1,22 +1,31 @@
 /**
  * Counts the branches of a run that can still move. When the last of them waits for a client, nothing can go on without
  * an answer: that, and only that, is a suspended run.
+ *
+ * All of it is synchronous: between an answer and its branch going on there must be no moment in which the branch still
+ * counts as waiting, or a run would be suspended with its answer already taken.
  */
 export interface Strands {
   fork(tasks: (() => Promise<void>)[]): Promise<void>
-  /** Waits for something that only a client can give. */
-  block<T>(answer: Promise<T>): Promise<T>
+  /** A branch waits for something that only a client can give. */
+  rest(): void
+  /** It was given. */
+  go(): void
 }
 
-export function createStrands(onAllBlocked: () => void): Strands {
+export function createStrands(onAllResting: () => void): Strands {
   let moving = 1
 
   function rest(): void {
     moving--
-    if (moving === 0) onAllBlocked()
+    if (moving === 0) onAllResting()
   }
 
   return {
+    rest,
+    go() {
+      moving++
+    },
     async fork(tasks) {
       if (tasks.length === 0) return
       moving += tasks.length - 1
@@ -32,14 +41,6 @@ export function createStrands(onAllBlocked: () => void): Strands {
         }),
       )
       for (const result of settled) if (result.status === 'rejected') throw result.reason
-    },
-    async block(answer) {
-      rest()
-      try {
-        return await answer
-      } finally {
-        moving++
-      }
     },
   }
 }

@@ -7,14 +7,13 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../part/open-items.ts'
 import type { Part, ToolOutcome } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
-import type { Call } from '../part/turns.ts'
+import type { Call, Turn } from '../part/turns.ts'
 import type { ToolUse } from '../pipeline/llm-config.ts'
 import { parseToolInput } from './model.ts'
 import type { ToolImplementation } from './ports.ts'
 import { inStep, type Scope } from './scope.ts'
 
 const defaultTimeout = 60_000
-const requestDeadline = 24 * 3600_000
 
 /** A tool as one loop offers it: the server's, or (no `implementation`) the client's. */
 export interface OfferedTool {
@@ -27,6 +26,17 @@ export interface ToolLoop {
   root: string
   tools: ReadonlyMap<string, OfferedTool>
   messages(): Message[]
+}
+
+/** The steps of calls whose outcome was the last thing that the process before recorded. */
+export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void> {
+  for (const { result, startedAt, askedAt } of calls) {
+    if (result === undefined) continue
+    for (const path of [startedAt, askedAt]) {
+      const open = path === undefined ? undefined : scope.state.open.steps.get(path)
+      if (open !== undefined) await inStep(scope, open.step, open, async () => ({ value: undefined }))
+    }
+  }
 }
 
 export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
@@ -64,7 +74,8 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   }
   if (implementation?.execute === undefined) {
     if (scope.handOver) {
-      await inTool(nextPath(), 'client-tool', async () => ({ ...withOutcome('handed-over'), isError: false }))
+      const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
+      await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
       return
     }
     const path = call.askedAt ?? nextPath()
@@ -117,7 +128,7 @@ async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'appro
   if (call.response !== undefined) return call.response
   const { toolCallId, toolName } = call
   const requestId = call.request?.requestId ?? `${scope.runId}.${scope.newId()}`
-  const deadline = call.request?.deadline ?? scope.now() + requestDeadline
+  const deadline = call.request?.deadline ?? scope.now() + scope.requestDeadline
   return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline })
 }
 

@@ -4,36 +4,52 @@
  * looks broken.
  */
 import type { ErrorValue } from '../part/error.ts'
-import type { Store } from '../part/log.ts'
+import type { Runtime } from '../run/runtime.ts'
 import { createAnswering } from '../wire/answering.ts'
 
 const patience = 1000
 
-export type Acceptance = { kind: 'stream' } | { kind: 'value'; output: unknown } | { kind: 'error'; error: ErrorValue }
+/** `left`: the client did not wait for it. */
+export type Acceptance =
+  | { kind: 'stream' | 'left' }
+  | { kind: 'value'; output: unknown }
+  | { kind: 'error'; error: ErrorValue }
 
-/** `streams`: some step of the agent streams for certain; otherwise the wait ends only with the answer or the run. */
+export interface AcceptanceOptions {
+  /** Some step of the agent streams for certain; otherwise the wait ends only with the answer or the run. */
+  streams: boolean
+  /** The turn's part of the answer begins with this `seq`. */
+  from: number
+  signal: AbortSignal
+}
+
 export async function awaitAcceptance(
-  { log }: Store,
+  runtime: Runtime,
   runId: string,
-  { streams, signal }: { streams: boolean; signal: AbortSignal },
+  { streams, from, signal }: AcceptanceOptions,
 ): Promise<Acceptance> {
   const leave = new AbortController()
   const both = AbortSignal.any([leave.signal, signal])
   const timer = streams ? setTimeout(() => leave.abort(), patience) : undefined
   const answering = createAnswering()
+  let lost: ErrorValue | undefined
+  void runtime.lost(runId)?.then((error) => {
+    lost = error
+    leave.abort()
+  })
   try {
-    for await (const batch of log.read(runId, 0, both)) {
+    for await (const batch of runtime.store.log.read(runId, 0, both)) {
       for (const entry of batch) {
+        if (entry.type === 'step-start') answering.note(entry)
+        if (entry.seq < from) continue
         switch (entry.type) {
-          case 'step-start':
-            answering.note(entry)
-            break
           case 'answer-end':
           case 'suspend':
             return { kind: 'stream' }
           case 'run-end':
             if (entry.error !== undefined) return { kind: 'error', error: entry.error }
             return { kind: 'value', output: entry.output }
+          case 'step-start':
           case 'retry':
           case 'prompt':
           case 'usage':
@@ -45,7 +61,8 @@ export async function awaitAcceptance(
         }
       }
     }
-    return { kind: 'stream' }
+    if (lost !== undefined) return { kind: 'error', error: lost }
+    return { kind: signal.aborted ? 'left' : 'stream' }
   } finally {
     clearTimeout(timer)
     leave.abort()

@@ -11,6 +11,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
   }
   const text = await readText(request, maxBytes)
   if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')
+  if (isDeep(text)) throw new MillraceError('bad-json', `The body is nested deeper than ${maxDepth} levels.`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -21,6 +22,32 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
     throw new MillraceError('bad-json', 'The body must be a JSON object.')
   }
   return value as Record<string, unknown>
+}
+
+/** No real body comes near it; what recurses over values (JSON.stringify among others) runs out of stack at thousands. */
+const maxDepth = 256
+
+function isDeep(text: string): boolean {
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // "
+        inString = !inString
+        break
+      case 0x5c: // backslash: what it escapes is skipped
+        i++
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        if (!inString && ++depth > maxDepth) return true
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (!inString) depth--
+    }
+  }
+  return false
 }
 
 async function readText(request: Request, maxBytes: number): Promise<string> {
@@ -42,16 +69,22 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     }
   } catch (error) {
     void reader.cancel().catch(() => undefined)
-    throw error instanceof TypeError ? new MillraceError('bad-json', 'The body is not valid UTF-8.') : error
+    if (error instanceof MillraceError) throw error
+    if (error instanceof TypeError) throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
+    // The client has gone in the middle of it: nobody reads this answer, and it is no failure of ours.
+    throw new MillraceError('bad-request', `The body was cut off: ${messageOf(error)}`, { cause: error })
   }
 }
 
-/** A field that must be a short string when it is there. */
+/** A field that must be a short string when it is there. Names and ids only: they must be text that every store keeps. */
 export function optionalText(body: Record<string, unknown>, name: string): string | undefined {
   const value = body[name]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || value === '' || value.length > 256) {
     throw new MillraceError('bad-input', `${name} must be a string of 1 to 256 characters.`)
+  }
+  if (!value.isWellFormed() || /\p{Cc}/u.test(value)) {
+    throw new MillraceError('bad-input', `${name} must not hold control characters or halves of characters.`)
   }
   return value
 }

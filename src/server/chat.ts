@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
+import type { Runtime } from '../run/runtime.ts'
 import { turnKey } from '../run/turn-key.ts'
 import { fromClientMessages, toolAnswers } from '../wire/ui-message.ts'
 import { textWire } from '../wire/text.ts'
@@ -25,7 +26,8 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   const threadId = optionalText(body, 'id')
   // One request can be given several forms of the same messages: decoded once for the model, once for its answers.
   const messages = fromClientMessages(body['messages'])
-  const key = turnKey(body)
+  // Without a conversation of its own a message id means nothing: clients count theirs from 1.
+  const key = threadId === undefined ? undefined : turnKey(body)
   const turn: Turn = {
     agentId,
     messages,
@@ -39,55 +41,60 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   }
   const { run, how, from } = await continueOrStart(runtime, turn)
   const pipeline = runtime.agents.get(agentId)?.pipeline
-  const policy = pipeline?.onDisconnect ?? { cancelAfter: 15_000 }
+  const policy = pipeline?.onDisconnect ?? defaultPolicy
 
   // While the status waits, the client is as present as it will be while it reads.
   const release = runtime.attach(run.id, policy)
-  if (how === 'started') {
+  let finished = false
+  try {
     const streams = pipeline === undefined || mayStream(pipeline)
-    const accepted = await awaitAcceptance(runtime.store, run.id, { streams, signal: request.signal })
-    if (accepted.kind === 'error') {
-      release({ finished: true })
+    const accepted = await awaitAcceptance(runtime, run.id, { streams, from, signal: request.signal })
+    if (accepted.kind === 'left') return new Response(null, { status: 499 })
+    finished = accepted.kind !== 'stream'
+    if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
+    // That an answer was stopped is no failure where the protocol can say it.
+    if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {
       return withRunId(errorResponse(accepted.error), run.id)
     }
-    if (accepted.kind === 'value') {
-      release({ finished: true })
-      return withRunId(Response.json(accepted.output ?? null), run.id)
-    }
+    const joined = how === 'joined'
+    const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from
+    const encoder = { ui7: isUi7(request), resumedAt }
+    return await streamResponse(context, { runId: run.id, wire, from, replay: joined, policy, encoder })
+  } finally {
+    release({ finished })
   }
-  const ui7 = request.headers.get('x-millrace-ui') === '7'
-  const response = await streamResponse({
-    runtime,
-    runId: run.id,
-    wire,
-    from,
-    policy,
-    encoder: { ui7, resumedAt: from },
-  })
-  release()
-  return response
 }
 
 /** The active answer of a chat, from its start: what `useChat({resume: true})` asks for after a reload. */
 export async function getChatStream(context: HandlerContext, request: Request, threadId: string): Promise<Response> {
   const { runtime } = context
-  const { log, runs } = runtime.store
   const none = () => new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
-  const row = (await runs.list({ threadId, limit: 1 }))[0]
+  const row = (await runtime.store.runs.list({ threadId, limit: 1 }))[0]
   if (row?.status !== 'running') return none()
-  let resumedAt = 0
-  let answered = false
-  for await (const batch of log.read(row.id)) {
+  const { resumedAt, answered } = await standing(runtime, row.id)
+  if (answered) return none()
+  const policy = runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy
+  const wire = wireOf(request, uiWire)
+  const encoder = { ui7: isUi7(request), resumedAt }
+  return streamResponse(context, { runId: row.id, wire, replay: true, policy, encoder })
+}
+
+const defaultPolicy = { cancelAfter: 15_000 }
+
+/** Where a run stands for a client that comes to it later. */
+async function standing({ store }: Runtime, runId: string): Promise<{ resumedAt: number; answered: boolean }> {
+  const found = { resumedAt: 0, answered: false }
+  for await (const batch of store.log.read(runId)) {
     for (const { type, seq } of batch) {
-      if (type === 'resume') resumedAt = seq
-      if (type === 'answer-end' || type === 'run-end') answered = true
+      if (type === 'resume') found.resumedAt = seq
+      else if (type === 'answer-end' || type === 'run-end') found.answered = true
     }
   }
-  if (answered) return none()
-  const policy = runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? { cancelAfter: 15_000 }
-  const ui7 = request.headers.get('x-millrace-ui') === '7'
-  const wire = wireOf(request, uiWire)
-  return streamResponse({ runtime, runId: row.id, wire, replay: true, policy, encoder: { ui7, resumedAt } })
+  return found
+}
+
+function isUi7(request: Request): boolean {
+  return request.headers.get('x-millrace-ui') === '7'
 }
 
 function wireOf(request: Request, otherwise: Wire): Wire {

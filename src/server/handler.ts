@@ -19,6 +19,8 @@ export interface HandlerOptions {
   apiKey?: string
   /** Default 4 MiB; more is 413. */
   maxBodyBytes?: number
+  /** ms of silence after which an SSE stream sends a comment frame, so that no proxy takes it for dead. Default 15,000. */
+  keepAliveMs?: number
   /** Load errors of the agents, to be shown with them. */
   agentErrors?: () => { file: string; message: string }[]
   /** Told of every failure that a client is not told of. */
@@ -28,19 +30,24 @@ export interface HandlerOptions {
 export interface HandlerContext {
   runtime: Runtime
   maxBodyBytes: number
+  keepAliveMs: number
+  onError: (error: unknown) => void
 }
 
 export type Handler = (request: Request) => Promise<Response>
 
 export function createHandler(options: HandlerOptions): Handler {
-  const { runtime, apiKey, maxBodyBytes = 4 * 1024 * 1024, agentErrors = () => [], onError } = options
-  const context: HandlerContext = { runtime, maxBodyBytes }
+  const { runtime, apiKey, maxBodyBytes = 4 * 1024 * 1024, keepAliveMs = 15_000 } = options
+  const { agentErrors = () => [], onError = () => undefined } = options
+  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError }
   const began = Date.now()
   const app = new Hono()
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
 
   app.use(async (c, next) => {
-    if (allowsKey !== undefined && c.req.path !== '/health' && !(await allowsKey(c.req.header('authorization')))) {
+    const { path, method } = c.req
+    const open = allowsKey === undefined || (path === '/health' && (method === 'GET' || method === 'HEAD'))
+    if (!open && !(await allowsKey(c.req.header('authorization')))) {
       return errorResponse(new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.'))
     }
     return next()
@@ -81,7 +88,7 @@ export function createHandler(options: HandlerOptions): Handler {
   })
   app.onError((error) => {
     const response = errorResponse(error)
-    if (response.status >= 500) onError?.(error)
+    if (response.status >= 500) onError(error)
     return response
   })
 

@@ -6,6 +6,7 @@ const statuses: Readonly<Record<string, number>> = {
   'bad-messages': 400,
   'bad-tools': 400,
   'bad-json': 400,
+  'bad-request': 400,
   'missing-value': 400,
   unauthorized: 401,
   'unknown-agent': 404,

@@ -39,6 +39,7 @@ export async function openProject({ dir, data, env, endpoints = [], secrets = []
     store: openStore(data),
     env: allowedEnv(config, env),
     secrets: [...new Set([...secretValues(config, env), ...secrets])],
+    ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
   })
   return { runtime, agents, config }
 }

@@ -46,17 +46,20 @@ export async function showRun({ runtime }: HandlerContext, id: string): Promise<
 }
 
 export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
-  const { runtime } = context
-  const row = await existing(context, id)
+  const { status, lastSeq } = await existing(context, id)
   const sse = (request.headers.get('accept') ?? '').includes('text/event-stream')
   const cursor = (sse ? request.headers.get('last-event-id') : null) ?? url.searchParams.get('after') ?? '0'
   const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
   // A cursor beyond the log belongs to another run, or to a log that was lost.
-  if (after > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${id}`)
+  if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
+  const ended = status !== 'running' && status !== 'suspended'
+  // Nothing is left: this is what tells an EventSource not to come back.
+  if (sse && ended && after === lastSeq)
+    return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
   const types = url.searchParams.get('types')?.split(',')
-  const follow = sse || url.searchParams.get('follow') === '1'
   const wire = selected(sse ? partsSseWire : partsWire, types)
-  if (follow) return streamResponse({ runtime, runId: id, wire, from: after + 1 })
+  const follow = (sse || url.searchParams.get('follow') === '1') && !(ended && after === lastSeq)
+  if (follow) return streamResponse(context, { runId: id, wire, from: after + 1, seek: true })
   return snapshot(context, id, wire, after)
 }
 
@@ -68,9 +71,12 @@ function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: nu
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await entries.next()
-        if (done) return controller.close()
-        controller.enqueue(bytes.encode(value.map((entry) => encoder.encode(entry)).join('')))
+        for (;;) {
+          const { done, value } = await entries.next()
+          if (done) return controller.close()
+          const text = value.map((entry) => encoder.encode(entry)).join('')
+          if (text !== '') return controller.enqueue(bytes.encode(text))
+        }
       },
       async cancel() {
         await entries.return?.()
@@ -78,9 +84,13 @@ function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: nu
     },
     { highWaterMark: 0 },
   )
-  return new Response(body, {
-    headers: { 'content-type': wire.contentType, 'cache-control': 'no-cache, no-transform' },
-  })
+  const headers = {
+    'content-type': wire.contentType,
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+    'x-millrace-run-id': id,
+  }
+  return new Response(body, { headers })
 }
 
 function selected(wire: Wire, types: string[] | undefined): Wire {
@@ -114,7 +124,8 @@ export async function startRun({ runtime, maxBodyBytes }: HandlerContext, reques
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
   const threadId = optionalText(body, 'threadId')
   const { messages, ...rest } = input as Record<string, unknown>
-  const key = request.headers.get('idempotency-key')
+  const key = request.headers.get('idempotency-key')?.trim()
+  if (key === '' || (key !== undefined && key.length > 256)) throw bad('Idempotency-Key', '1 to 256 characters')
   const { run } = await continueOrStart(runtime, {
     agentId,
     messages: messages === undefined ? [] : fromClientMessages(messages),
@@ -124,7 +135,7 @@ export async function startRun({ runtime, maxBodyBytes }: HandlerContext, reques
     onBusy: 'queue',
     history: 'server',
     ...(threadId === undefined ? undefined : { threadId }),
-    ...(key === null ? undefined : { turnKey: key }),
+    ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   return Response.json(
     { id: run.id, threadId: run.threadId },

@@ -1,11 +1,12 @@
 /** The long-running server on Node: a project behind HTTP, from start to a tidy end. */
 import { rmSync, writeFileSync, readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
 import { join, resolve } from 'node:path'
-import { getRequestListener } from '@hono/node-server'
 import { MillraceError } from '../part/error.ts'
+import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
+import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
 import { version } from './version.ts'
 
@@ -27,56 +28,80 @@ export interface Served {
 }
 
 export async function serve(options: ServeOptions): Promise<Served> {
-  const { host, apiKey, data, log = () => undefined } = options
+  const { host, data, log = () => undefined } = options
+  // An empty key would let everybody in.
+  const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (!isLocal(host) && apiKey === undefined && options.insecureNoAuth !== true) {
     const cure = 'Set MILLRACE_API_KEY, or say --insecure-no-auth if everybody may use it.'
-    throw new MillraceError('no-key', `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`)
+    throw new MillraceError(
+      'no-key',
+      `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
+    )
   }
-  const release = lockData(data)
-  let project: Project
+  const release = takeData(data)
+  const onError = (error: unknown) =>
+    log(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  let project: Project | undefined
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
     project = await openProject({ ...options, secrets })
+    const { runtime, agents } = project
+    const recovered = await runtime.recover()
+    const handler = createHandler({
+      runtime,
+      agentErrors: () => agents.errors,
+      onError,
+      ...(apiKey === undefined ? undefined : { apiKey }),
+    })
+    const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
+    server.on('clientError', refuse)
+    await listen(server, options.port, host)
+    const { port } = server.address() as AddressInfo
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    publish(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
+    agents.watch((changed, errors) => {
+      for (const { message } of errors) log(message)
+      if (changed.length > 0) log(`reloaded: ${changed.join(', ')}`)
+    })
+
+    let closing: Promise<void> | undefined
+    async function close(): Promise<void> {
+      agents.close()
+      const closed = new Promise((done) => server.close(done))
+      await runtime.close()
+      await lastWords(server, closed)
+      release()
+    }
+    return { url, project, recovered, close: () => (closing ??= close()) }
   } catch (error) {
+    project?.agents.close()
+    await project?.runtime.close(0)
     release()
     throw error
   }
-  const { runtime, agents } = project
-  const recovered = await runtime.recover()
-  const handler = createHandler({
-    runtime,
-    agentErrors: () => agents.errors,
-    onError: (error) => log(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
-    ...(apiKey === undefined ? undefined : { apiKey }),
-  })
-  // The global Request and Response stay Node's own: the library must behave alike inside and outside of the server.
-  const server = createServer(getRequestListener(handler, { overrideGlobalObjects: false }))
-  server.on('connection', (socket) => socket.setNoDelay(true))
-  await listen(server, options.port, host)
-  const { port } = server.address() as AddressInfo
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  publish(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
-  agents.watch((changed, errors) => {
-    for (const { message } of errors) log(message)
-    log(`reloaded: ${changed.join(', ')}`)
-  })
+}
 
-  let closing: Promise<void> | undefined
-  return {
-    url,
-    project,
-    recovered,
-    close: () =>
-      (closing ??= (async () => {
-        agents.close()
-        const closed = new Promise((done) => server.close(done))
-        server.closeIdleConnections()
-        await runtime.close()
-        server.closeAllConnections()
-        await closed
-        release()
-      })()),
+/** Every run has ended: what its readers are still owed is little, but they may be slow, or not reading at all. */
+async function lastWords(server: Server, closed: Promise<unknown>): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), 10)
+  const enough = setTimeout(() => server.closeAllConnections(), 1000)
+  await closed
+  clearInterval(idle)
+  clearTimeout(enough)
+}
+
+/** What is no HTTP, or too large for its head. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const line = {
+    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   }
+  const status = line[error.code as keyof typeof line] ?? '400 Bad Request'
+  const value = { message: `${status.slice(4)}.`, code: 'bad-request', type: 'invalid_request_error' }
+  const body = JSON.stringify({ error: value })
+  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json`
+  socket.end(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
@@ -90,7 +115,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 }
 
 function isLocal(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./u.test(host)
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/u.test(host)
 }
 
 export interface ServerFile {
@@ -113,17 +138,21 @@ export function readServerFile(data: string): ServerFile | undefined {
   }
 }
 
-/** One runner process per data folder: two would each take the other's runs for crashed. */
-function lockData(data: string): () => void {
+function takeData(data: string): () => void {
   if (data === 'none') return () => undefined
-  const other = readServerFile(data)
-  if (other !== undefined && other.pid !== process.pid) {
-    const where = other.url === undefined ? '' : ` at ${other.url}`
+  const release = lockData(data, 'alone')
+  if (release === undefined) {
+    const other = readServerFile(data)
+    const who = other === undefined ? 'a run' : `process ${other.pid}`
+    const where = other?.url === undefined ? '' : ` at ${other.url}`
     const cure = 'Stop it, or choose another folder with --data.'
-    throw new MillraceError('data-in-use', `The data folder ${data} is used by process ${other.pid}${where}. ${cure}`)
+    throw new MillraceError('data-in-use', `The data folder ${data} is used by ${who}${where}. ${cure}`)
   }
   publish(data, { pid: process.pid })
-  return () => rmSync(join(resolve(data), 'server.json'), { force: true })
+  return () => {
+    rmSync(join(resolve(data), 'server.json'), { force: true })
+    release()
+  }
 }
 
 function publish(data: string, file: ServerFile): void {

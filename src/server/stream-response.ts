@@ -7,16 +7,17 @@ import { mergeDeltas } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { createSuperseded } from '../part/superseded.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
-import type { Runtime } from '../run/runtime.ts'
 import type { Encoder, EncoderOptions, Wire } from '../wire/wire.ts'
+import type { HandlerContext } from './handler.ts'
 
 export interface StreamOptions {
-  runtime: Runtime
   runId: string
   wire: Wire
   encoder?: EncoderOptions
   /** The client has seen everything below this `seq`, or begins here. Default 0: from the run's start. */
   from?: number
+  /** The wire keeps nothing from entry to entry, so those below `from` need not be read. */
+  seek?: boolean
   /** A fresh reader of an old run: finished blocks in few frames, attempts that a crash made void left out. */
   replay?: boolean
   /** What it means for the run when this client leaves. Absent: a follower, whose leaving means nothing. */
@@ -24,15 +25,10 @@ export interface StreamOptions {
   headers?: Record<string, string>
 }
 
-const keepAliveMs = 15_000
-
-export async function streamResponse(options: StreamOptions): Promise<Response> {
+export async function streamResponse(context: HandlerContext, options: StreamOptions): Promise<Response> {
   const { runId, wire } = options
-  const body = createBody(
-    wire.createEncoder(options.encoder),
-    options,
-    options.replay ? await replayFilter(options) : same,
-  )
+  const filter = options.replay ? await replayFilter(context, runId) : same
+  const body = createBody(wire.createEncoder(options.encoder), context, options, filter)
   const headers = {
     'content-type': wire.contentType,
     'cache-control': 'no-cache, no-transform',
@@ -46,24 +42,36 @@ export async function streamResponse(options: StreamOptions): Promise<Response> 
 
 const same = (entries: Entry[]): Entry[] => entries
 
-async function replayFilter({ runtime, runId }: StreamOptions): Promise<(entries: Entry[]) => Entry[]> {
+async function replayFilter({ runtime }: HandlerContext, runId: string): Promise<(entries: Entry[]) => Entry[]> {
   const superseded = createSuperseded()
   for await (const batch of runtime.store.log.read(runId)) for (const entry of batch) superseded.note(entry)
   return (entries) => mergeDeltas(entries.filter((entry) => !superseded.has(entry)))
 }
 
-function createBody(encoder: Encoder, options: StreamOptions, filter: (entries: Entry[]) => Entry[]) {
-  const { runtime, runId, wire, from = 0, policy } = options
+function createBody(
+  encoder: Encoder,
+  { runtime, keepAliveMs, onError }: HandlerContext,
+  { runId, wire, from = 0, seek = false, policy }: StreamOptions,
+  filter: (entries: Entry[]) => Entry[],
+) {
   const leave = new AbortController()
-  const entries = runtime.store.log.read(runId, 0, leave.signal)[Symbol.asyncIterator]()
+  const entries = runtime.store.log.read(runId, seek ? from - 1 : 0, leave.signal)[Symbol.asyncIterator]()
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   const bytes = new TextEncoder()
   let lastWrite = Date.now()
-  let timer: ReturnType<typeof setInterval> | undefined
-  let lost: ErrorValue | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
+  let left = false
+
+  const unwatch = whenLost(runtime.lost(runId), (error) => {
+    failure = error
+    leave.abort()
+  })
 
   function done(finished: boolean): void {
-    clearInterval(timer)
+    left = true
+    unwatch()
+    clearTimeout(timer)
     leave.abort()
     release?.({ finished })
   }
@@ -77,29 +85,41 @@ function createBody(encoder: Encoder, options: StreamOptions, filter: (entries: 
     return text
   }
 
+  /** Text for the next write; undefined once the log gives no more. */
+  async function next(): Promise<string | undefined> {
+    try {
+      const { done: ended, value } = await entries.next()
+      return ended ? undefined : encode(value)
+    } catch (error) {
+      onError(error)
+      failure = { code: 'store-failed', message: 'The run cannot be read any more.' }
+      return undefined
+    }
+  }
+
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        void runtime.lost(runId)?.then((error) => {
-          lost = error
-          leave.abort()
-        })
         if (wire.keepAlive === '') return
         const frame = bytes.encode(wire.keepAlive)
-        timer = setInterval(() => {
-          if (Date.now() - lastWrite < keepAliveMs || (controller.desiredSize ?? 0) < 0) return
-          lastWrite = Date.now()
-          controller.enqueue(frame)
-        }, keepAliveMs / 3)
-        timer.unref?.()
+        // Looks when the silence may be over instead of being set anew with every write.
+        const watch = (ms: number) => {
+          timer = setTimeout(() => {
+            const rest = lastWrite + keepAliveMs - Date.now()
+            if (rest > 0) return watch(rest)
+            lastWrite = Date.now()
+            if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(frame)
+            watch(keepAliveMs)
+          }, ms)
+          timer.unref?.()
+        }
+        watch(keepAliveMs)
       },
       async pull(controller) {
         for (;;) {
-          const { done: ended, value: batch } = await entries.next()
-          let text = ended ? '' : encode(batch)
-          if (ended && encoder.state === 'open') {
-            text = encoder.fail(lost ?? { code: 'closing', message: 'The server is shutting down.' })
-          }
+          const given = encoder.state === 'open' ? await next() : undefined
+          if (left) return
+          const text = given ?? encoder.fail(failure)
           if (text !== '') {
             lastWrite = Date.now()
             controller.enqueue(bytes.encode(text))
@@ -109,12 +129,13 @@ function createBody(encoder: Encoder, options: StreamOptions, filter: (entries: 
             controller.close()
             return
           }
-          if (encoder.state === 'broken' || ended) {
+          // What was written is taken before the transfer breaks, in the next pull: an error throws away what waits.
+          if (text !== '') return
+          if (encoder.state === 'broken') {
             done(true)
             controller.error(new Error('The answer is incomplete.'))
             return
           }
-          if (text !== '') return
         }
       },
       cancel() {
@@ -123,4 +144,11 @@ function createBody(encoder: Encoder, options: StreamOptions, filter: (entries: 
     },
     { highWaterMark: 0 },
   )
+}
+
+/** A promise holds its listeners for as long as it waits, and a run may outlive thousands of readers: they can leave. */
+function whenLost(lost: Promise<ErrorValue> | undefined, tell: (error: ErrorValue) => void): () => void {
+  const listener: { tell?: typeof tell } = { tell }
+  void lost?.then((error) => listener.tell?.(error))
+  return () => delete listener.tell
 }

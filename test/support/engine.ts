@@ -27,11 +27,21 @@ export interface EngineOptions extends Config {
   environment?: Record<string, string>
   /** Leaves the folder when closed. */
   keep?: boolean
+  /** Puts something between the engine and its store. */
+  wrapStore?: (store: Store) => Store
 }
 
-export function createEngine({ scripts = {}, dir, keep = false, environment = {}, ...options }: EngineOptions): Engine {
+export function createEngine({
+  scripts = {},
+  dir,
+  keep = false,
+  environment = {},
+  wrapStore = (store) => store,
+  ...options
+}: EngineOptions): Engine {
   const folder = dir ?? mkdtempSync(join(tmpdir(), 'millrace-'))
-  const store = sqliteStore(join(folder, 'millrace.db'))
+  const stored = sqliteStore(join(folder, 'millrace.db'))
+  const store = wrapStore(stored)
   const runtime = createRuntime({
     ...options,
     store,

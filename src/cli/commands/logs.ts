@@ -13,7 +13,7 @@ export interface LogsFlags {
 export async function logsCommand(run: string, { follow = false, since, type, json, data }: LogsFlags): Promise<void> {
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
   const types = type === undefined ? undefined : new Set(type.flatMap((each) => each.split(',')))
-  const access = openAccess(data)
+  const access = await openAccess(data)
   for await (const entry of access.read(run, Number(since), follow)) {
     if (types !== undefined && !types.has(entry.type)) continue
     const line = json ? JSON.stringify(entry) : toLine(entry)

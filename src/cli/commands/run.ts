@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { openProject, parseEndpoint } from '../../server/project.ts'
-import { readServerFile } from '../../server/serve.ts'
+import { lockData } from '../../server/data-lock.ts'
 import { wires } from '../../wire/wires.ts'
 
 export interface RunFlags {
@@ -23,7 +23,9 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   const id = isFile ? basename(agent).replace(/\.ya?ml$/u, '') : agent
   const input = await readInput(flags)
   // The data folder of a running server is the server's: a run beside it is not recorded there.
-  const data = flags.data !== 'none' && readServerFile(flags.data) !== undefined ? 'none' : flags.data
+  const shared = flags.data === 'none' ? undefined : lockData(flags.data, 'shared')
+  const data = shared === undefined ? 'none' : flags.data
+  if (data !== flags.data) process.stderr.write(`${flags.data} belongs to a running server: this run is not recorded\n`)
   const { runtime, agents } = await openProject({
     dir,
     data,
@@ -52,7 +54,10 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   const tokens = `${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
   process.stderr.write(`${outcome}${error === undefined ? '' : `: ${error.message}`}; ${tokens}\n`)
   await runtime.close()
-  process.exitCode = outcome === 'completed' ? 0 : interrupted ? 130 : 1
+  shared?.()
+  const code = outcome === 'completed' ? 0 : interrupted ? 130 : 1
+  // What a tool has left running must not keep the command alive; what was printed must be out.
+  process.stdout.write('', () => process.exit(code))
 }
 
 async function readInput({ message, input }: RunFlags): Promise<Record<string, unknown>> {
@@ -75,4 +80,3 @@ async function readInput({ message, input }: RunFlags): Promise<Record<string, u
   if (content === '') throw new MillraceError('usage', 'The message is empty.')
   return { messages: [{ role: 'user', content }] }
 }
-

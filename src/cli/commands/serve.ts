@@ -49,7 +49,10 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   }
 }
 
-function welcome(url: string, agents: { id: string; pipeline: { metadata: { name?: string; description?: string } } }[]) {
+function welcome(
+  url: string,
+  agents: { id: string; pipeline: { metadata: { name?: string; description?: string } } }[],
+) {
   const width = Math.max(...agents.map(({ id }) => id.length), 6)
   const lines = agents.map(({ id, pipeline: { metadata } }) => {
     const what = metadata.description ?? metadata.name ?? ''

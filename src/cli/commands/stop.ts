@@ -2,7 +2,7 @@ import { MillraceError } from '../../part/error.ts'
 import { openAccess } from '../access.ts'
 
 export async function stopCommand(run: string, { data }: { data: string }): Promise<void> {
-  const access = openAccess(data)
+  const access = await openAccess(data)
   const { stop } = access
   await access.close()
   if (stop === undefined) {

@@ -33,13 +33,11 @@ export async function verifyCommand(what: string, { data }: { data: string }): P
       process.stdout.write(`${what}:${line}: ${message}\n`)
     }
   } else {
-    const access = openAccess(data)
-    for await (const { id, status } of what === 'all' ? everyRun(access) : [{ id: what, status: await statusOf(what) }]) {
+    const access = await openAccess(data)
+    for await (const { id, status } of what === 'all'
+      ? everyRun(access)
+      : [{ id: what, status: await access.status(what) }]) {
       await verify(id, access.read(id, 0, false), status === 'running' || status === 'suspended')
-    }
-    async function statusOf(id: string): Promise<RunRow['status'] | undefined> {
-      for await (const row of everyRun(access)) if (row.id === id) return row.status
-      return undefined
     }
     await access.close()
   }

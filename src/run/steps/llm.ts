@@ -8,10 +8,10 @@ import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
-import { runModelCall } from '../model-call.ts'
+import { endProviderCalls, runModelCall, settleModelCall } from '../model-call.ts'
 import { toToolSpec } from '../model.ts'
-import type { Scope } from '../scope.ts'
-import { settleCall, type OfferedTool } from '../tool-call.ts'
+import { toldBefore, type Scope } from '../scope.ts'
+import { closeSettled, settleCall, type OfferedTool } from '../tool-call.ts'
 
 /** What `result` holds after an `llm` step, and what `onFinish` is given. Spans all model calls of the step. */
 export interface LlmResult {
@@ -58,18 +58,21 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
 
   for (;;) {
     const last = turns.list.at(-1)
-    if (last !== undefined && last.finish === undefined) {
-      // The process that made this call is gone, and half an answer cannot be gone on from.
-      scope.emit(last.path, { type: 'step-reset', attempt: state.open.steps.get(last.path)?.attempt ?? 1 })
+    if (last?.error !== undefined) throw toldBefore(last.error)
+    if (last !== undefined && !last.closed) {
+      await settleModelCall(scope, path, last)
       continue
     }
     if (last !== undefined) {
-      const open = last.calls.filter((call) => call.result === undefined)
+      await closeSettled(scope, last)
+      const open = last.calls.filter((call) => call.result === undefined && !call.providerExecuted)
       const loop = { root: path, tools, messages }
       await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
       if (scope.signal.aborted) throw scope.signal.reason
+      const ends = isLast(last) || turns.list.length >= config.maxSteps
+      if (ends) endProviderCalls(scope, path)
       if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
-      if (isLast(last) || turns.list.length >= config.maxSteps) break
+      if (ends) break
     }
     const { onChunk } = config
     await runModelCall(scope, {

@@ -1,0 +1,65 @@
+/** What may be left for a run, and how its owner copies it into the log. */
+import { MillraceError } from '../part/error.ts'
+import type { InboxMessage, Log } from '../part/log.ts'
+import type { Answer, Part } from '../part/part.ts'
+import type { Scope } from './scope.ts'
+
+/** Hands on the messages after the `n`th; resolves with the number of the last. Without a signal: those there by now. */
+export async function readInbox(
+  log: Log,
+  run: string,
+  n: number,
+  signal: AbortSignal | undefined,
+  receive: (message: InboxMessage) => void,
+): Promise<number> {
+  let last = n
+  try {
+    for await (const message of log.inbox(run, n, signal)) {
+      last = message.n
+      receive(message)
+    }
+  } catch {
+    // A store that cannot be read cannot be written either: the next append tells the run.
+  }
+  return last
+}
+
+/** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */
+export function receive({ key, message }: InboxMessage, scope: Scope, controller: AbortController): void {
+  if (key === 'stop') {
+    const reason = (message as { reason?: string } | null)?.reason ?? 'Stopped.'
+    controller.abort(new MillraceError('aborted', reason))
+    return
+  }
+  const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
+  const request = requestId === undefined ? undefined : scope.state.open.requests.get(requestId)
+  if (request === undefined || requestId === undefined) return
+  scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
+}
+
+/** What is posted under `answer:<request>`: the answer, or why there will be none. */
+export type PostedAnswer =
+  | { answer: Answer; protocol: string; labels?: Record<string, string>; input?: Record<string, unknown> }
+  | { closed: string }
+
+function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
+  if ('closed' in message) return { type: 'response', requestId, outcome: 'closed', reason: message.closed }
+  const { answer, protocol } = message
+  return { type: 'response', requestId, outcome: 'answered', answer, protocol }
+}
+
+/** How a request of a run ended; undefined while it is open, or when there was none. */
+export async function endOfRequest(
+  { log }: { log: Log },
+  run: string,
+  requestId: string,
+): Promise<PostedAnswer | undefined> {
+  for await (const batch of log.read(run)) {
+    for (const entry of batch) {
+      if (entry.type !== 'response' || entry.requestId !== requestId) continue
+      const { answer, protocol = 'api', reason = 'closed' } = entry
+      return answer === undefined ? { closed: reason } : { answer, protocol }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,300 @@
+/**
+ * Who owns which run in this process. A run has one owner at a time, who alone writes its log; what makes an owner for a
+ * run that has none, or writes the end of such a run, happens one at a time for each run.
+ */
+import { MillraceError, messageOf, type ErrorValue } from '../part/error.ts'
+import type { RunRow } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { createDeadlines } from './deadlines.ts'
+import { conversation } from './history.ts'
+import { createPresence } from './presence.ts'
+import { execute } from './runner.ts'
+import { hasEnded } from './run-rows.ts'
+import { lostError, unknownRun } from './runtime-errors.ts'
+import type { RuntimeOptions } from './runtime.ts'
+import { createRunState, type RunState } from './state.ts'
+import { writeEnd, type RunEnding } from './write-end.ts'
+
+/** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
+export interface Wake {
+  protocol?: string
+  labels?: Record<string, string>
+  input?: Record<string, unknown>
+}
+
+/** A run about to get an owner; `turn` settles when its turn in its thread has come. */
+export interface Owned {
+  id: string
+  threadId: string
+  epoch: number
+  turn?: (signal: AbortSignal) => Promise<void>
+}
+
+interface Active {
+  state: RunState
+  controller: AbortController
+  /** Its last entry is stored and it owns the run no more. */
+  left: Promise<void>
+  /** What follows from that is done too. */
+  done: Promise<void>
+  lost: PromiseWithResolvers<ErrorValue>
+  recover: boolean
+}
+
+export type Owners = ReturnType<typeof createOwners>
+
+export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
+  const { registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { requestDeadlineMs = 24 * 3600_000 } = options
+  const { log, runs } = store
+  const active = new Map<string, Active>()
+  /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
+  const starting = new Map<string, Promise<void>>()
+  const changing = new Map<string, Promise<void>>()
+  /** Runs whose store failed and whose log has no end yet. */
+  const losses = new Map<string, ErrorValue>()
+
+  const presence = createPresence((run, reason) => {
+    const open = active.get(run)?.state.open
+    // An answer that is complete was not left, and one that waits for its client waits for as long as it takes.
+    if (open === undefined || open.answered || open.suspended) return
+    void stop(run, reason).catch(() => undefined)
+  })
+  const deadlines = createDeadlines(now, (run, requestId) => {
+    void log
+      .post(run, `answer:${requestId}`, { closed: 'deadline' })
+      .then(() => wake(run))
+      .catch(() => undefined)
+  })
+
+  /** Runs a pipeline to its end or suspension, as the run's only owner. */
+  function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]) {
+    const controller = new AbortController()
+    const lost = Promise.withResolvers<ErrorValue>()
+    const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
+    const work = execute({
+      log,
+      turn: row.turn ?? (async () => undefined),
+      history: async () => {
+        const previous = state.start?.previousRunId
+        return previous === undefined ? [] : conversation(store, row.threadId, previous)
+      },
+      registry,
+      pipeline,
+      runId: row.id,
+      threadId: row.threadId,
+      epoch: row.epoch,
+      state,
+      first,
+      handOver: handOver || !store.durable,
+      env,
+      secrets,
+      controller,
+      now,
+      graceMs,
+      requestDeadlineMs,
+    })
+    const left = work.then((end) => {
+      active.delete(row.id)
+      presence.forget(row.id)
+      if (end.type !== 'lost') return
+      const error = lostError(end.error)
+      lost.resolve(error)
+      // Whoever took the run over goes on with it: it is not ours to end.
+      if (error.code === 'stale-writer') return
+      losses.set(row.id, error)
+      void closeLost(row.id)
+    })
+    const done = Promise.all([work, left]).then(async ([end]) => {
+      if (end.type === 'suspended') await afterSuspend(row.id, state)
+    })
+    // What is left to do then, the next process does.
+    const settled = done.catch(() => undefined)
+    active.set(row.id, { state, controller, left, done: settled, lost, recover: pipeline.recover })
+  }
+
+  /** One at a time for each run: whatever makes an owner for a run that has none, or writes its end. */
+  function alone<T>(run: string, task: () => Promise<T>): Promise<T> {
+    const result = (changing.get(run) ?? Promise.resolve()).then(task)
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    )
+    changing.set(run, settled)
+    void settled.then(() => changing.get(run) === settled && changing.delete(run))
+    return result
+  }
+
+  /** When the run's first entry after `seq` is stored; throws when the store refused it. */
+  async function begun(run: string, seq = 0): Promise<void> {
+    const leave = new AbortController()
+    const lost = active.get(run)?.lost.promise.then((error) => {
+      throw new MillraceError(error.code, error.message, { status: 503 })
+    })
+    const first = (async () => {
+      for await (const batch of log.read(run, seq, leave.signal)) if (batch.length > 0) return
+    })()
+    try {
+      await Promise.race([first, lost ?? first])
+    } finally {
+      leave.abort()
+    }
+  }
+
+  async function afterSuspend(run: string, state: RunState): Promise<void> {
+    for (const { requestId, deadline } of state.open.requests.values()) deadlines.set(run, requestId, deadline)
+    // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
+    await wake(run)
+  }
+
+  async function foldState(run: string): Promise<RunState> {
+    const state = createRunState()
+    for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
+    return state
+  }
+
+  /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. */
+  function wake(run: string): Promise<void> {
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      // While the server closes, what was left for a run waits for the next start.
+      if (row?.status !== 'suspended' || shutdown.aborted) return
+      // The suspension can be read a moment before its owner has left.
+      await active.get(run)?.left
+      const state = await foldState(run)
+      let how: Wake | undefined
+      for await (const { key, message } of log.inbox(run)) {
+        if (key === 'stop')
+          return close(row, state, { code: 'aborted', message: stopReason(message), outcome: 'aborted' })
+        if (!state.open.requests.has(key.replace(/^answer:/u, ''))) continue
+        const { protocol, labels, input } = message as Wake
+        how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+      }
+      if (how === undefined) return
+      const pipeline = parsePipeline(state.start!.pipeline)
+      deadlines.clear(run)
+      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
+      await begun(run, row.lastSeq)
+    })
+  }
+
+  /** What a run that an earlier process left running comes to. `rejoin`: its place in its thread. */
+  function adopt(
+    run: string,
+    rejoin: (row: RunRow) => Promise<Owned['turn']>,
+  ): Promise<'resumed' | 'interrupted' | undefined> {
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      if (row?.status !== 'running' || active.has(run)) return undefined
+      const state = await foldState(run)
+      let message = 'The server stopped while the run was active.'
+      try {
+        const pipeline = parsePipeline(state.start!.pipeline)
+        if (pipeline.recover) {
+          own({ ...row, epoch: row.epoch + 1, turn: await rejoin(row) }, state, pipeline, [])
+          return 'resumed'
+        }
+      } catch (error) {
+        // One run that cannot go on must not keep the server from starting.
+        message += ` It cannot go on: ${messageOf(error)}`
+      }
+      await close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
+      return 'interrupted'
+    })
+  }
+
+  /** Ends a run that has no owner, unless it got one or was ended meanwhile. */
+  function end(run: string, ending: RunEnding): Promise<void> {
+    return alone(run, async () => {
+      const row = await runs.get(run)
+      if (row === undefined || hasEnded(row) || active.has(run)) return
+      await close(row, await foldState(run), ending)
+    })
+  }
+
+  async function close(row: RunRow, state: RunState, ending: RunEnding): Promise<void> {
+    await writeEnd({ log, registry, now, graceMs }, row, state, ending)
+    deadlines.clear(row.id)
+  }
+
+  /** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
+  async function closeLost(run: string): Promise<void> {
+    for (let delay = 100; !shutdown.aborted; delay = Math.min(delay * 2, 5000)) {
+      try {
+        await end(run, { code: 'failed', message: 'The run could not be recorded any more.', outcome: 'unavailable' })
+        losses.delete(run)
+        return
+      } catch {
+        await pause(delay, shutdown)
+      }
+    }
+  }
+
+  async function stop(run: string, reason = 'Stopped.'): Promise<void> {
+    const row = await runs.get(run)
+    if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
+    if (row !== undefined && hasEnded(row)) return
+    await log.post(run, 'stop', { reason })
+    // An owner, also one that is about to begin, reads it from its inbox.
+    if (active.has(run) || starting.has(run)) return
+    await end(run, { code: 'aborted', message: reason, outcome: 'aborted' })
+  }
+
+  return {
+    active: active as ReadonlyMap<string, Active>,
+    starting,
+    own,
+    begun,
+    wake,
+    adopt,
+    stop,
+    attach: presence.attach,
+
+    lost(run: string): Promise<ErrorValue> | undefined {
+      const known = losses.get(run)
+      return known === undefined ? active.get(run)?.lost.promise : Promise.resolve(known)
+    },
+
+    /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
+    attend: async (run: string) => afterSuspend(run, await foldState(run)),
+
+    /** Gives the active runs their time, then ends them. */
+    async close(closeGraceMs: number): Promise<void> {
+      deadlines.close()
+      const work = Promise.all([...active.values()].map(({ done }) => done))
+      let timer: ReturnType<typeof setTimeout> | undefined
+      await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, closeGraceMs)))])
+      clearTimeout(timer)
+      for (const { controller, recover } of active.values()) {
+        // A run that may go on after a crash may go on after a restart: its log is left as it stands.
+        const code = recover ? 'abandoned' : 'interrupted'
+        controller.abort(new MillraceError(code, 'The server is shutting down.'))
+      }
+      await work
+      await Promise.all(changing.values())
+    },
+  }
+}
+
+function stopReason(message: unknown): string {
+  return (message as { reason?: string } | null)?.reason ?? 'Stopped.'
+}
+
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    timer.unref?.()
+    signal.addEventListener('abort', done, { once: true })
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

@@ -1,0 +1,16 @@
+import type { RunRow, Store } from '../part/log.ts'
+
+/** Every run of one status, page by page. */
+export async function allRuns({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
+  const rows: RunRow[] = []
+  for (;;) {
+    const before = rows.at(-1)?.id
+    const page = await runs.list({ status, limit: 200, ...(before === undefined ? undefined : { before }) })
+    rows.push(...page)
+    if (page.length < 200) return rows
+  }
+}
+
+export function hasEnded({ status }: RunRow): boolean {
+  return status !== 'running' && status !== 'suspended'
+}

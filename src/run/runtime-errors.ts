@@ -1,0 +1,37 @@
+/** What the runtime refuses, each with its status. */
+import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import type { AgentSource } from './runtime.ts'
+
+export function closingError(): MillraceError {
+  return new MillraceError('closing', 'The server is shutting down; try again in a moment.', { status: 503 })
+}
+
+export function unknownRun(run: string): MillraceError {
+  return new MillraceError('unknown-run', `There is no run ${run}.`, { status: 404 })
+}
+
+export function runExists(run: string): MillraceError {
+  const cure = 'Leave the id out to get a new one.'
+  return new MillraceError('run-exists', `There is a run ${run} already. ${cure}`, { status: 409 })
+}
+
+export function unknownRequest(run: string, requestId: string): MillraceError {
+  return new MillraceError('unknown-request', `Run ${run} has no request ${requestId}.`, { status: 404 })
+}
+
+export function unknownAgent(id: string, agents: AgentSource): MillraceError {
+  const known = agents
+    .list()
+    .map((agent) => agent.id)
+    .join(', ')
+  return new MillraceError('unknown-agent', `There is no agent "${id}". Known agents: ${known || 'none'}.`, {
+    status: 404,
+  })
+}
+
+/** Why a run's log has no end yet, as its readers are told. */
+export function lostError(error: unknown): ErrorValue {
+  const { code, message } = toErrorValue(error, 'store-failed')
+  // What a broken disk or database says is for the server's log, not for a client.
+  return error instanceof MillraceError ? { code, message } : { code, message: 'The run could not be recorded.' }
+}

@@ -1,0 +1,175 @@
+/** The layers of the house, derived from the source each time: who may import whom, and what reaches no Node. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { parseSync } from 'rolldown/utils'
+import { describe, expect, test } from 'vitest'
+
+const src = resolve(import.meta.dirname, '../src')
+
+interface Import {
+  from: string
+  specifier: string
+  /** The file under src it stands for; absent for packages and Node's own. */
+  target?: string
+  /** Erased when compiled. */
+  typeOnly: boolean
+}
+
+interface Source {
+  file: string
+  text: string
+  imports: Import[]
+}
+
+const isTest = (file: string) => /\.(test|contract)\.tsx?$/u.test(file) || file.includes('/testing/')
+const sources = new Map(
+  readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .map((name) => name.split(sep).join('/'))
+    .filter((name) => /\.tsx?$/u.test(name) && !isTest(name))
+    .map((file): [string, Source] => {
+      const text = readFileSync(join(src, file), 'utf8')
+      return [file, { file, text, imports: importsOf(file, text) }]
+    }),
+)
+const all = [...sources.values()].flatMap(({ imports }) => imports)
+
+function importsOf(file: string, text: string): Import[] {
+  const { module } = parseSync(file, text, { lang: file.endsWith('x') ? 'tsx' : 'ts' })
+  const found: Omit<Import, 'from' | 'target'>[] = []
+  for (const { moduleRequest, entries, start, end } of module.staticImports) {
+    const typeOnly =
+      /^import type\b/u.test(text.slice(start, end)) || (entries.length > 0 && entries.every(({ isType }) => isType))
+    found.push({ specifier: moduleRequest.value, typeOnly })
+  }
+  for (const { entries, start, end } of module.staticExports) {
+    const specifier = entries.find(({ moduleRequest }) => moduleRequest !== null)?.moduleRequest?.value
+    if (specifier === undefined) continue
+    const typeOnly = /^export type\b/u.test(text.slice(start, end)) || entries.every(({ isType }) => isType)
+    found.push({ specifier, typeOnly })
+  }
+  for (const { moduleRequest } of module.dynamicImports) {
+    const specifier = text.slice(moduleRequest.start, moduleRequest.end)
+    // What stands in a variable is a user's file, never one of ours.
+    if (/^['"]/u.test(specifier)) found.push({ specifier: specifier.slice(1, -1), typeOnly: false })
+  }
+  return found.map((each) => {
+    if (!each.specifier.startsWith('.')) return { from: file, ...each }
+    const target = relative(src, resolve(src, dirname(file), each.specifier))
+    return { from: file, ...each, target: target.split(sep).join('/') }
+  })
+}
+
+const doors = [...sources.keys()].filter((file) => !file.includes('/') && file !== 'cli.ts')
+const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'doors')
+
+/** What each folder may import beside itself. `library` composes the engine; `server` and `cli` compose everything. */
+const layers: Record<string, string[]> = {
+  part: [],
+  pipeline: ['part'],
+  ingest: ['part'],
+  run: ['part', 'pipeline', 'ingest'],
+  wire: ['part'],
+  record: ['part'],
+  library: ['part', 'pipeline', 'run', 'record'],
+  server: ['part', 'pipeline', 'run', 'wire', 'record', 'library'],
+  cli: ['part', 'pipeline', 'run', 'wire', 'record', 'library', 'server'],
+}
+
+/** Every module that running this file loads, ours and foreign ones, with the way there. */
+function reached(start: string): Map<string, string[]> {
+  const ways = new Map<string, string[]>([[start, [start]]])
+  for (const [file, way] of ways) {
+    for (const { specifier, target, typeOnly } of sources.get(file)?.imports ?? []) {
+      const next = target ?? specifier
+      if (!typeOnly && !ways.has(next)) ways.set(next, [...way, next])
+    }
+  }
+  return ways
+}
+
+function foreign(start: string, isWanted: (specifier: string) => boolean): string[] {
+  return [...reached(start)].filter(([name]) => !sources.has(name) && isWanted(name)).map(([, way]) => way.join(' → '))
+}
+
+test('the sources were seen, and every import of a file finds it', () => {
+  expect(sources.size).toBeGreaterThan(90)
+  expect(all.length).toBeGreaterThan(400)
+  for (const folder of ['part', 'pipeline', 'run', 'wire', 'record', 'library', 'server', 'cli', 'doors']) {
+    expect([...sources.keys()].filter((file) => folderOf(file) === folder).length, folder).toBeGreaterThan(2)
+  }
+  expect(all.filter(({ target }) => target !== undefined && !sources.has(target))).toEqual([])
+  expect(all.filter(({ typeOnly }) => typeOnly).length).toBeGreaterThan(100)
+})
+
+test('each folder imports only what lies below it, types included', () => {
+  const wrong = all.filter(({ from, target }) => {
+    if (target === undefined || folderOf(from) === 'doors') return false
+    const [own, other] = [folderOf(from), folderOf(target)]
+    return own !== other && layers[own]?.includes(other) !== true
+  })
+  expect(wrong.map(({ from, target }) => `${from} → ${target}`)).toEqual([])
+})
+
+test('nothing imports a door, and doors only re-export by name', () => {
+  expect(doors).toEqual(expect.arrayContaining(['index.ts', 'part.ts', 'wire.ts', 'record.ts', 'server.ts']))
+  expect(all.filter(({ target }) => target !== undefined && doors.includes(target))).toEqual([])
+  for (const door of doors) {
+    const statements = sources
+      .get(door)!
+      .text.replaceAll(/\/\*[^]*?\*\//gu, '')
+      .trim()
+    expect(statements, door).toMatch(/^(export (type )?(\{[^}]*\}|type \*) from '[^']+'\s*)+$/u)
+    // A door that lets all values out lets out what nobody decided on.
+    expect(statements, door).not.toMatch(/export \* from/u)
+  }
+})
+
+describe('what works in a browser and at the edge', () => {
+  const files = [...sources.keys()]
+  const pure = files.filter((file) => ['part', 'wire', 'client', 'react'].includes(folderOf(file)))
+  const pureDoors = ['part.ts', 'wire.ts', 'client.ts', 'react.ts'].filter((door) => sources.has(door))
+
+  test('part/, wire/, client and react reach no Node module and take only types from packages', () => {
+    expect(pure.length + pureDoors.length).toBeGreaterThan(25)
+    for (const file of [...pureDoors, ...pure]) {
+      const allowed = folderOf(file) === 'react' || file === 'react.ts' ? /^react(\/|$)/u : /^$/u
+      expect(foreign(file, (name) => !allowed.test(name))).toEqual([])
+    }
+  })
+
+  test('the engine, its handler and the memory store reach no Node module', () => {
+    for (const file of ['index.ts', 'server.ts', 'server/handler.ts', 'record/memory-store.ts']) {
+      expect(reached(file).size, file).toBeGreaterThan(5)
+      expect(foreign(file, (name) => name.startsWith('node:'))).toEqual([])
+    }
+  })
+
+  test('a way to Node would be seen', () => {
+    expect(foreign('record.ts', (name) => name === 'node:sqlite')).toHaveLength(1)
+    expect(foreign('server/serve.ts', (name) => name === 'node:http')).toHaveLength(1)
+  })
+})
+
+test("Node's modules are named with node:, so that none hides as a package", () => {
+  const packages = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as Record<string, object>
+  const known = Object.keys({ ...packages['dependencies'], ...packages['optionalDependencies'] })
+  const strange = all.filter(
+    ({ specifier, target }) =>
+      target === undefined &&
+      !specifier.startsWith('node:') &&
+      !known.some((name) => specifier === name || specifier.startsWith(`${name}/`)),
+  )
+  expect(strange.map(({ from, specifier }) => `${from} → ${specifier}`)).toEqual([])
+})
+
+test('only run/model.ts imports the AI SDK, types included', () => {
+  const users = all.filter(({ specifier }) => /^ai(\/|$)/u.test(specifier)).map(({ from }) => from)
+  expect([...new Set(users)]).toEqual(['run/model.ts'])
+})
+
+test('files are short: most under 150 lines, none over 300 without a reason at its top', () => {
+  const lengths = [...sources.values()].map(({ file, text }) => ({ file, text, lines: text.split('\n').length - 1 }))
+  const long = lengths.filter(({ lines, text }) => lines > 300 && !/^\/\*\*[^]*?\bLong because\b[^]*?\*\//u.test(text))
+  expect(long.map(({ file, lines }) => `${file}: ${lines}`)).toEqual([])
+  expect(lengths.filter(({ lines }) => lines <= 150).length / lengths.length).toBeGreaterThan(0.75)
+})

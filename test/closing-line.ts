@@ -1,0 +1,18 @@
+/** The last lines of a test run: what this machine could not run, by name, then the counts in one fixed form. */
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
+
+export default class ClosingLine implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    const tests = modules.flatMap((module) => [...module.children.allTests()])
+    const counts = { passed: 0, failed: errors.length, skipped: [] as TestCase[] }
+    for (const test of tests) {
+      const { state } = test.result()
+      if (state === 'skipped') counts.skipped.push(test)
+      else counts[state === 'passed' ? 'passed' : 'failed']++
+    }
+    // A file that could not be loaded has no tests to count.
+    counts.failed += modules.filter((module) => module.errors().length > 0).length
+    const lines = counts.skipped.map(({ module, fullName }) => `skipped: ${module.relativeModuleId} › ${fullName}`)
+    process.stdout.write(`${[...lines, `${counts.passed} passed, ${counts.failed} failed`].join('\n')}\n`)
+  }
+}

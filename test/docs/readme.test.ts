@@ -1,0 +1,122 @@
+/** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { folder, ran, serving } from '../support/cli.ts'
+import { documents, readDocument, snippetsIn } from './documents.ts'
+
+const exec = promisify(execFile)
+const root = resolve(import.meta.dirname, '../..')
+const readme = readDocument('README.md')
+
+/** A project in which this checkout and its packages are installed. */
+const project = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
+beforeAll(() => {
+  mkdirSync(join(project, 'node_modules'))
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
+  }
+  symlinkSync(root, join(project, 'node_modules/millrace'))
+  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
+})
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+test('the README holds the two lines that a newcomer pastes', () => {
+  for (const line of ['npm ci && npm start', 'npm ci && npm test']) {
+    expect(readme.split('\n').filter((each) => each.startsWith(line))).toHaveLength(1)
+  }
+})
+
+test('TypeScript in the documents compiles', async () => {
+  const files = snippetsIn('ts', 'tsx').map(({ place, language, text }) => {
+    const name = `${place.replaceAll(/\W/gu, '-')}.${language}`
+    writeFileSync(join(project, name), text)
+    return name
+  })
+  expect(files.length).toBeGreaterThan(3)
+  const compilerOptions = { types: ['node'], typeRoots: [join(project, 'node_modules/@types')] }
+  const config = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [], files }
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config))
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const { stdout } = await exec(process.execPath, [tsc, '-p', project, '--noEmit']).catch(
+    (error: { stdout: string }) => error,
+  )
+  expect(stdout).toBe('')
+}, 60_000)
+
+test('agents in the documents are valid, with the config that stands beside them', async () => {
+  const agents = snippetsIn('yaml')
+  expect(agents.length).toBeGreaterThan(1)
+  const dir = join(project, 'agents')
+  mkdirSync(dir)
+  agents.forEach(({ place, text }) => writeFileSync(join(dir, `${place.replaceAll(/\W/gu, '-')}.yaml`), text))
+  const config = snippetsIn('ts').filter(({ text }) => text.startsWith('// agents/millrace.config.ts'))
+  expect(config).toHaveLength(1)
+  writeFileSync(join(dir, 'millrace.config.ts'), config[0]!.text)
+  const { code, out } = await ran(['check', dir])
+  expect([code, out]).toEqual([0, ''])
+})
+
+test('the program in the README prints an answer', async () => {
+  const program = snippetsIn('ts').find(({ text }) => text.includes("runtime.start('assistant'"))!
+  writeFileSync(join(project, 'program.ts'), program.text)
+  const env = { ...process.env, MILLRACE_DEMO_DELAY_MS: '0' }
+  const { stdout } = await exec(process.execPath, [join(project, 'program.ts')], { cwd: project, env })
+  expect(stdout).toMatch(/\w+ \w+[^]*completed \d+\n$/u)
+})
+
+const curls = snippetsIn('sh').flatMap(({ place, text }) =>
+  text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line.startsWith('curl '))
+    .map((line) => ({ place, line })),
+)
+
+test('every curl line answers when it is pasted, in the order of the page', async () => {
+  expect(curls.length).toBeGreaterThan(2)
+  const server = await serving([join(root, 'agents'), '--data', join(folder(), 'data')])
+  const said: string[] = []
+  for (const { place, line } of curls) {
+    const pasted = line.replaceAll('http://localhost:3000', server.url)
+    const { stdout } = await exec('bash', ['-c', pasted.replaceAll('curl ', 'curl -sS --fail-with-body -m 15 ')])
+    expect([place, stdout.length > 0, stdout.includes('"error"')]).toEqual([place, true, false])
+    said.push(stdout)
+  }
+  expect(said[0]).toContain('84')
+  expect(said[1]).toMatch(/^data: \{"type":"start"[^]*data: \[DONE\]\n\n$/u)
+  const entries = said[2]!
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { seq: number; type: string })
+  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
+  expect(entries.at(-1)?.type).toBe('run-end')
+}, 60_000)
+
+test('every command in the documents exists, with its options', async () => {
+  const lines = snippetsIn('sh', '').flatMap(({ text }) => text.match(/^npx millrace .*$/gmu) ?? [])
+  expect(lines.length).toBeGreaterThan(6)
+  const commands = [...new Set(lines.map((line) => line.split(' ')[2]!))]
+  const helps = new Map(
+    await Promise.all(commands.map(async (command) => [command, await ran([command, '--help'])] as const)),
+  )
+  for (const line of lines) {
+    const { code, out } = helps.get(line.split(' ')[2]!)!
+    expect([line, code]).toEqual([line, 0])
+    const options = line.replace(/#.*/u, '').match(/(?<= )--?[a-z][a-z-]*/gu) ?? []
+    for (const option of options) expect(out, line).toMatch(new RegExp(`(^|[ ,])${option}\\b`, 'mu'))
+  }
+})
+
+test('every link to a file finds it', () => {
+  for (const document of documents) {
+    for (const [, target] of readDocument(document)
+      .replaceAll(/`[^`\n]*`/gu, '')
+      .matchAll(/\]\((?!https?:)([^)#]+)\)/gu)) {
+      expect(existsSync(resolve(root, dirname(document), target!)), `${document}: ${target}`).toBe(true)
+    }
+  }
+})

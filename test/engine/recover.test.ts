@@ -1,0 +1,385 @@
+/** A crash behind any entry: ended truthfully, or gone on with from the last complete model or tool call. */
+import { rmSync } from 'node:fs'
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Entry } from '../../src/part/entry.ts'
+import { withoutSuperseded } from '../../src/part/superseded.ts'
+import type { ToolImplementation } from '../../src/run/ports.ts'
+import {
+  drop,
+  finish,
+  latch,
+  reasoning,
+  text,
+  toolCall,
+  type ScriptStep,
+} from '../../src/run/testing/scripted-model.ts'
+import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold, cutAfter, eventually, resultsIn } from '../support/going-on.ts'
+
+const engines: Engine[] = []
+function open(options: EngineOptions): Engine {
+  const engine = createEngine(options)
+  engines.push(engine)
+  return engine
+}
+afterEach(async () => {
+  for (const engine of engines.splice(0).reverse()) await engine.close()
+})
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const any = z.looseObject({})
+
+interface Life {
+  options: EngineOptions
+  model: ReturnType<typeof createTold>
+  /** Calls that the server's tools were given in this life. */
+  ran: string[]
+}
+
+interface Scenario {
+  yaml: (top: string) => string
+  answer: (prompt: LanguageModelV4Prompt) => ScriptStep[]
+  idempotent?: boolean
+  approved?: boolean
+  /** How the whole run ends; default `completed`. */
+  outcome?: string
+}
+
+const twoTools = (prompt: LanguageModelV4Prompt): ScriptStep[] => {
+  const results = resultsIn(prompt)
+  if (results.size === 0) {
+    return [
+      reasoning('hm'),
+      text('Let me ', 'see. '),
+      toolCall('c1', 'work', { n: 1 }),
+      toolCall('c2', 'work', { n: 2 }),
+      finish('tool-calls'),
+    ]
+  }
+  if (results.size === 2) return [toolCall('c3', 'work', { n: 3 }), finish('tool-calls')]
+  return [text('Done', ' with 3.'), finish()]
+}
+const toolAgent = (top: string) => agent('tools: [work]', top)
+
+const scenarios: Record<string, Scenario> = {
+  'plain text': {
+    yaml: (top) => agent('', top),
+    answer: () => [reasoning('Let ', 'me think.'), text('Hel', 'lo'), text(' there'), finish()],
+  },
+  'a blocking step, a generator, an answer': {
+    yaml: (top) => `${top}
+workflow:
+  - { id: plan, type: llm, result: plan, config: { model: "script:m", system: plan } }
+  - { id: shape, type: output-generator, result: shape, config: { template: { topic: "$plan.text" } } }
+  - id: answer
+    type: llm
+    config: { model: "script:m", stream: true, messages: [{ role: user, content: "about $shape.topic" }] }
+`,
+    answer: (prompt) => {
+      const planning = prompt[0]?.role === 'system'
+      return planning ? [text('the ', 'sea'), finish()] : [text(JSON.stringify(prompt[0]!.content)), finish()]
+    },
+  },
+  'a loop with parallel tools': { yaml: toolAgent, answer: twoTools },
+  'a loop with idempotent tools': { yaml: toolAgent, answer: twoTools, idempotent: true },
+  'an approval': {
+    yaml: (top) => agent('tools: [{ name: work, approval: true }]', top),
+    approved: true,
+    answer: (prompt) =>
+      resultsIn(prompt).size === 0
+        ? [toolCall('c1', 'work', { n: 1 }), finish('tool-calls')]
+        : [text('Paid.'), finish()],
+  },
+  'after steps': {
+    yaml: (top) => `${agent('', top)}    result: said
+after:
+  - { id: title, type: llm, result: title, config: { model: "script:m", system: title } }
+  - { id: note, type: output-generator, config: { template: { title: "$title.text", said: "$said.text" } } }
+`,
+    answer: (prompt) => (prompt[0]?.role === 'system' ? [text('A title'), finish()] : [text('Hel', 'lo'), finish()]),
+  },
+  'a failing model': {
+    yaml: (top) => agent('retries: 0', top),
+    answer: () => [text('Hel'), drop()],
+    outcome: 'failed',
+  },
+}
+
+function live({ yaml, answer, idempotent = false }: Scenario, top: string): Life {
+  const ran: string[] = []
+  const work: ToolImplementation = {
+    parameters: any,
+    idempotent,
+    execute: ({ n }: { n: number }, { toolCallId }) => {
+      ran.push(toolCallId)
+      return { square: n * n }
+    },
+  }
+  const model = createTold(answer)
+  return { options: { agents: { a: yaml(top) }, tools: { work }, scripts: { m: model } }, model, ran }
+}
+
+/** Answers whatever is asked until the run ends. */
+async function attend(engine: Engine, run: string): Promise<Entry[]> {
+  for (;;) {
+    const row = (await engine.store.runs.get(run))!
+    if (row.status === 'suspended') {
+      for (const { requestId } of only(await entriesOf(engine.store, run), 'request')) {
+        await engine.runtime.answer(run, requestId, { kind: 'approval', approved: true })
+      }
+    }
+    const { outcome } = await (await engine.runtime.open(run))!.result
+    if (outcome !== 'suspended') return entriesOf(engine.store, run)
+  }
+}
+
+async function recording(scenario: Scenario, top: string): Promise<Entry[]> {
+  const engine = createEngine(live(scenario, top).options)
+  try {
+    const { id } = await engine.runtime.start('a', { messages })
+    const entries = await attend(engine, id)
+    expect(only(entries, 'run-end')).toMatchObject([{ outcome: scenario.outcome ?? 'completed' }])
+    return entries
+  } finally {
+    await engine.close()
+  }
+}
+
+const textOf = (entries: readonly Entry[]) =>
+  only(entries, 'text-delta')
+    .map(({ delta }) => delta)
+    .join('')
+const stepsOf = (entries: readonly Entry[]) =>
+  only(entries, 'step-start').map(({ step, stepType }) => `${step} ${stepType}`)
+
+describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
+  let whole: Entry[]
+  let plain: Entry[]
+  beforeAll(async () => {
+    whole = await recording(scenario, 'recover: true')
+    plain = await recording(scenario, '')
+  })
+
+  test('recover: true goes on behind every entry', async () => {
+    const runId = only(whole, 'run-start')[0]!.runId
+    for (let k = 1; k < whole.length; k++) {
+      const { options, model, ran } = live(scenario, 'recover: true')
+      const engine = await cutAfter(whole, k, options)
+      try {
+        const prefix = whole.slice(0, k)
+        const waits = prefix.at(-1)!.type === 'suspend'
+        expect(await engine.runtime.recover()).toEqual({ resumed: waits ? 0 : 1, interrupted: 0 })
+        const entries = await attend(engine, runId)
+        const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
+        expect(only(entries, 'run-end'), where).toMatchObject([{ outcome: scenario.outcome ?? 'completed' }])
+        expect(entries.slice(0, k), where).toEqual(prefix)
+
+        // The same steps under the same paths, each once, whatever was cut off.
+        const kept = withoutSuperseded(entries)
+        expect(stepsOf(kept).toSorted(), where).toEqual(stepsOf(whole).toSorted())
+        // A model call that had said everything is not made again; one that had not is, once.
+        const saidBefore = only(withoutSuperseded(prefix), 'finish').length
+        if (scenario.outcome === undefined)
+          expect(model.calls.length, where).toBe(only(whole, 'finish').length - saidBefore)
+        else expect(model.calls.length, where).toBeLessThanOrEqual(1)
+        expect(only(kept, 'usage').length, where).toBe(only(whole, 'usage').length)
+
+        // No tool twice: begun before the crash and without outcome is unavailable, unless twice does no harm.
+        const begun = only(prefix, 'step-start').filter(({ stepType }) => stepType === 'tool-call')
+        const done = new Set(only(prefix, 'tool-result').map(({ toolCallId }) => toolCallId))
+        const lost = begun.map(({ toolCallId }) => toolCallId!).filter((id) => !done.has(id))
+        expect(new Set(ran).size, where).toBe(ran.length)
+        for (const id of done) expect(ran, where).not.toContain(id)
+        for (const id of lost) expect(ran.includes(id), where).toBe(scenario.idempotent === true)
+        const outcomes = only(kept, 'tool-result').filter(({ outcome }) => outcome !== undefined)
+        expect(
+          outcomes.map(({ toolCallId, outcome }) => [toolCallId, outcome]),
+          where,
+        ).toEqual(scenario.idempotent ? [] : lost.map((id) => [id, 'unavailable']))
+        if (lost.length === 0 || scenario.idempotent) expect(textOf(kept), where).toBe(textOf(whole))
+        expect(only(entries, 'run-end')[0]!.output, where).toEqual(only(whole, 'run-end')[0]!.output)
+      } finally {
+        await engine.close()
+      }
+    }
+  })
+
+  test('recover: false ends it as interrupted behind every entry', async () => {
+    const runId = only(plain, 'run-start')[0]!.runId
+    for (let k = 1; k < plain.length; k++) {
+      const { options, model, ran } = live(scenario, '')
+      const engine = await cutAfter(plain, k, options)
+      try {
+        const prefix = plain.slice(0, k)
+        const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
+        const counts = await engine.runtime.recover()
+        if (prefix.at(-1)!.type === 'suspend') {
+          expect(counts).toEqual({ resumed: 0, interrupted: 0 })
+          expect((await engine.store.runs.get(runId))!.status).toBe('suspended')
+          continue
+        }
+        expect(counts).toEqual({ resumed: 0, interrupted: 1 })
+        const entries = await entriesOf(engine.store, runId)
+        const answered = only(prefix, 'answer-end').length > 0
+        const [end] = only(entries, 'run-end')
+        expect(end, where).toMatchObject(
+          answered ? { outcome: 'completed' } : { outcome: 'interrupted', error: { code: 'interrupted' } },
+        )
+        expect(only(entries, 'usage').length, where).toBe(only(prefix, 'prompt').length)
+        if (only(prefix, 'prompt').length > 0) expect(end!.usage.inputTokens, where).toBeGreaterThan(0)
+        const guessed = only(entries.slice(k), 'usage').some(({ usage }) => usage.source === 'estimated')
+        if (guessed) expect(end!.usage.source, where).toBe('estimated')
+        expect([model.calls.length, ran.length], where).toEqual([0, 0])
+        // A second look changes nothing.
+        expect(await engine.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
+        expect(await (await engine.runtime.open(runId))!.result).toMatchObject({ outcome: end!.outcome })
+      } finally {
+        await engine.close()
+      }
+    }
+  })
+})
+
+test("a step of one's own that was cut off is not run a second time, and says so", async () => {
+  let ran = 0
+  const yaml = `recover: true
+workflow:
+  - { id: mine, type: mine }
+`
+  const options: EngineOptions = { agents: { a: yaml }, steps: { mine: () => ({ n: ++ran }) } }
+  const whole = open(options)
+  const run = await whole.runtime.start('a', {})
+  expect(await run.result).toMatchObject({ outcome: 'completed', output: { n: 1 } })
+  const entries = await entriesOf(whole.store, run.id)
+  const k = entries.findIndex(({ type }) => type === 'step-start') + 1
+  const engine = await cutAfter(entries, k, options)
+  engines.push(engine)
+  await engine.runtime.recover()
+  const result = await (await engine.runtime.open(run.id))!.result
+  expect(result).toMatchObject({
+    outcome: 'interrupted',
+    error: { message: expect.stringContaining('not run a second time') },
+  })
+  expect(ran).toBe(1)
+  await entriesOf(engine.store, run.id)
+})
+
+describe('two owners of one run', () => {
+  function held() {
+    const gate = latch()
+    const first = createTold(() => [text('first '), gate, text('never'), finish()])
+    const second = createTold(() => [text('second'), finish()])
+    return { gate, first, second }
+  }
+
+  test('the one before is refused, its run lost, and the one behind is not disturbed', async () => {
+    const { gate, first, second } = held()
+    const agents = { a: agent('', 'recover: true') }
+    const one = open({ agents, scripts: { m: first }, keep: true })
+    const run = await one.runtime.start('a', { messages })
+    await until(one.store, run.id, (entry) => entry.type === 'text-end')
+    const two = open({ agents, scripts: { m: second }, dir: one.dir })
+    expect(await two.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
+    const lost = one.runtime.lost(run.id)
+    const resumed = (await two.runtime.open(run.id))!
+    expect(await resumed.result).toMatchObject({ outcome: 'completed', text: 'second' })
+    gate.open()
+    expect(await lost).toMatchObject({ code: 'stale-writer' })
+    await run.result
+    expect(one.runtime.active).toBe(0)
+    expect(first.calls[0]!.abortSignal?.aborted).toBe(true)
+    const entries = await entriesOf(two.store, run.id)
+    expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+    expect(JSON.stringify(entries)).not.toContain('never')
+  })
+
+  test('the one before does not end a run that the one behind still works on', async () => {
+    const { gate, first } = held()
+    const later = latch()
+    const second = createTold(() => [text('second'), later, finish()])
+    const agents = { a: agent('', 'recover: true') }
+    const one = open({ agents, scripts: { m: first }, keep: true })
+    const run = await one.runtime.start('a', { messages })
+    await until(one.store, run.id, (entry) => entry.type === 'text-end')
+    const two = open({ agents, scripts: { m: second }, dir: one.dir })
+    await two.runtime.recover()
+    await later.reached
+    gate.open()
+    expect(await run.result).toMatchObject({ outcome: 'failed' })
+    // Longer than the first would wait before it tried to end what it lost.
+    await new Promise((resolve) => setTimeout(resolve, 250))
+    expect((await two.store.runs.get(run.id))!.status).toBe('running')
+    later.open()
+    expect(await (await two.runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed', text: 'second' })
+  })
+
+  test('interrupted by the one behind: that is how the one before sees it end', async () => {
+    const { gate, first } = held()
+    const agents = { a: agent() }
+    const one = open({ agents, scripts: { m: first }, keep: true })
+    const run = await one.runtime.start('a', { messages })
+    await until(one.store, run.id, (entry) => entry.type === 'text-end')
+    const two = open({ agents, dir: one.dir })
+    expect(await two.runtime.recover()).toEqual({ resumed: 0, interrupted: 1 })
+    gate.open()
+    expect(await run.result).toMatchObject({ outcome: 'interrupted', text: 'first ' })
+    expect(only(await entriesOf(two.store, run.id), 'run-end')).toHaveLength(1)
+  })
+})
+
+test('starting a run under the id of another is refused and leaves that one alone', async () => {
+  const gate = latch()
+  const engine = open({ agents: { a: agent() }, scripts: { m: createTold(() => [text('mine'), gate, finish()]) } })
+  const run = await engine.runtime.start('a', { messages }, { runId: 'run_mine' })
+  await expect(engine.runtime.start('a', { messages }, { runId: 'run_mine' })).rejects.toMatchObject({
+    code: 'run-exists',
+  })
+  gate.open()
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'mine' })
+})
+
+test('a run that can no longer be read does not keep the others from going on', async () => {
+  const options = {
+    agents: { a: agent('', 'recover: true') },
+    scripts: { m: createTold(() => [text('Hello'), finish()]) },
+  }
+  const whole = open(options)
+  const run = await whole.runtime.start('a', { messages })
+  await run.result
+  const entries = await entriesOf(whole.store, run.id)
+  const engine = await cutAfter(entries, 3, options)
+  engines.push(engine)
+  const broken = { ...only(entries, 'run-start')[0]!, runId: 'run_broken', pipeline: 'recover: true\nworkflow: 7' }
+  await engine.store.log.append('run_broken', 1, [broken])
+  expect(await engine.runtime.recover()).toEqual({ resumed: 1, interrupted: 1 })
+  expect(await (await engine.runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+  expect(await (await engine.runtime.open('run_broken'))!.result).toMatchObject({
+    outcome: 'interrupted',
+    error: { message: expect.stringContaining('It cannot go on') },
+  })
+})
+
+test('a crash of the run that goes on: again and again, until it is through', async () => {
+  const options = { agents: { a: agent('tools: [work]', 'recover: true') } }
+  const ran: string[] = []
+  const work: ToolImplementation = { parameters: any, execute: (_, { toolCallId }) => ran.push(toolCallId) }
+  const model = createTold(twoTools)
+  const before: Engine[] = []
+  let engine = open({ ...options, tools: { work }, scripts: { m: model }, keep: true })
+  const { id } = await engine.runtime.start('a', { messages })
+  const { dir } = engine
+  for (let life = 0; life < 40 && (await engine.store.runs.get(id))!.status === 'running'; life++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    before.push(engine)
+    engine = open({ ...options, tools: { work }, scripts: { m: model }, dir, keep: true })
+    await engine.runtime.recover()
+  }
+  await eventually(async () => (await engine.store.runs.get(id))!.status !== 'running')
+  const entries = await entriesOf(engine.store, id)
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  expect(before.length).toBeGreaterThan(0)
+  expect(new Set(ran).size).toBe(ran.length)
+  rmSync(dir, { recursive: true, force: true })
+})

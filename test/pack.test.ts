@@ -1,0 +1,112 @@
+/** The package as others get it: packed, unpacked into an empty project, every door opened in plain Node and in a bundle. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const exec = promisify(execFile)
+const root = resolve(import.meta.dirname, '..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  name: string
+  exports: Record<string, string | { types: string; default: string }>
+  dependencies: Record<string, string>
+}
+const doors = Object.keys(manifest.exports).filter((door) => !door.endsWith('.json'))
+const nameOf = (door: string) => manifest.name + door.slice(1)
+
+const project = mkdtempSync(join(tmpdir(), 'millrace-pack-'))
+const installed = join(project, 'node_modules', manifest.name)
+let files: string[]
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+// What `npm install <tarball>` does, without a registry: dependencies are those of this checkout, and no others.
+beforeAll(async () => {
+  const { stdout } = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', project], {
+    cwd: root,
+  })
+  const packed = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[] | Record<string, never>
+  const [{ filename, files: list }] = Object.values(packed) as [{ filename: string; files: { path: string }[] }]
+  files = list.map(({ path }) => path)
+  mkdirSync(installed, { recursive: true })
+  await exec('tar', ['xzf', join(project, filename), '--strip-components=1', '-C', installed])
+  for (const name of Object.keys(manifest.dependencies)) {
+    const link = join(project, 'node_modules', name)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), link)
+  }
+  writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
+}, 60_000)
+
+async function node(script: string): Promise<string> {
+  writeFileSync(join(project, 'try.js'), script)
+  return (await exec(process.execPath, ['try.js'], { cwd: project })).stdout
+}
+
+test('it holds what it needs and nothing of the tests', () => {
+  expect(files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'bin/millrace.js']))
+  expect(files.filter((path) => /\.(test|contract)\.|\/testing\/|buildinfo|fixture/u.test(path))).toEqual([])
+  for (const target of Object.values(manifest.exports)) {
+    for (const path of typeof target === 'string' ? [target] : Object.values(target)) {
+      expect(existsSync(join(installed, path)), path).toBe(true)
+    }
+  }
+})
+
+test('every door opens in plain Node', async () => {
+  const script = doors.map(
+    (door) =>
+      `console.log(JSON.stringify([${JSON.stringify(door)}, Object.keys(await import('${nameOf(door)}')).length]))`,
+  )
+  const opened = (await node(script.join('\n'))).trim().split('\n')
+  const counts = opened.map((line) => JSON.parse(line) as [string, number])
+  expect(counts.map(([door]) => door)).toEqual(doors)
+  expect(counts.filter(([, count]) => count === 0)).toEqual([])
+})
+
+test('an agent runs in a program of two imports, and its command knows its version', async () => {
+  const said = await node(`
+    import { createRuntime } from 'millrace'
+    import { createHandler } from 'millrace/server'
+    const yaml = 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true, messages: "$input.messages" } }]'
+    const runtime = createRuntime({ agents: { assistant: yaml }, environment: { MILLRACE_DEMO_DELAY_MS: '0' } })
+    const body = JSON.stringify({ agentId: 'assistant', messages: [{ role: 'user', content: 'Hello!' }] })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://x/api/beddel/chat', { method: 'POST', body, headers })
+    const response = await createHandler({ runtime })(request)
+    console.log(response.status, (await response.text()).length > 10)
+    await runtime.close()
+  `)
+  expect(said).toBe('200 true\n')
+  const { stdout } = await exec(process.execPath, [join(installed, 'bin/millrace.js'), '--version'], { cwd: project })
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/u)
+})
+
+const browserSafe = ['./part', './wire', './client', './react'].filter((door) => doors.includes(door))
+test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {
+  expect(await foreignIn(door)).toEqual([])
+})
+
+test.each(['.', './server'])('%s bundles for the edge without Node of its own', async (door) => {
+  // The packages of models and routes are the edge's to bundle.
+  expect((await foreignIn(door)).filter((name) => name.startsWith('node:'))).toEqual([])
+})
+
+test('a door that needs Node is seen to', async () => {
+  expect(await foreignIn('./record')).toContain('node:sqlite')
+})
+
+/** What a bundle of a door imports from outside of the package. */
+async function foreignIn(door: string): Promise<string[]> {
+  const target = manifest.exports[door]
+  const input = join(installed, typeof target === 'object' ? target.default : target!)
+  const external = (id: string) => !id.startsWith('.') && !id.startsWith('/')
+  const bundle = await rolldown({ input, platform: 'browser', external, logLevel: 'silent' })
+  const { output } = await bundle.generate({ format: 'esm' })
+  await bundle.close()
+  return output.flatMap((chunk) =>
+    chunk.type === 'chunk' ? [...chunk.imports, ...chunk.dynamicImports].filter((name) => !name.endsWith('.js')) : [],
+  )
+}

@@ -1,0 +1,143 @@
+/** Who may talk to the server, and where it may listen. */
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createHandler } from '../../src/server/handler.ts'
+import { serve, type ServeOptions } from '../../src/server/serve.ts'
+import { folder } from '../support/cli.ts'
+import { agent, createEngine, type Engine } from '../support/engine.ts'
+
+const key = 'a-long-secret-key'
+let engine: Engine | undefined
+afterEach(() => engine?.close())
+
+const routes: [string, string][] = [
+  ['GET', '/'],
+  ['GET', '/nothing'],
+  ['GET', '/api/agents'],
+  ['GET', '/api/agents/a'],
+  ['POST', '/api/chat'],
+  ['POST', '/api/beddel/chat'],
+  ['GET', '/api/chat/x/stream'],
+  ['GET', '/api/runs'],
+  ['POST', '/api/runs'],
+  ['GET', '/api/runs/x'],
+  ['GET', '/api/runs/x/events'],
+  ['POST', '/api/runs/x/stop'],
+  ['GET', '/api/runs/x/requests'],
+  ['POST', '/api/runs/x/requests/y'],
+  ['POST', '/health'],
+  ['GET', '/health/'],
+  ['GET', '/health/../api/runs'],
+  ['GET', '//health'],
+  ['GET', '/HEALTH'],
+  ['OPTIONS', '/api/runs'],
+  ['HEAD', '/api/runs'],
+]
+
+const wrong: (string | undefined)[] = [
+  undefined,
+  '',
+  'Bearer',
+  'Bearer ',
+  'Bearer wrong',
+  `Bearer ${key}x`,
+  `Bearer ${key.slice(0, -1)}`,
+  `Bearer ${key.toUpperCase()}`,
+  `Bearer ${key} ${key}`,
+  `Basic ${btoa(`:${key}`)}`,
+  key,
+]
+
+test('with a key every route but GET /health wants it', async () => {
+  engine = createEngine({ agents: { a: agent() } })
+  const handler = createHandler({ runtime: engine.runtime, apiKey: key })
+  for (const [method, path] of routes) {
+    for (const authorization of wrong) {
+      const headers = authorization === undefined ? undefined : { authorization }
+      const response = await handler(new Request(`http://x${path}`, { method, headers }))
+      expect([method, path, authorization, response.status]).toEqual([method, path, authorization, 401])
+      expect(response.headers.get('www-authenticate')).toBe('Bearer')
+      if (method === 'HEAD') continue
+      const body = (await response.json()) as { error: { code: string } }
+      expect(body.error).toMatchObject({ code: 'unauthorized', type: 'invalid_request_error' })
+      expect(JSON.stringify(body)).not.toContain(key)
+    }
+    const headers = { authorization: `Bearer ${key}` }
+    expect((await handler(new Request(`http://x${path}`, { method, headers }))).status).not.toBe(401)
+  }
+  expect((await handler(new Request('http://x/health'))).status).toBe(200)
+})
+
+test('the right key runs an agent, in any spelling of the scheme', async () => {
+  const model = createScriptedModel([
+    [text('ok'), finish()],
+    [text('ok'), finish()],
+  ])
+  engine = createEngine({ agents: { a: agent() }, scripts: { m: model } })
+  const handler = createHandler({ runtime: engine.runtime, apiKey: key })
+  for (const authorization of [`Bearer ${key}`, `bearer  ${key}`]) {
+    const response = await handler(
+      new Request('http://x/api/beddel/chat', {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify({ agentId: 'a', messages: [{ role: 'user', content: 'Hi' }] }),
+      }),
+    )
+    expect(await response.text()).toBe('ok')
+  }
+})
+
+test('an empty key opens nothing', async () => {
+  engine = createEngine({ agents: { a: agent() } })
+  const handler = createHandler({ runtime: engine.runtime, apiKey: '' })
+  for (const authorization of ['', 'Bearer ', 'Bearer']) {
+    expect((await handler(new Request('http://x/api/runs', { headers: { authorization } }))).status).toBe(401)
+  }
+})
+
+async function served(options: Partial<ServeOptions>) {
+  const dir = folder({ 'a.yaml': agent().replace('script:m', 'demo:assistant') })
+  const server = await serve({ dir, data: `${dir}/data`, env: {}, port: 0, host: '127.0.0.1', ...options })
+  onTestFinished(() => server.close())
+  return server
+}
+
+test('no other address than this machine without a key', async () => {
+  for (const host of ['0.0.0.0', '::', '127.0.0.1.example.com', '127.example.com', 'localhost.example.com', '']) {
+    for (const apiKey of [undefined, '']) {
+      await expect(served({ host, apiKey })).rejects.toMatchObject({
+        code: 'no-key',
+        message: expect.stringMatching(/MILLRACE_API_KEY.*--insecure-no-auth/),
+      })
+    }
+  }
+})
+
+test('with a key, or when it is said aloud, it listens everywhere', async () => {
+  const open = await served({ host: '0.0.0.0', insecureNoAuth: true })
+  expect((await fetch(`${open.url}/api/agents`)).status).toBe(200)
+  const locked = await served({ host: '0.0.0.0', apiKey: key })
+  expect((await fetch(`${locked.url}/api/agents`)).status).toBe(401)
+  expect((await fetch(`${locked.url}/health`)).status).toBe(200)
+  const headers = { authorization: `Bearer ${key}` }
+  expect((await fetch(`${locked.url}/api/agents`, { headers })).status).toBe(200)
+})
+
+test('a data folder has one server; the refused one leaves it alone', async () => {
+  const { url, project } = await served({ data: 'none' })
+  const dir = folder({ 'a.yaml': agent().replace('script:m', 'demo:assistant') })
+  void project
+  const first = await serve({ dir, data: `${dir}/data`, env: {}, port: 0, host: '127.0.0.1' })
+  const again = () => serve({ dir, data: `${dir}/data`, env: {}, port: 0, host: '127.0.0.1' })
+  await expect(again()).rejects.toMatchObject({ code: 'data-in-use', message: expect.stringContaining(first.url) })
+  expect((await fetch(`${first.url}/health`)).status).toBe(200)
+  await first.close()
+  const second = await again()
+  // A server whose port is taken gives its folder back.
+  const other = folder({ 'a.yaml': agent().replace('script:m', 'demo:assistant') })
+  const port = Number(new URL(url).port)
+  const blocked = () => serve({ dir: other, data: `${other}/data`, env: {}, port, host: '127.0.0.1' })
+  await expect(blocked()).rejects.toMatchObject({ code: 'port-in-use' })
+  await expect(blocked()).rejects.toMatchObject({ code: 'port-in-use' })
+  await second.close()
+})

@@ -1,0 +1,254 @@
+/** Client tools and approvals through `useChat`'s own class: the run suspends, the client answers, the message goes on. */
+import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai'
+import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createChat, lines, stored } from '../support/chat.ts'
+import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+afterEach(() => server.close())
+
+const pick = { name: 'pick', description: 'Asks the user', parameters: { type: 'object', properties: {} } }
+const withPick = { body: { tools: [pick] } }
+
+async function view(id: string) {
+  return (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as {
+    status: string
+    messages: { role: string; id?: string }[]
+    requests: { requestId: string; toolCallId: string }[]
+  }
+}
+
+test('a client tool: the client runs it and the same message goes on; three rounds, each one run and two messages', async () => {
+  const model = createScriptedModel(
+    [1, 2, 3].flatMap((i) => [
+      [text('Which? '), toolCall(`c${i}`, 'pick'), finish('tool-calls')],
+      [text(`You picked ${i}.`), finish()],
+    ]),
+  )
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  let round = 0
+  const { chat, errors, runs } = createChat(server.url, {
+    ...withPick,
+    id: 'c',
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    onToolCall({ toolCall: { toolCallId, toolName } }) {
+      // Not awaited: the client's queue of jobs waits for this callback.
+      void chat.addToolOutput({ tool: toolName, toolCallId, output: round })
+    },
+  })
+  for (round = 1; round <= 3; round++) {
+    await chat.sendMessage({ text: `Round ${round}` })
+    await expect.poll(() => lines(chat.messages).at(-1)).toContain(`You picked ${round}.`)
+    await expect.poll(() => chat.status).toBe('ready')
+  }
+  expect(errors).toEqual([])
+  expect(lines(chat.messages)).toEqual(
+    [1, 2, 3].flatMap((i) => [`user: Round ${i}`, `assistant: Which?  [pick output-available] You picked ${i}.`]),
+  )
+  // Each round is one run, asked twice: its message keeps its id.
+  expect(runs).toEqual([0, 1, 2].flatMap((i) => [runs[2 * i], runs[2 * i]]))
+  expect(chat.messages.filter(({ role }) => role === 'assistant').map(({ id }) => id)).toEqual([...new Set(runs)])
+  expect(await server.store.runs.list({ threadId: 'c' })).toHaveLength(3)
+  for (const id of new Set(runs)) {
+    const { status, messages } = await view(id)
+    expect([status, messages.map(({ role }) => role)]).toEqual(['completed', ['assistant', 'tool', 'assistant']])
+  }
+  // What the model was told at last: three rounds, every call with its result, nothing doubled.
+  expect(model.calls.at(-1)!.options.prompt.map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+    'user',
+    'assistant',
+    'tool',
+  ])
+  expect(model.calls[0]!.options.tools).toMatchObject([{ name: 'pick' }])
+  const entries = await entriesOf(server.store, runs[0]!)
+  expect(only(entries, 'resume')).toMatchObject([{ protocol: 'ui', input: { tools: [pick] } }])
+})
+
+test('a reload while the client is asked: the answer of the new page counts, and it shows one message', async () => {
+  const model = createScriptedModel([
+    [toolCall('c1', 'pick'), finish('tool-calls')],
+    [text('Red it is.'), finish()],
+  ])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const first = createChat(server.url, { ...withPick, id: 'c' })
+  await first.chat.sendMessage({ text: 'Go' })
+  expect(lines(first.chat.messages)).toEqual(['user: Go', 'assistant: [pick input-available]'])
+  expect(first.chat.status).toBe('ready')
+  expect(await view(first.runs[0]!)).toMatchObject({ status: 'suspended', requests: [{ toolCallId: 'c1' }] })
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithToolCalls
+  const second = createChat(server.url, {
+    ...withPick,
+    id: 'c',
+    messages: stored(first.chat.messages),
+    sendAutomaticallyWhen,
+  })
+  await second.chat.resumeStream()
+  expect(second.runs).toEqual([''])
+  await second.chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
+  await expect
+    .poll(() => lines(second.chat.messages))
+    .toEqual(['user: Go', 'assistant: [pick output-available] Red it is.'])
+  expect(second.runs.at(-1)).toBe(first.runs[0])
+  expect(await view(first.runs[0]!)).toMatchObject({ status: 'completed' })
+})
+
+test('a reload after the answer to a tool: the replay spans the suspension and doubles nothing', async () => {
+  const gate = latch()
+  const model = createScriptedModel([
+    [text('Which? '), toolCall('c1', 'pick'), finish('tool-calls')],
+    [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'Red ' },
+      gate,
+      { type: 'text-delta', id: 't', delta: 'it is.' },
+      { type: 'text-end', id: 't' },
+      finish(),
+    ],
+  ])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithToolCalls
+  const first = createChat(server.url, { ...withPick, id: 'c', sendAutomaticallyWhen })
+  await first.chat.sendMessage({ text: 'Go' })
+  void first.chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
+  await expect.poll(() => lines(first.chat.messages).at(-1)).toContain('Red ')
+  for (const kept of [0, 1, 2]) {
+    const page = createChat(server.url, {
+      ...withPick,
+      id: 'c',
+      sendAutomaticallyWhen,
+      messages: stored(first.chat.messages.slice(0, kept)),
+    })
+    const resumed = page.chat.resumeStream()
+    await expect.poll(() => lines(page.chat.messages).at(-1)).toBe('assistant: Which?  [pick output-available] Red ')
+    if (kept === 2) gate.open()
+    else await page.chat.stop()
+    await resumed
+    expect(page.errors).toEqual([])
+    if (kept === 2) {
+      expect(lines(page.chat.messages)).toEqual(['user: Go', 'assistant: Which?  [pick output-available] Red it is.'])
+    }
+  }
+  await expect.poll(() => first.chat.status).toBe('ready')
+})
+
+const tools = () => {
+  const ran: unknown[] = []
+  const remove = {
+    parameters: z.object({ file: z.string() }),
+    execute: (input: unknown) => {
+      ran.push(input)
+      return 'removed'
+    },
+  }
+  return { ran, tools: { remove } }
+}
+
+test('a server tool that wants approval: one call approved, one refused', async () => {
+  const { ran, tools: registered } = tools()
+  const model = createScriptedModel([
+    [toolCall('c1', 'remove', { file: 'a' }), toolCall('c2', 'remove', { file: 'b' }), finish('tool-calls')],
+    [text('a is gone, b stays.'), finish()],
+  ])
+  const yaml = agent('tools: [{ name: remove, approval: true }]')
+  server = await startServer({ agents: { a: yaml }, tools: registered, scripts: { m: model } })
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
+  const { chat, errors, runs } = createChat(server.url, { id: 'c', sendAutomaticallyWhen })
+  await chat.sendMessage({ text: 'Delete both' })
+  expect(lines(chat.messages).at(-1)).toBe('assistant: [remove approval-requested] [remove approval-requested]')
+  expect(ran).toEqual([])
+  const approvals = chat.lastMessage!.parts.flatMap((part) =>
+    'approval' in part && part.approval ? [part.approval.id] : [],
+  )
+  await chat.addToolApprovalResponse({ id: approvals[0]!, approved: true })
+  await chat.addToolApprovalResponse({ id: approvals[1]!, approved: false, reason: 'I need b.' })
+  await expect
+    .poll(() => lines(chat.messages))
+    .toEqual(['user: Delete both', 'assistant: [remove output-available] [remove output-denied] a is gone, b stays.'])
+  await expect.poll(() => chat.status).toBe('ready')
+  expect(errors).toEqual([])
+  expect(ran).toEqual([{ file: 'a' }])
+  expect(new Set(runs).size).toBe(1)
+  expect((await view(runs[0]!)).messages.map(({ role }) => role)).toEqual(['assistant', 'tool', 'assistant'])
+  expect(JSON.stringify(model.calls[1]!.options.prompt)).toContain('I need b.')
+})
+
+test('the thread moves on without an answer: the suspended run ends, the new message is answered', async () => {
+  const model = createScriptedModel([
+    [text('Which?'), toolCall('c1', 'pick'), finish('tool-calls')],
+    [text('As you like.'), finish()],
+  ])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const { chat, errors, runs } = createChat(server.url, { ...withPick, id: 'c' })
+  await chat.sendMessage({ text: 'Go' })
+  await chat.sendMessage({ text: 'Never mind' })
+  expect(errors).toEqual([])
+  expect(lines(chat.messages).at(-1)).toBe('assistant: As you like.')
+  expect(await view(runs[0]!)).toMatchObject({ status: 'aborted', requests: [] })
+  expect(await view(runs[1]!)).toMatchObject({ status: 'completed' })
+  // A strict provider takes it: no call without an outcome.
+  expect(model.calls[1]!.options.prompt).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant', content: [{ type: 'text', text: 'Which?' }] },
+    { role: 'user' },
+  ])
+})
+
+test('a restart while the client is asked: the next server goes on with the run', async () => {
+  const first = createEngine({
+    agents: { a: agent() },
+    scripts: { m: createScriptedModel([[toolCall('c1', 'pick'), finish('tool-calls')]]) },
+    keep: true,
+  })
+  const run = await first.runtime.start(
+    'a',
+    { messages: [{ role: 'user', content: 'Go' }], tools: [pick] },
+    { threadId: 'c', protocol: 'ui' },
+  )
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  await first.close()
+  const model = createScriptedModel([[text('Red it is.'), finish()]])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model }, dir: first.dir })
+  await server.runtime.recover()
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithToolCalls
+  const page = createChat(server.url, {
+    ...withPick,
+    id: 'c',
+    sendAutomaticallyWhen,
+    messages: [
+      { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Go' }] },
+      {
+        id: run.id,
+        role: 'assistant',
+        parts: [{ type: 'step-start' }, { type: 'tool-pick', toolCallId: 'c1', state: 'input-available', input: {} }],
+      },
+    ],
+  })
+  await page.chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
+  await expect
+    .poll(() => lines(page.chat.messages))
+    .toEqual(['user: Go', 'assistant: [pick output-available] Red it is.'])
+  expect(page.errors).toEqual([])
+})
+
+test('a model that refuses after the client has answered is a real status', async () => {
+  const refusal = Object.assign(new Error('slow down'), { statusCode: 429 })
+  const model = createScriptedModel([[toolCall('c1', 'pick'), finish('tool-calls')], [throws(refusal)]])
+  server = await startServer({ agents: { a: agent('retries: 0') }, scripts: { m: model } })
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithToolCalls
+  const { chat, errors } = createChat(server.url, { ...withPick, id: 'c', sendAutomaticallyWhen })
+  await chat.sendMessage({ text: 'Go' })
+  await chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
+  await expect.poll(() => chat.status).toBe('error')
+  expect(errors[0]!.message).toContain('takes no more requests for now')
+})

@@ -1,0 +1,160 @@
+/** What it means that a client leaves: `cancel`, `{cancelAfter}`, `detach`, and when it means nothing. */
+import { afterEach, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { agent, entriesOf, only, until } from '../support/engine.ts'
+import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+afterEach(() => server.close())
+
+const messages = [{ role: 'user', content: 'Hi' }]
+
+/** A run that has said `half` and waits for its gate, with one client that has read it. */
+async function begun(policy: string) {
+  const gate = latch()
+  const model = createScriptedModel([
+    [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'half' },
+      gate,
+      { type: 'text-delta', id: 't', delta: ' whole' },
+      { type: 'text-end', id: 't' },
+      finish(),
+    ],
+  ])
+  server = await startServer({ agents: { a: agent('', `onDisconnect: ${policy}`) }, scripts: { m: model } })
+  const response = await server.post('/api/beddel/chat', { agentId: 'a', messages, id: 'c' })
+  const id = response.headers.get('x-millrace-run-id')!
+  const client = readBody(response)
+  await client.until('half')
+  return { gate, model, id, client }
+}
+
+const ended = (id: string) => until(server.store, id, ({ type }) => type === 'run-end')
+const resume = async () => readBody(await fetch(`${server.url}/api/chat/c/stream`))
+
+test('cancel: the run ends when its only client leaves', async () => {
+  const { id, client, model } = await begun('cancel')
+  await client.leave()
+  expect(await ended(id)).toMatchObject({ outcome: 'aborted', error: { message: 'Nobody reads the answer any more.' } })
+  expect(model.calls[0]!.aborted).toBe(true)
+})
+
+test('cancel: one of two clients leaves and the run goes on; followers of the log are no clients', async () => {
+  const { id, client, gate } = await begun('cancel')
+  const second = await resume()
+  await second.until('half')
+  await client.leave()
+  const monitor = readBody(await fetch(`${server.url}/api/runs/${id}/events?follow=1`))
+  await monitor.until('half')
+  await monitor.leave()
+  gate.open()
+  expect(framesOf(await second.rest()).at(-1)).toBe('done')
+  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+})
+
+test('cancel: a follower of the log does not keep a run alive', async () => {
+  const { id, client } = await begun('cancel')
+  const monitor = readBody(await fetch(`${server.url}/api/runs/${id}/events?follow=1`))
+  await monitor.until('half')
+  await client.leave()
+  expect(await monitor.rest()).toContain('"outcome":"aborted"')
+  expect(await ended(id)).toMatchObject({ outcome: 'aborted' })
+})
+
+test('cancelAfter: nobody comes back in time, and the run ends', async () => {
+  const { id, client } = await begun('{ cancelAfter: 50ms }')
+  const left = performance.now()
+  await client.leave()
+  expect(await ended(id)).toMatchObject({ outcome: 'aborted' })
+  expect(performance.now() - left).toBeGreaterThan(45)
+})
+
+test('cancelAfter: who comes back in time finds the run alive, and the time begins anew when it leaves', async () => {
+  const { id, client, gate } = await begun('{ cancelAfter: 400ms }')
+  for (let i = 0; i < 3; i++) {
+    const next = await resume()
+    await next.until('half')
+    await client.leave()
+    await next.leave()
+  }
+  const last = await resume()
+  await last.until('half')
+  // Longer than the policy allows a run without a reader: this one has one.
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  expect((await server.store.runs.get(id))?.status).toBe('running')
+  gate.open()
+  expect(framesOf(await last.rest()).at(-1)).toBe('done')
+  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+})
+
+test('detach: the run goes on alone, and a client that comes later sees all of it', async () => {
+  const { id, client, gate } = await begun('detach')
+  await client.leave()
+  const later = await resume()
+  await later.until('half')
+  await later.leave()
+  gate.open()
+  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+  expect(await server.runtime.open(id).then((run) => run!.result)).toMatchObject({ text: 'half whole' })
+})
+
+test('a client that leaves after the answer’s end, but before it has read it, stops nothing', async () => {
+  const gate = latch()
+  let signal: AbortSignal | undefined
+  const steps = {
+    slow: async (_: unknown, context: { signal: AbortSignal }) => {
+      signal = context.signal
+      await gate.opened
+      return 'kept'
+    },
+  }
+  const yaml = `${agent('', 'onDisconnect: cancel')}after:\n  - { id: slow, type: slow, result: slow }\n`
+  const model = createScriptedModel([[text('Done.'), finish()]])
+  server = await startServer({ agents: { a: yaml }, steps, scripts: { m: model } })
+  // In process, because a socket would have read ahead: this body is never pulled.
+  const { createHandler } = await import('../../src/server/handler.ts')
+  const handler = createHandler({ runtime: server.runtime })
+  const response = await handler(
+    new Request('http://test/api/chat', {
+      method: 'POST',
+      body: JSON.stringify({ agentId: 'a', messages }),
+      headers: { 'content-type': 'application/json' },
+    }),
+  )
+  const id = response.headers.get('x-millrace-run-id')!
+  await until(server.store, id, ({ type }) => type === 'answer-end')
+  await response.body!.cancel()
+  await until(server.store, id, (entry) => entry.type === 'step-start' && entry.step === 'after/slow')
+  expect(signal?.aborted).toBe(false)
+  gate.open()
+  await ended(id)
+  const entries = await entriesOf(server.store, id)
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  expect(entries.find((entry) => entry.type === 'step-finish' && entry.step === 'after/slow')).toMatchObject({
+    result: 'kept',
+  })
+})
+
+test('an agent that answers JSON: a client that does not wait for it counts as gone', async () => {
+  const started = latch()
+  let signal: AbortSignal | undefined
+  const steps = {
+    slow: (_: unknown, context: { signal: AbortSignal }) => {
+      signal = context.signal
+      started.open()
+      return new Promise(() => undefined)
+    },
+  }
+  const yaml = 'onDisconnect: cancel\nworkflow:\n  - { id: slow, type: slow }\n'
+  server = await startServer({ agents: { a: yaml }, steps })
+  const leave = new AbortController()
+  const answer = server.post('/api/chat', { agentId: 'a', messages }, { signal: leave.signal })
+  await started.opened
+  leave.abort()
+  await expect(answer).rejects.toThrow('aborted')
+  let id: string | undefined
+  await expect.poll(async () => (id = (await server.store.runs.list())[0]?.id)).toBeTruthy()
+  expect(await ended(id!)).toMatchObject({ outcome: 'aborted' })
+  expect(signal?.aborted).toBe(true)
+})

@@ -1,0 +1,299 @@
+/** Readers under load: a slow one costs nothing and delays nobody; those that come and go leave nothing behind. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Store } from '../../src/part/log.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import type { Runtime } from '../../src/run/runtime.ts'
+import { createHandler } from '../../src/server/handler.ts'
+import { createNodeListener } from '../../src/server/node-listener.ts'
+import { folder } from '../support/cli.ts'
+import { agent, createEngine } from '../support/engine.ts'
+import type { Measured } from '../support/measured-server.ts'
+
+const MB = 1024 * 1024
+
+/** A model server that says `chunks` deltas of `size` characters as fast as it is read, then waits to be told to end. */
+async function startFlood(chunks: number, size: number) {
+  const delta = (content: string, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`
+  const chunk = delta('x'.repeat(size - 1) + ' ')
+  let flooded = Promise.withResolvers<void>()
+  let end = Promise.withResolvers<void>()
+  const server = createServer((request, response) => {
+    request.resume()
+    void (async () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let i = 0; i < chunks && !response.destroyed; i++) {
+        if (!response.write(chunk)) await drained(response)
+      }
+      flooded.resolve()
+      await end.promise
+      response.end(`${delta('', 'stop')}data: [DONE]\n\n`)
+    })()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    end.resolve()
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    /** Lets the answer end, and makes ready for the next one. */
+    end() {
+      end.resolve()
+      end = Promise.withResolvers()
+      flooded = Promise.withResolvers()
+    },
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      response.off('drain', go).off('close', go)
+      resolve()
+    }
+    response.on('drain', go).on('close', go)
+  })
+}
+
+async function startMeasured(baseURL: string) {
+  const yaml = (policy: string) => `onDisconnect: ${policy}
+workflow:
+  - { id: answer, type: llm, config: { model: "up:m", stream: true } }
+`
+  const dir = folder({ 'stays.yaml': yaml('detach'), 'goes.yaml': yaml('cancel') })
+  const child = fork('test/support/measured-server.ts', [dir, baseURL], {
+    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
+    env: { PATH: process.env['PATH'] },
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
+  return {
+    url,
+    async measure(): Promise<Measured> {
+      child.send('measure')
+      return ((await once(child, 'message')) as [Measured])[0]
+    },
+    chat: (id: string) =>
+      fetch(`${url}/api/beddel/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ agentId: 'stays', id, messages: [{ role: 'user', content: 'Hi' }] }),
+      }),
+  }
+}
+
+/** A client that sends a request and then reads a few bytes now and then. */
+async function startSlow(url: string, path: string, accept: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`)
+  await once(socket, 'readable')
+  expect(String(socket.read(12))).toBe('HTTP/1.1 200')
+  const sips = setInterval(() => socket.read(16), 200)
+  socket.on('close', () => clearInterval(sips))
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+test(
+  'a slow reader of a 100 MB run costs the server less than 20 MB and delays nobody',
+  { timeout: 90_000 },
+  async () => {
+    const [chunks, size] = [50_000, 2048]
+    const flood = await startFlood(chunks, size)
+    const server = await startMeasured(flood.baseURL)
+    const total = chunks * size
+
+    /** One run with a reader that keeps up: what the server holds once all has been said, and how long that took. */
+    async function phase(name: string, join: (run: string) => Promise<unknown>) {
+      const before = await server.measure()
+      const began = performance.now()
+      const response = await server.chat(name)
+      await join(response.headers.get('x-millrace-run-id')!)
+      const reader = response.body!.getReader()
+      let bytes = 0
+      while (bytes < total) bytes += (await reader.read()).value!.byteLength
+      const took = performance.now() - began
+      const after = await server.measure()
+      return {
+        took,
+        heap: after.heap - before.heap,
+        rss: after.rss - before.rss,
+        async end() {
+          flood.end()
+          while (!(await reader.read()).done);
+        },
+      }
+    }
+
+    // What a first run leaves warm is no one's cost.
+    await (await phase('warm', async () => undefined)).end()
+    const alone = await phase('alone', async () => undefined)
+    await alone.end()
+    const slow: Socket[] = []
+    const beside = await phase('beside', async (run) => {
+      slow.push(await startSlow(server.url, `/api/runs/${run}/events`, 'text/event-stream'))
+      slow.push(await startSlow(server.url, `/api/chat/beside/stream`, 'text/event-stream'))
+    })
+    expect(beside.heap - alone.heap).toBeLessThan(20 * MB)
+    expect(beside.rss - alone.rss).toBeLessThan(20 * MB)
+    expect(beside.took).toBeLessThan(alone.took * 2 + 1000)
+    for (const socket of slow) expect(socket.bytesRead).toBeLessThan(total / 2)
+    await beside.end()
+  },
+)
+
+/** Sends a request and resets the connection: at once, or when the first bytes of the answer have come. */
+async function hitAndRun(url: string, request: string, wait: boolean): Promise<void> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  await new Promise<void>((resolve) => socket.write(request, () => resolve()))
+  if (wait) await once(socket, 'data')
+  socket.resetAndDestroy()
+}
+
+function requests(run: string, thread: string): string[] {
+  const get = (path: string, accept: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`
+  const body = JSON.stringify({ agentId: 'goes', messages: [{ role: 'user', content: 'Hi' }] })
+  const head = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+  return [
+    get(`/api/runs/${run}/events`, 'text/event-stream'),
+    get(`/api/chat/${thread}/stream`, 'text/event-stream'),
+    get(`/api/runs/${run}/events?follow=1`, 'application/x-ndjson'),
+    get(`/api/runs/${run}/events`, 'application/x-ndjson'),
+    `POST /api/chat HTTP/1.1\r\n${head}\r\n\r\n${body}`,
+  ]
+}
+
+async function storm(url: string, all: readonly string[], times: number): Promise<void> {
+  for (let i = 0; i < times; i += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => hitAndRun(url, all[n % all.length]!, (n + i / 20) % 2 === 0)),
+    )
+  }
+}
+
+test(
+  '500 connections that are reset leave memory, sockets and listeners as they were',
+  { timeout: 60_000 },
+  async () => {
+    const flood = await startFlood(200, 1000)
+    const server = await startMeasured(flood.baseURL)
+    const response = await server.chat('t')
+    const reader = response.body!.getReader()
+    let bytes = 0
+    while (bytes < 200_000) bytes += (await reader.read()).value!.byteLength
+    const all = requests(response.headers.get('x-millrace-run-id')!, 't')
+    const rest = () =>
+      vi.waitFor(
+        async () => {
+          const { runs } = (await (await fetch(`${server.url}/health`)).json()) as { runs: { active: number } }
+          expect(runs.active).toBe(1)
+        },
+        { timeout: 10_000, interval: 50 },
+      )
+    await storm(server.url, all, 100)
+    await rest()
+    const before = await server.measure()
+    await storm(server.url, all, 500)
+    await rest()
+    const { heap, listeners } = await vi.waitFor(
+      async () => {
+        const now = await server.measure()
+        expect(now.resources).toBeLessThanOrEqual(before.resources)
+        return now
+      },
+      { timeout: 10_000, interval: 100 },
+    )
+    expect(heap - before.heap).toBeLessThan(3 * MB)
+    expect(listeners).toBe(before.listeners)
+    // The one who stayed is served to the end.
+    flood.end()
+    while (!(await reader.read()).done);
+  },
+)
+
+test('readers that are reset leave no cursor in the log and are no longer present', async () => {
+  const gate = latch()
+  const cursors = new Set<object>()
+  let present = 0
+  const counted = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      read(run, after, signal) {
+        const entries = store.log.read(run, after, signal)
+        if (signal === undefined) return entries
+        return {
+          [Symbol.asyncIterator]() {
+            const inner = entries[Symbol.asyncIterator]()
+            cursors.add(inner)
+            const gone = () => void cursors.delete(inner)
+            signal.addEventListener('abort', gone)
+            return {
+              next: async () => {
+                const result = await inner.next()
+                if (result.done) gone()
+                return result
+              },
+              return: async () => {
+                gone()
+                return (await inner.return?.()) ?? { done: true, value: undefined }
+              },
+            }
+          },
+        }
+      },
+    },
+  })
+  const goes = createScriptedModel(Array.from({ length: 100 }, () => [text('a'), latch(), finish()]))
+  const stays = createScriptedModel([[text('a'), gate, text('b'), finish()]])
+  const engine = createEngine({
+    agents: {
+      stays: agent('', 'onDisconnect: detach'),
+      goes: agent('', 'onDisconnect: cancel').replace('script:m', 'script:g'),
+    },
+    scripts: { m: stays, g: goes },
+    wrapStore: counted,
+  })
+  onTestFinished(() => engine.close())
+  const runtime: Runtime = {
+    ...engine.runtime,
+    attach(run, policy) {
+      present++
+      let left = false
+      const release = engine.runtime.attach(run, policy)
+      return (how) => {
+        if (!left) present--
+        left = true
+        release(how)
+      }
+    },
+  }
+  const reported: unknown[] = []
+  const onError = (error: unknown) => void reported.push(error)
+  const server = createServer(createNodeListener(createHandler({ runtime, onError }), onError))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close().closeAllConnections())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  const run = await engine.runtime.start('stays', { messages: [{ role: 'user', content: 'Hi' }] }, { threadId: 't' })
+  await gate.reached
+  await storm(url, requests(run.id, 't'), 100)
+  await vi.waitFor(() => expect([engine.runtime.active, cursors.size, present]).toEqual([1, 0, 0]), { timeout: 10_000 })
+  expect(goes.calls.length).toBeGreaterThan(0)
+  expect(goes.calls.every(({ aborted }) => aborted)).toBe(true)
+  expect(reported).toEqual([])
+  gate.open()
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'ab' })
+})

@@ -1,0 +1,147 @@
+/** A folder of agents while the server runs: broken files, changed files, names that clash. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { serve } from '../../src/server/serve.ts'
+import { folder } from '../support/cli.ts'
+
+const good = (answer: string, aliases = '') => `metadata: { description: "${answer}"${aliases} }
+workflow:
+  - id: say
+    type: output-generator
+    config: { template: "${answer}" }
+`
+const broken = `workflow:
+  - id: say
+    type: llm
+    config:
+      model: "demo:assistant"
+      strem: true
+`
+
+interface Listed {
+  agents: { id: string; description?: string }[]
+  errors: { file: string; message: string }[]
+}
+
+async function served(files: Record<string, string>) {
+  const dir = folder(files)
+  const told: string[] = []
+  const server = await serve({
+    dir,
+    data: 'none',
+    env: {},
+    port: 0,
+    host: '127.0.0.1',
+    log: (line) => void told.push(line),
+  })
+  onTestFinished(() => server.close())
+  const list = async () => (await (await fetch(`${server.url}/api/agents`)).json()) as Listed
+  return {
+    dir,
+    told,
+    list,
+    ids: async () => (await list()).agents.map(({ id }) => id),
+    save: (file: string, content: string) => writeFileSync(join(dir, file), content),
+    async ask(agentId: string): Promise<unknown> {
+      const response = await fetch(`${server.url}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ agentId, messages: [] }),
+      })
+      return response.status === 200 ? response.json() : response.status
+    },
+  }
+}
+
+const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 5000, interval: 20 })
+
+test('a broken file beside good ones: the good ones work, the fault is shown with its place', async () => {
+  const { list, ask } = await served({
+    'a.yaml': good('A'),
+    'b.yml': good('B'),
+    'broken.yaml': broken,
+    'notes.txt': 'x',
+  })
+  const { agents, errors } = await list()
+  expect(agents.map(({ id }) => id)).toEqual(['a', 'b'])
+  expect(errors).toEqual([{ file: 'broken.yaml', message: expect.stringMatching(/^broken\.yaml:6:7 .*strem.*stream/) }])
+  expect([await ask('a'), await ask('b'), await ask('broken')]).toEqual(['A', 'B', 404])
+})
+
+test('a changed file is taken; a broken change keeps the last good version and says what is wrong; its repair is taken', async () => {
+  const { list, ask, save, told } = await served({ 'a.yaml': good('one') })
+  expect(await ask('a')).toBe('one')
+
+  save('a.yaml', good('two'))
+  await soon(async () => expect(await ask('a')).toBe('two'))
+
+  save('a.yaml', broken)
+  await soon(async () => expect((await list()).errors).toHaveLength(1))
+  expect((await list()).errors[0]!.message).toMatch(/^a\.yaml:6:7 /)
+  await soon(() => expect(told.join('\n')).toMatch(/^a\.yaml:6:7 /m))
+  expect(await ask('a')).toBe('two')
+  expect((await list()).agents).toMatchObject([{ id: 'a', description: 'two' }])
+
+  save('a.yaml', good('three'))
+  await soon(async () => expect(await ask('a')).toBe('three'))
+  expect((await list()).errors).toEqual([])
+})
+
+test('files that come, go and are replaced as editors do it', async () => {
+  const { dir, ids, ask, save, told } = await served({ 'a.yaml': good('A') })
+  save('b.yaml', good('B'))
+  await soon(async () => expect(await ids()).toEqual(['a', 'b']))
+  save('.a.yaml.swp', 'x')
+  save('a.tmp', good('A2'))
+  renameSync(join(dir, 'a.tmp'), join(dir, 'a.yaml'))
+  await soon(async () => expect(await ask('a')).toBe('A2'))
+  rmSync(join(dir, 'b.yaml'))
+  await soon(async () => expect(await ids()).toEqual(['a']))
+  await soon(() => expect(told.at(-1)).toContain('b'))
+  expect(await ask('b')).toBe(404)
+})
+
+test('a folder in place of a file, and a folder that vanishes, take nothing down', async () => {
+  const { dir, list, ask, told } = await served({ 'a.yaml': good('A') })
+  mkdirSync(join(dir, 'odd.yaml'))
+  await soon(async () => expect((await list()).errors).toMatchObject([{ file: 'odd.yaml' }]))
+  expect(await ask('a')).toBe('A')
+  renameSync(dir, `${dir}-gone`)
+  onTestFinished(() => rmSync(`${dir}-gone`, { recursive: true }))
+  rmSync(join(`${dir}-gone`, 'a.yaml'))
+  await soon(() => expect(told.join('\n')).toContain('cannot be read'))
+  expect(await ask('a')).toBe('A')
+})
+
+test('an alias answers; two agents that claim one are told, and the first keeps it', async () => {
+  const { list, ask, save } = await served({
+    'a.yaml': good('A', ', aliases: [fast, b]'),
+    'b.yaml': good('B', ', aliases: [fast, slow]'),
+  })
+  const { agents, errors } = await list()
+  expect(agents.map(({ id }) => id)).toEqual(['a', 'b'])
+  // A name of one's own goes before the alias of another.
+  expect([await ask('a'), await ask('b'), await ask('fast'), await ask('slow')]).toEqual(['A', 'B', 'A', 'B'])
+  expect(errors.map(({ file, message }) => [file, message])).toEqual([
+    ['a.yaml', expect.stringContaining('"b" belongs to agent b')],
+    ['b.yaml', expect.stringContaining('"fast" belongs to agent a')],
+  ])
+  save('a.yaml', good('A'))
+  await soon(async () => expect((await list()).errors).toEqual([]))
+  expect(await ask('fast')).toBe('B')
+})
+
+test('two files of one name are one agent and one fault', async () => {
+  const { list, ask } = await served({ 'a.yaml': good('A'), 'a.yml': good('other') })
+  const { agents, errors } = await list()
+  expect(agents.map(({ id }) => id)).toEqual(['a'])
+  expect(errors).toMatchObject([{ file: 'a.yml' }])
+  expect(await ask('a')).toBe('A')
+})
+
+test('a folder that is not there is refused by name', async () => {
+  const dir = join(folder(), 'missing')
+  const options = { dir, data: 'none', env: {}, port: 0, host: '127.0.0.1' }
+  await expect(serve(options)).rejects.toMatchObject({ code: 'bad-folder', message: expect.stringContaining(dir) })
+})

@@ -1,0 +1,109 @@
+/** The built command as a user's shell runs it: a real process, its output as it comes, its exit code. */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+const bin = resolve('bin/millrace.js')
+
+export interface Command {
+  pid: number
+  readonly out: string
+  readonly err: string
+  /** Resolves when stdout and stderr together hold the text; throws when the process ends first. */
+  until(text: string): Promise<void>
+  kill(signal: NodeJS.Signals): void
+  /** Its exit code (128 + n after signal n), once its output is complete. */
+  exit: Promise<number>
+}
+
+export interface CommandOptions {
+  cwd?: string
+  env?: Record<string, string>
+  /** Text on stdin; without it stdin is empty. */
+  input?: string
+  node?: string[]
+}
+
+const signals: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
+
+/** Starts `millrace …`; the test's end kills it. */
+export function millrace(args: string[], { cwd, env = {}, input = '', node = [] }: CommandOptions = {}): Command {
+  if (!existsSync('dist/cli/main.js')) throw new Error('dist is missing: npm run build comes before these tests')
+  const { PATH, HOME, TMPDIR } = process.env
+  const child = spawn(process.execPath, [...node, bin, ...args], {
+    cwd,
+    // Nothing of the machine's own keys and endpoints.
+    env: { PATH, HOME, TMPDIR, MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env },
+  })
+  const state = { out: '', err: '', ended: false }
+  let watchers: (() => void)[] = []
+  const changed = () => {
+    const woken = watchers
+    watchers = []
+    for (const wake of woken) wake()
+  }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    state.out += text
+    changed()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    state.err += text
+    changed()
+  })
+  child.stdin.on('error', () => undefined).end(input)
+  const exit = new Promise<number>((done) => {
+    child.on('close', (code, signal) => {
+      state.ended = true
+      changed()
+      done(code ?? 128 + (signals[signal!] ?? 0))
+    })
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exit
+  })
+  return {
+    pid: child.pid!,
+    get out() {
+      return state.out
+    },
+    get err() {
+      return state.err
+    },
+    async until(text) {
+      while (!(state.out + state.err).includes(text)) {
+        if (state.ended) throw new Error(`ended without ${JSON.stringify(text)}: ${state.out}${state.err}`)
+        await new Promise<void>((wake) => watchers.push(wake))
+      }
+    },
+    kill: (signal) => void child.kill(signal),
+    exit,
+  }
+}
+
+/** Runs a command to its end. */
+export async function ran(args: string[], options?: CommandOptions) {
+  const command = millrace(args, options)
+  const code = await command.exit
+  return { code, out: command.out, err: command.err }
+}
+
+/** A server on a port of its own; resolves once it says that it is ready. */
+export async function serving(args: string[], options?: CommandOptions): Promise<Command & { url: string }> {
+  const command = millrace(['serve', ...args, '--port', '0'], options)
+  await command.until('Try it')
+  return Object.assign(command, { url: /ready at (\S+)/u.exec(command.out)![1]! })
+}
+
+/** A folder with these files, gone after the test. */
+export function folder(files: Record<string, string> = {}): string {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, name)), { recursive: true })
+    writeFileSync(join(dir, name), text)
+  }
+  return dir
+}

@@ -1,0 +1,85 @@
+/** An engine behind a real socket: `createHandler` on Node's own HTTP server, with what tests ask of it. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
+import { createNodeListener } from '../../src/server/node-listener.ts'
+import { createEngine, type Engine, type EngineOptions } from './engine.ts'
+
+export interface TestServer extends Engine {
+  /** `http://127.0.0.1:<port>` */
+  url: string
+  /** What the handler reported as its own failures. */
+  reported: unknown[]
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>
+}
+
+export async function startServer(
+  options: EngineOptions,
+  handlerOptions: Partial<HandlerOptions> = {},
+): Promise<TestServer> {
+  const engine = createEngine(options)
+  const reported: unknown[] = []
+  const onError = (error: unknown) => void reported.push(error)
+  const handler = createHandler({ runtime: engine.runtime, onError, ...handlerOptions })
+  const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    ...engine,
+    url,
+    reported,
+    post: (path, body, init = {}) =>
+      fetch(url + path, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        ...init,
+        headers: { 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
+      }),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      await engine.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** Reads a body as it comes. */
+export function readBody(response: Response) {
+  const reader = response.body!.getReader()
+  const decoder = new TextDecoder()
+  const state = { text: '' }
+  return {
+    /** All that has come so far. */
+    get text() {
+      return state.text
+    },
+    /** Reads until the text holds this; throws when the body ends first. */
+    async until(part: string): Promise<string> {
+      while (!state.text.includes(part)) {
+        const { done, value } = await reader.read()
+        if (done) throw new Error(`the body ended without ${JSON.stringify(part)}: ${state.text}`)
+        state.text += decoder.decode(value, { stream: true })
+      }
+      return state.text
+    },
+    /** Reads to the end, which rejects when the transfer is incomplete. */
+    async rest(): Promise<string> {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return state.text
+        state.text += decoder.decode(value, { stream: true })
+      }
+    },
+    leave: () => reader.cancel(),
+  }
+}
+
+/** The chunks of an SSE body; `[DONE]` is `'done'`. */
+export function framesOf(body: string): (Record<string, unknown> | 'done')[] {
+  return body
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: '))
+    .map((frame) => frame.slice(6))
+    .map((data) => (data === '[DONE]' ? 'done' : (JSON.parse(data) as Record<string, unknown>)))
+}
