@@ -104,6 +104,11 @@ function loosen(value: unknown, known: Known | undefined): unknown {
     } else if (key !== 'propertyNames')
       schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item, known)
   }
+  if (yaml === 'toolUse' && known) {
+    // The client's tools have names of their own.
+    const client = { required: ['client'], properties: { client: { enum: [true, 'true'] } } }
+    return { ...schema, anyOf: [client, { properties: { name: oneKnown('tools', known) } }] }
+  }
   if ('enum' in schema) return schema
   if (schema['const'] === true) return { ...about, enum: [true, 'true'] }
   if ('const' in schema) return schema

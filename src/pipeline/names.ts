@@ -4,7 +4,7 @@ import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
 import { didYouMean, listNames } from './nearest.ts'
 import type { Known } from './pipeline.ts'
-import { references, wholeReference } from './reference.ts'
+import { references } from './reference.ts'
 import type { Node } from './tree.ts'
 
 export const builtinSteps = [
@@ -59,7 +59,8 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
     if (name?.kind !== 'scalar' || name.text === '') continue
     if (names.has(name.text)) faults.add(name.at, `duplicate tool "${name.text}"; remove one of the two`)
     names.add(name.text)
-    const elsewhere = child(item, 'client') !== undefined || isOfServer(name.text, known?.mcpServers)
+    const client = child(item, 'client')
+    const elsewhere = (client?.kind === 'scalar' && client.text === 'true') || isOfServer(name.text, known?.mcpServers)
     if (known && !known.tools.includes(name.text) && !elsewhere) unknown(name, 'tool', known.tools, 'tools', faults)
   }
   const choice = child(child(config, 'toolChoice'), 'tool')
@@ -83,7 +84,7 @@ export function checkServer(name: Node | undefined, known: Known | undefined, fa
 }
 
 export function checkAgent(name: Node | undefined, known: Known | undefined, faults: FaultCollector): void {
-  if (name?.kind !== 'scalar' || name.text === '' || wholeReference(name.text)) return
+  if (name?.kind !== 'scalar' || name.text === '' || references(name.text).length > 0) return
   const fault = agentIdFault(name.text)
   if (fault !== undefined) faults.add(name.at, `"agent" ${fault}`)
   else if (known?.agents && !known.agents.includes(name.text)) {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { check, child } from '../check.ts'
-import type { LlmConfig, McpToolUse, ToolUse } from '../llm-config.ts'
+import type { LlmConfig, McpToolUse } from '../llm-config.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
@@ -61,26 +61,21 @@ const message = z.discriminatedUnion(
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const toolDescription = text.optional().describe('What the model is told of it, instead of its own description.')
 const approval = flag.optional().describe('Ask a person before every call.')
 const timeout = duration(1).optional().describe('How long a call may take; its own limit when left out, else 60s.')
-const clientTool = map({
-  name: name.describe('Name of a tool that the client runs.'),
-  description: text.optional().describe('What the model is told of it.'),
+const toolUse = map({
+  name: nameOf('tools').describe(
+    'Name of a registered tool, server_tool of an MCP server, or of a tool of the client.',
+  ),
+  description: text.optional().describe('What the model is told of it, instead of its own description.'),
+  approval,
+  timeout,
+  client: flag.optional().describe('true: the tool runs in the client, and the run waits for its answer.'),
   parameters: later('shapes')
     .refine(isMap, 'must be a map: name → type')
     .optional()
-    .describe('What the tool takes, by name, written as "input" is.'),
-  client: z
-    .preprocess((value) => (value === 'true' ? true : value), z.literal(true, 'must be true; leave it out for others'))
-    .describe('true: the tool runs in the client, and the run waits for its answer.'),
-})
-const toolUse = map({
-  name: nameOf('tools').describe('Name of a registered tool, or server_tool of an MCP server.'),
-  description: toolDescription,
-  approval,
-  timeout,
-}) satisfies z.ZodType<ToolUse>
+    .describe('What a tool of the client takes, by name, written as "input" is.'),
+}).meta({ yaml: 'toolUse' })
 const mcpUse = map({
   mcp: nameOf('mcpServers').describe('Name of an MCP server: its tools are offered as server_tool.'),
   tools: list(name).optional().describe('Only these, by the server’s own names.'),
@@ -102,7 +97,7 @@ export const llmConfig = map({
     .describe('The conversation: a reference or a list of messages.'),
   stream: preset(flag, false, 'true: this is the answer, the client reads it while it is written.'),
   stage: name.optional().describe('Name of the model call in traces; "response" when left out.'),
-  tools: list(z.union([nameOf('tools'), clientTool, toolUse, mcpUse], toolWords))
+  tools: list(z.union([nameOf('tools'), toolUse, mcpUse], toolWords))
     .default([])
     .describe('What the model may call.'),
   toolChoice: z
@@ -171,7 +166,10 @@ export function readLlm(node: Node, { reader, place }: StepContext) {
   for (const use of uses) {
     if (typeof use === 'string') config.tools.push({ name: use })
     else if ('mcp' in use) (config.toolSources ??= []).push(use)
-    else if (!('client' in use)) config.tools.push(use)
+    else if (use.client !== true) {
+      const { client: _, parameters: __, ...tool } = use
+      config.tools.push(tool)
+    }
   }
   if (specs.length > 0) config.clientTools = specs
   return { type: 'llm' as const, config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
@@ -182,11 +180,20 @@ export const streamInLoop =
   'stream from a step after the loop'
 
 function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec | undefined {
-  if (child(item, 'client') === undefined) return undefined
-  const parameters = child(item, 'parameters')
+  const [client, name, description, parameters] = ['client', 'name', 'description', 'parameters'].map((key) =>
+    child(item, key),
+  )
+  if (client?.kind !== 'scalar' || client.text !== 'true') {
+    if (parameters) {
+      faults.add(parameters.at, 'only a tool of the client has "parameters" here: add client: true, or remove them')
+    }
+    return undefined
+  }
+  for (const key of ['approval', 'timeout']) {
+    const node = child(item, key)
+    if (node) faults.add(node.at, `"${key}" is for tools that run here, not in the client; remove it`)
+  }
   const schema = parameters?.kind === 'map' ? readShapes(parameters, faults) : {}
-  const name = child(item, 'name')
-  const description = child(item, 'description')
   if (name?.kind !== 'scalar') return undefined
   return {
     name: name.text,
