@@ -54,6 +54,7 @@ function stepSchema(known: Known | undefined): JsonSchema {
   const type = known ? { description, enum: types } : { description, anyOf: [{ enum: types }, { type: 'string' }] }
   const kinds = [...stepTypes].map(([name, { config }]) => ({
     if: { properties: { type: { const: name } }, required: ['type'] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       properties: { config: { $ref: `#/definitions/${name}` } },
       ...(config.safeParse({}).success ? undefined : { required: ['config'] }),

@@ -61,7 +61,7 @@ function typeOf(node: JsonSchema): string {
   if ($ref === '#/definitions/shapes') return 'map of shapes'
   if (typeof $ref === 'string') return $ref.replace('#/definitions/', '')
   if (Array.isArray(values)) return values.includes(true) ? 'true' : `one of ${values.join(', ')}`
-  if (only !== undefined) return String(only)
+  if (only !== undefined) return written(only)
   const forms = (anyOf ?? allOf) as JsonSchema[] | undefined
   if (forms) return [...new Set(forms.map(typeOf))].join(' or ')
   if (type === 'array') return `list of ${typeOf(items as JsonSchema)}`

@@ -64,9 +64,7 @@ const messagesWords = 'must be a reference such as $input.messages, or a list of
 const approval = flag.optional().describe('Ask a person before every call.')
 const timeout = duration(1).optional().describe('How long a call may take; its own limit when left out, else 60s.')
 const toolUse = map({
-  name: nameOf('tools').describe(
-    'Name of a registered tool, server_tool of an MCP server, or of a tool of the client.',
-  ),
+  name: name.describe('Name of a registered tool, server_tool of an MCP server, or of a tool of the client.'),
   description: text.optional().describe('What the model is told of it, instead of its own description.'),
   approval,
   timeout,
