@@ -15,17 +15,20 @@ import { parseTree } from './tree.ts'
 export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: string; fault: Fault }[] {
   const names = new Map<Pipeline, string>()
   for (const [name, pipeline] of agents) if (!names.has(pipeline)) names.set(pipeline, name)
+  const calls = new Map([...names.keys()].map((pipeline) => [pipeline, callsOf(pipeline)]))
   const found: { agent: string; fault: Fault }[] = []
   for (const [pipeline, agent] of names) {
     const wrong = new Map<string, string>()
-    for (const called of callsOf(pipeline)) {
+    for (const called of calls.get(pipeline) ?? []) {
       const target = agents.get(called)
       if (target === undefined) {
         const hint = didYouMean(called, agents.keys())
         wrong.set(called, `unknown agent "${called}"${hint}; known agents: ${listNames(agents.keys())}`)
         continue
       }
-      const way = wayBack(target, pipeline, agents)
+      const way = wayBack(target, pipeline, (each) =>
+        [...(calls.get(each) ?? [])].flatMap((name) => agents.get(name) ?? []),
+      )
       if (way === undefined) continue
       const circle = [agent, ...way.map((each) => names.get(each))].join(' → ')
       wrong.set(called, `this call never ends: ${circle}; remove one of these calls`)
@@ -61,7 +64,7 @@ export function stepsInside(step: Step): Step[] {
 }
 
 /** The shortest way of calls from one agent to another, both included. */
-function wayBack(from: Pipeline, to: Pipeline, agents: ReadonlyMap<string, Pipeline>): Pipeline[] | undefined {
+function wayBack(from: Pipeline, to: Pipeline, next: (pipeline: Pipeline) => Pipeline[]): Pipeline[] | undefined {
   const before = new Map<Pipeline, Pipeline | undefined>([[from, undefined]])
   for (const [pipeline] of before) {
     if (pipeline === to) {
@@ -69,10 +72,7 @@ function wayBack(from: Pipeline, to: Pipeline, agents: ReadonlyMap<string, Pipel
       for (let each: Pipeline | undefined = pipeline; each !== undefined; each = before.get(each)) way.unshift(each)
       return way
     }
-    for (const name of callsOf(pipeline)) {
-      const next = agents.get(name)
-      if (next !== undefined && !before.has(next)) before.set(next, pipeline)
-    }
+    for (const each of next(pipeline)) if (!before.has(each)) before.set(each, pipeline)
   }
   return undefined
 }
