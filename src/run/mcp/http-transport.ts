@@ -12,11 +12,12 @@ import type { McpHttpServer } from './server.ts'
 const goodbye = 1000
 
 export class HttpTransport extends StreamableHTTPClientTransport {
-  /** Why the connection ended, once it has. */
+  /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
   #closing: Promise<void> | undefined
 
   constructor({ url, headers }: McpHttpServer) {
+    let lose = (_fate: string) => {}
     super(new URL(url), {
       requestInit: { headers: { ...headers } },
       // A stream that breaks is taken up once again (a server may end one on purpose), and soon: whoever waits for a
@@ -32,11 +33,15 @@ export class HttpTransport extends StreamableHTTPClientTransport {
           return await fetch(target, init)
         } catch (error) {
           // No answer at all: the other requests, which the SDK would let wait for their timeout, end with this one.
-          if (init?.signal?.aborted !== true) this.#lose(networkFault(error))
+          if (init?.signal?.aborted !== true) lose(networkFault(error))
           throw error
         }
       },
     })
+    lose = (fate) => {
+      this.fate ??= fate
+      void this.close()
+    }
   }
 
   override send(message: JSONRPCMessage, options?: TransportSendOptions & object): Promise<void> {
@@ -56,7 +61,6 @@ export class HttpTransport extends StreamableHTTPClientTransport {
 
   async #close(): Promise<void> {
     if (this.fate === undefined) {
-      this.fate = 'it was closed'
       let timer
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, goodbye)))
       // A server that does not want to hear it has forgotten us already.
@@ -64,11 +68,6 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       clearTimeout(timer)
     }
     await super.close()
-  }
-
-  #lose(fate: string): void {
-    this.fate ??= fate
-    void this.close()
   }
 }
 

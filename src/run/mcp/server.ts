@@ -29,7 +29,8 @@ export interface McpHttpServer extends Limits {
 
 export type McpServer = McpStdioServer | McpHttpServer
 
-const longest = 2 ** 31 - 1
+/** ms; timers take no more: what is beyond fires at once. */
+export const longest = 2 ** 31 - 1
 
 export function callTimeout(server: McpServer): number {
   return server.timeout ?? 60_000
@@ -61,9 +62,12 @@ export function checkServer(name: string, server: McpServer): void {
   if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
     throw fail('the url must be an http:// or https:// address.')
   }
+  // fetch would refuse them, in an error that repeats them.
+  if (url !== undefined && /^https?:\/\/[^/?#]*@/.test(url)) {
+    throw fail('the url holds a name or password: say them in headers.authorization.')
+  }
   for (const key of ['timeout', 'connectTimeout'] as const) {
     const value = server[key]
-    // Timers take no more; what is beyond fires at once.
     if (value !== undefined && !(value > 0 && value <= longest)) {
       throw fail(`${key} must be a number of milliseconds between 1 and ${longest}.`)
     }

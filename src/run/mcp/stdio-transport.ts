@@ -9,13 +9,13 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import { spawn, type ChildProcess } from 'node:child_process'
-import { messageOf, MillraceError } from '../../part/error.ts'
+import { messageOf } from '../../part/error.ts'
+import { toLastWords } from './last-words.ts'
 import type { McpStdioServer } from './server.ts'
 
 /** ms: after SIGTERM, and for the last words of a process that has ended while something still holds its pipes. */
 const termGrace = 2000
 const pipeGrace = 200
-const lastWordsLength = 500
 
 // With a group of its own a child does not hear Ctrl-C: if we end without closing, this is what ends it.
 const living = new Set<ChildProcess>()
@@ -25,7 +25,7 @@ export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** Why the connection ended, once it has. */
+  /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
 
   readonly #server: McpStdioServer
@@ -33,6 +33,7 @@ export class StdioTransport implements Transport {
   #child: ChildProcess | undefined
   #lastWords = ''
   #gone: Promise<void> = Promise.resolve()
+  #closing = false
 
   constructor(server: McpStdioServer) {
     this.#server = server
@@ -50,7 +51,7 @@ export class StdioTransport implements Transport {
     this.#child = child
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr.on('data', (chunk: Buffer) => {
-      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-lastWordsLength * 2)
+      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-1000)
     })
     // A broken pipe is told by the exit, or by the write that met it.
     for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
@@ -64,6 +65,7 @@ export class StdioTransport implements Transport {
     if (living.size === 0) process.on('exit', endAll)
     living.add(child)
     this.#gone = this.#end(child)
+    if (this.#closing) await this.close()
   }
 
   send(message: JSONRPCMessage): Promise<void> {
@@ -77,8 +79,8 @@ export class StdioTransport implements Transport {
   /** Resolves when no process of the server is left. Never rejects. */
   async close(): Promise<void> {
     const child = this.#child
+    this.#closing = true
     if (child && living.has(child)) {
-      this.fate ??= 'it was closed'
       child.stdin?.end()
       signalGroup(child, 'SIGTERM')
       const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), termGrace)
@@ -123,7 +125,8 @@ export class StdioTransport implements Transport {
     living.delete(child)
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
-    this.fate ??= (signal ? `it was ended by ${signal}` : `it exited with code ${code}`) + toLine(this.#lastWords)
+    if (!this.#closing) this.fate = signal ? `it was ended by ${signal}` : `it exited with code ${code}`
+    if (this.fate !== undefined) this.fate += toLastWords(this.#lastWords)
     this.onclose?.()
   }
 }
@@ -141,7 +144,7 @@ function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
   if (!isNames(env)) return env
   const missing = env.filter((name) => process.env[name] === undefined)
   if (missing.length > 0) {
-    throw new MillraceError('missing-env', `it wants ${missing.join(', ')}, which the environment does not have`)
+    throw new Error(`it wants ${missing.join(', ')}, which the environment does not have`)
   }
   return Object.fromEntries(env.map((name) => [name, process.env[name]!]))
 }
@@ -155,16 +158,4 @@ function spawnFault(error: Error, cwd: string | undefined): string {
   if (code === 'ENOENT') return cwd === undefined ? 'there is no such command' : `no such command, or no folder ${cwd}`
   if (code === 'EACCES') return 'the command may not be run'
   return messageOf(error)
-}
-
-/** The end of what a program wrote to stderr, in one line without colours. */
-function toLine(text: string): string {
-  const lines = text
-    // oxlint-disable-next-line no-control-regex
-    .replaceAll(/\u001B\[[\d;]*[A-Za-z]/g, '')
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-  if (lines.length === 0) return ''
-  return `; it said: ${lines.slice(-3).join(' | ').slice(-lastWordsLength)}`
 }

@@ -1,0 +1,146 @@
+/** One live connection to an MCP server, and what its faults mean. Loads the MCP SDK: imported with the first use. */
+import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import { messageOf, MillraceError } from '../../part/error.ts'
+import { sessionEnded, stoppedError } from './fault.ts'
+import { HttpTransport, streamEnded } from './http-transport.ts'
+import type { CallOptions, McpTool } from './pool.ts'
+import { toValue } from './result.ts'
+import { callTimeout, connectTimeout, describeServer, longest, type McpServer } from './server.ts'
+
+export interface McpConnection {
+  tools(): Promise<McpTool[]>
+  call(tool: string, input: unknown, options: CallOptions): Promise<unknown>
+  close(): Promise<void>
+}
+
+type Limits = { timeout: number; signal?: AbortSignal }
+
+/**
+ * Starts the server or says hello to it. `signal` ends the attempt; `onEnd` is called once when the connection is gone, for
+ * whatever reason. Rejects with `mcp-unreachable`, and then no process is left.
+ */
+export async function openConnection(
+  name: string,
+  server: McpServer,
+  signal: AbortSignal,
+  onEnd: () => void,
+): Promise<McpConnection> {
+  const who = describeServer(name, server)
+  const transport = await createTransport(server)
+  const client = new Client({ name: 'millrace', version: '0' })
+  let listing: Promise<McpTool[]> | undefined
+  let running = 0
+  // A refusal of the very first request is no forgotten session.
+  let proven = false
+
+  const stop = () => void transport.close()
+  signal.addEventListener('abort', stop)
+  client.onclose = () => {
+    signal.removeEventListener('abort', stop)
+    onEnd()
+  }
+  client.setNotificationHandler('notifications/tools/list_changed', () => {
+    listing = undefined
+  })
+
+  const limit = connectTimeout(server)
+  const timer = setTimeout(() => {
+    transport.fate ??= `it was not ready within ${limit} ms`
+    stop()
+  }, limit)
+  try {
+    signal.throwIfAborted()
+    await client.connect(transport, { timeout: longest })
+  } catch (error) {
+    signal.removeEventListener('abort', stop)
+    await transport.close()
+    const reason = transport.fate ?? reasonOf(error)
+    throw new MillraceError('mcp-unreachable', `${who} cannot be reached: ${reason}.`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+
+  /** A fault of a request → what is thrown; `what` is what it was asked. */
+  function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
+    const fault = (code: string, text: string) => new MillraceError(code, `${who} ${text}`, { cause: error })
+    if (stopped?.aborted) return stoppedError(stopped)
+    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+      return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
+    }
+    if (error instanceof SdkHttpError && proven && forgotten.has(error.status)) {
+      transport.fate ??= `it has forgotten the session (HTTP ${error.status})`
+      // Nobody new comes; whoever is under way hears the same or, if the status meant something else, the answer.
+      onEnd()
+      return fault(sessionEnded, `has forgotten the session (HTTP ${error.status}).`)
+    }
+    if (error instanceof SdkHttpError) return fault('mcp-lost', `did not take ${what}: ${reasonOf(error)}.`)
+    const answered = error instanceof ProtocolError && error.code !== streamEnded
+    if (answered || (error instanceof SdkError && !gone.has(error.code))) {
+      return fault('tool-failed', `could not do ${what}: ${messageOf(error)}`)
+    }
+    return fault('mcp-lost', `was lost during ${what}: ${transport.fate ?? reasonOf(error)}.`)
+  }
+
+  async function ask<T>(what: string, { timeout, signal: stopped }: Limits, request: () => Promise<T>): Promise<T> {
+    running += 1
+    try {
+      const answer = await request()
+      proven = true
+      return answer
+    } catch (error) {
+      throw toFault(error, what, timeout, stopped)
+    } finally {
+      running -= 1
+      if (running === 0 && transport.fate !== undefined) stop()
+    }
+  }
+
+  async function list(): Promise<McpTool[]> {
+    const timeout = callTimeout(server)
+    // Asked for the tools of a server that has none, the SDK prints to stdout.
+    if (client.getServerCapabilities()?.tools === undefined) return []
+    const request = () => client.listTools(undefined, { timeout, cacheMode: 'refresh' })
+    const { tools } = await ask('tools/list', { timeout }, request)
+    return tools.map(({ name: tool, description, inputSchema }) => ({ name: tool, description, inputSchema }))
+  }
+
+  return {
+    tools() {
+      if (listing === undefined) {
+        const fresh = list()
+        listing = fresh
+        fresh.catch(() => {
+          if (listing === fresh) listing = undefined
+        })
+      }
+      return listing
+    },
+    async call(tool, input, { signal: stopped, timeout = callTimeout(server) }) {
+      if (stopped?.aborted) throw stoppedError(stopped)
+      const limits = { signal: stopped, timeout }
+      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> }
+      const result = await ask(tool, limits, () => client.callTool(params, limits))
+      return toValue(result, `${who} says that ${tool} failed.`)
+    },
+    close: () => transport.close(),
+  }
+}
+
+// What servers answer to a session id they do not know: 404 by the specification, 400 by many.
+const forgotten = new Set<number>([400, 404])
+const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
+
+async function createTransport(server: McpServer) {
+  if ('url' in server) return new HttpTransport(server)
+  const { StdioTransport } = await import('./stdio-transport.ts')
+  return new StdioTransport(server)
+}
+
+/** Without the body of an HTTP answer, which may be a whole page. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof SdkHttpError)) return messageOf(error)
+  const { status } = error
+  if (status === 401 || status === 403) return `it answered HTTP ${status}; check the headers of the config`
+  if (status === 404 || status === 405) return `it answered HTTP ${status}; check the url`
+  return `it answered HTTP ${status}`
+}

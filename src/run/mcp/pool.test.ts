@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createMcpPool, type McpPool } from './pool.ts'
+import type { McpServer } from './server.ts'
+import {
+  createJournal,
+  everything,
+  exitWithoutClosing,
+  isAlive,
+  lines,
+  underShell,
+  type Journal,
+} from './testing/everything.ts'
+
+let journal: Journal
+const pools: McpPool[] = []
+
+function poolOf(servers: Record<string, McpServer>): McpPool {
+  const pool = createMcpPool(servers)
+  pools.push(pool)
+  return pool
+}
+
+beforeEach(() => {
+  journal = createJournal()
+})
+
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.close()))
+  expect(journal.pids().filter(isAlive)).toEqual([])
+  journal.remove()
+})
+
+const long = { duration: 60, steps: 1 }
+const slow = 'trigger-long-running-operation'
+
+test('tools are listed and called; a server starts with its first use, and once', async () => {
+  const pool = poolOf({ all: everything(journal) })
+  expect(pool.names).toEqual(['all'])
+  expect(journal.pids()).toEqual([])
+
+  const sums = Array.from({ length: 20 }, (_, b) => pool.call('all', 'get-sum', { a: 100, b }))
+  expect(await Promise.all(sums)).toEqual(sums.map((_, b) => `The sum of 100 and ${b} is ${100 + b}.`))
+  const tools = await pool.tools('all')
+  expect(tools.find(({ name }) => name === 'echo')).toEqual({
+    name: 'echo',
+    description: expect.any(String),
+    inputSchema: expect.objectContaining({ type: 'object', required: ['message'] }),
+  })
+  expect(journal.pids()).toHaveLength(1)
+})
+
+test('a result is the structured content, the text, or the content blocks', async () => {
+  const pool = poolOf({ all: everything(journal), own: lines(journal) })
+  expect(await pool.call('all', 'get-structured-content', { location: 'Chicago' })).toEqual({
+    temperature: 36,
+    conditions: 'Light rain / drizzle',
+    humidity: 82,
+  })
+  expect(await pool.call('all', 'get-tiny-image', undefined)).toEqual([
+    { type: 'text', text: expect.any(String) },
+    { type: 'image', data: expect.any(String), mimeType: 'image/png' },
+    { type: 'text', text: expect.any(String) },
+  ])
+  expect(await pool.call('own', 'empty', {})).toBe('')
+})
+
+test('an error result is thrown with the words of the server', async () => {
+  const pool = poolOf({ all: everything(journal) })
+  await expect(pool.call('all', 'get-sum', { a: 'one' })).rejects.toMatchObject({
+    name: 'MillraceError',
+    code: 'tool-failed',
+    message: expect.stringContaining('get-sum'),
+  })
+  await expect(pool.call('all', 'no-such-tool', {})).rejects.toMatchObject({
+    code: 'tool-failed',
+    message: expect.stringContaining('no-such-tool'),
+  })
+})
+
+test('a call that takes too long is given up, and the server is told', async () => {
+  const pool = poolOf({ own: { ...lines(journal), timeout: 300 } })
+  await expect(pool.call('own', 'hold', {})).rejects.toMatchObject({
+    code: 'timed-out',
+    message: expect.stringContaining('did not answer hold within 300 ms'),
+  })
+  await vi.waitFor(() => expect(journal.lines()).toContain('notifications/cancelled'))
+  await expect(pool.call('own', 'hold', {}, { timeout: 50 })).rejects.toMatchObject({
+    message: expect.stringContaining('within 50 ms'),
+  })
+  expect(await pool.call('own', 'empty', {})).toBe('')
+  expect(journal.pids()).toHaveLength(1)
+})
+
+test('a call that is stopped rejects at once, and the server is told', async () => {
+  const pool = poolOf({ own: lines(journal) })
+  const stop = new AbortController()
+  const call = pool.call('own', 'hold', {}, { signal: stop.signal })
+  await vi.waitFor(() => expect(journal.lines()).toContain('hold'))
+  stop.abort()
+  await expect(call).rejects.toMatchObject({ code: 'aborted' })
+  await vi.waitFor(() => expect(journal.lines()).toContain('notifications/cancelled'))
+  await expect(pool.call('own', 'empty', {}, { signal: stop.signal })).rejects.toMatchObject({ code: 'aborted' })
+  await expect(pool.tools('own', stop.signal)).rejects.toMatchObject({ code: 'aborted' })
+})
+
+test('one who stops while the server starts leaves it to the others', async () => {
+  const pool = poolOf({ all: everything(journal) })
+  const stop = new AbortController()
+  const stopped = pool.call('all', 'echo', { message: 'a' }, { signal: stop.signal })
+  const other = pool.call('all', 'echo', { message: 'b' })
+  stop.abort()
+  await expect(stopped).rejects.toMatchObject({ code: 'aborted' })
+  expect(await other).toBe('Echo: b')
+  expect(journal.pids()).toHaveLength(1)
+})
+
+test('a server killed in mid-call fails that call at once and is started again by the next', async () => {
+  const pool = poolOf({ all: everything(journal), other: everything(journal) })
+  expect(await pool.call('all', 'echo', { message: 'a' })).toBe('Echo: a')
+  const [pid] = journal.pids()
+  expect(await pool.call('other', 'echo', { message: 'b' })).toBe('Echo: b')
+
+  const calls = [pool.call('all', slow, long), pool.call('all', slow, long)].map((call) =>
+    expect(call).rejects.toMatchObject({
+      code: 'mcp-lost',
+      message: expect.stringMatching(
+        /"all" .* was lost during trigger-long\S+: it was ended by SIGKILL; it said: Start/,
+      ),
+    }),
+  )
+  const other = pool.call('other', slow, { duration: 1, steps: 1 })
+  process.kill(pid!, 'SIGKILL')
+  await Promise.all(calls)
+  expect(await pool.call('all', 'echo', { message: 'c' })).toBe('Echo: c')
+  expect(await other).toContain('completed')
+  expect(journal.pids()).toHaveLength(3)
+})
+
+test('a command that starts the server as its child leaves none of the two behind', async () => {
+  const pool = poolOf({ all: underShell(journal) })
+  expect(await pool.call('all', 'echo', { message: 'a' })).toBe('Echo: a')
+  const [shell, node] = journal.pids()
+  const call = expect(pool.call('all', slow, long)).rejects.toMatchObject({ code: 'mcp-lost' })
+  process.kill(shell!, 'SIGKILL')
+  await call
+  await vi.waitFor(() => expect(isAlive(node!)).toBe(false))
+
+  expect(await pool.call('all', 'echo', { message: 'b' })).toBe('Echo: b')
+  expect(journal.pids().filter(isAlive)).toHaveLength(2)
+})
+
+test('closing ends calls and servers, also one that does not listen to SIGTERM and one that is just starting', async () => {
+  const deaf = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`
+  const pool = poolOf({ deaf: everything(journal, deaf), late: everything(journal) })
+  expect(await pool.call('deaf', 'echo', { message: 'a' })).toBe('Echo: a')
+  const calls = [pool.call('deaf', slow, long), pool.tools('late')].map((call) =>
+    expect(call).rejects.toMatchObject({ code: 'mcp-closed' }),
+  )
+  await pool.close()
+  expect(journal.pids().filter(isAlive)).toEqual([])
+  await Promise.all(calls)
+  await expect(pool.call('deaf', 'echo', { message: 'b' })).rejects.toMatchObject({ code: 'mcp-closed' })
+  await pool.close()
+})
+
+test('a process that ends without closing takes its servers along', async () => {
+  expect(await exitWithoutClosing(journal)).toBe(7)
+  const [server] = journal.pids()
+  await vi.waitFor(() => expect(isAlive(server!)).toBe(false))
+})
+
+test('a list in pages is one list, asked for once until the server says that it has changed', async () => {
+  const pool = poolOf({ own: lines(journal) })
+  const names = async () => (await pool.tools('own')).map(({ name }) => name)
+  const before = ['hold', 'grow', 'empty', 'big']
+  expect(await Promise.all([names(), names()])).toEqual([before, before])
+  expect(await names()).toEqual(before)
+  expect(journal.lines().filter((line) => line.startsWith('list'))).toEqual(['list', 'list second'])
+
+  expect(await pool.call('own', 'grow', {})).toBe('grown')
+  expect(await names()).toEqual([...before, 'grown'])
+})
+
+test('a message beyond every measure ends the connection, not the memory', async () => {
+  const pool = poolOf({ own: lines(journal) })
+  await expect(pool.call('own', 'big', {})).rejects.toMatchObject({
+    code: 'mcp-lost',
+    message: expect.stringContaining('too large'),
+  })
+})
+
+const node = process.execPath
+const script = (text: string) => ({ command: node, args: ['-e', text] })
+const mute = script('setInterval(() => {}, 1000)')
+
+test.each<[string, McpServer, RegExp]>([
+  [
+    'no command',
+    { command: 'no-such-command' },
+    /"x" \(no-such-command\) cannot be reached: there is no such command\.$/,
+  ],
+  ['no folder', { command: node, cwd: '/no/such/folder' }, /no such command, or no folder \/no\/such\/folder\.$/],
+  [
+    'an exit',
+    script('console.error("\\u001b[31mIt wants\\u001b[0m\\na key."); process.exit(3)'),
+    /cannot be reached: it exited with code 3; it said: It wants \| a key\.\.$/,
+  ],
+  ['no answer', { ...mute, connectTimeout: 300 }, /cannot be reached: it was not ready within 300 ms\.$/],
+  ['no variable', { ...mute, env: ['MILLRACE_NOT_SET'] }, /it wants MILLRACE_NOT_SET, which the environment does not/],
+])('a server that does not start says why in one line: %s', async (_, server, why) => {
+  const pool = poolOf({ x: server })
+  await expect(pool.tools('x')).rejects.toMatchObject({
+    name: 'MillraceError',
+    code: 'mcp-unreachable',
+    message: expect.stringMatching(why),
+  })
+  await expect(pool.call('x', 'echo', {})).rejects.toMatchObject({ code: 'mcp-unreachable' })
+})
+
+test('a server sees of the environment what it was given', async () => {
+  vi.stubEnv('MILLRACE_TEST_SHOWN', 'yes')
+  vi.stubEnv('MILLRACE_TEST_SECRET', 'no')
+  vi.stubEnv('JOURNAL', journal.file)
+  const names = { ...everything(journal), env: ['JOURNAL', 'MILLRACE_TEST_SHOWN'] }
+  const pool = poolOf({ values: everything(journal), names })
+  const seen = async (server: string) => JSON.parse((await pool.call(server, 'get-env', {})) as string)
+  const [values, shown] = await Promise.all([seen('values'), seen('names')])
+  vi.unstubAllEnvs()
+  expect(values).toMatchObject({ JOURNAL: journal.file, PATH: process.env.PATH })
+  expect(shown).toMatchObject({ MILLRACE_TEST_SHOWN: 'yes' })
+  expect(Object.keys({ ...values, ...shown })).not.toContain('MILLRACE_TEST_SECRET')
+})
+
+test.each<[string, McpServer, string]>([
+  ['a b', { command: 'x' }, 'a name is made of'],
+  ['x', {} as McpServer, 'either a command'],
+  ['x', { command: 'x', url: 'http://x' } as McpServer, 'either a command'],
+  ['x', { url: 'localhost:3000' }, 'http:// or https://'],
+  ['x', { url: 'nowhere' }, 'http:// or https://'],
+  ['x', { url: 'http://me:secret@localhost' }, 'headers.authorization'],
+  ['x', { command: 'x', timeout: 0 }, 'timeout'],
+  ['x', { command: 'x', connectTimeout: 1e12 }, 'connectTimeout'],
+])('a config that cannot be meant is refused: %s %j', (name, server, why) => {
+  expect(() => createMcpPool({ [name]: server })).toThrow(
+    expect.objectContaining({ code: 'bad-config', message: expect.stringContaining(why) }),
+  )
+})
+
+test('an unknown server is said with those that are known', async () => {
+  const pool = poolOf({ one: mute, two: mute })
+  await expect(pool.call('three', 'x', {})).rejects.toMatchObject({
+    code: 'unknown-mcp-server',
+    message: 'There is no MCP server "three". Known: one, two.',
+  })
+})

@@ -1,0 +1,103 @@
+/** The reference server of the MCP project, over stdio as a config would name it and over HTTP as a child of the test. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { McpStdioServer } from '../server.ts'
+
+const entry = import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js')
+const lineServer = fileURLToPath(new URL('./line-server.ts', import.meta.url))
+
+/** A file to which servers write their pids and what they are told. */
+export function createJournal() {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-mcp-'))
+  const file = join(folder, 'journal')
+  const lines = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [])
+  return {
+    file,
+    lines,
+    pids: () => lines().flatMap((line) => (line.startsWith('pid ') ? [Number(line.slice(4))] : [])),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+export type Journal = ReturnType<typeof createJournal>
+
+const writePid = `require('fs').appendFileSync(process.env.JOURNAL, 'pid ' + process.pid + '\\n')`
+
+export function everything(journal: Journal, before = ''): McpStdioServer {
+  const script = `${writePid}; ${before}; import(process.argv[1])`
+  return { command: process.execPath, args: ['-e', script, entry], env: { JOURNAL: journal.file } }
+}
+
+/** Started as `npx` does it: the command is a shell, the server its child. */
+export function underShell(journal: Journal): McpStdioServer {
+  const { command, args = [] } = everything(journal)
+  const script = `echo "pid $$" >> "$JOURNAL"; "$0" "$@"; true`
+  return { command: '/bin/sh', args: ['-c', script, command, ...args], env: { JOURNAL: journal.file } }
+}
+
+/** A server of our own for what the reference server does not do. */
+export function lines(journal: Journal): McpStdioServer {
+  return { command: process.execPath, args: [lineServer], env: { JOURNAL: journal.file } }
+}
+
+/** Uses a server and ends without closing it; resolves with the exit code. */
+export async function exitWithoutClosing(journal: Journal): Promise<number | null> {
+  const deaf = everything(journal, 'setInterval(() => {}, 1000)')
+  const script = `
+    import { createMcpPool } from ${JSON.stringify(new URL('../pool.ts', import.meta.url))}
+    const pool = createMcpPool({ deaf: ${JSON.stringify(deaf)} })
+    process.exit((await pool.call('deaf', 'echo', { message: 'a' })) === 'Echo: a' ? 7 : 1)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' })
+  return new Promise((resolve) => child.once('exit', resolve))
+}
+
+export interface HttpChild {
+  url: string
+  port: number
+  kill(): Promise<void>
+}
+
+/** Listens on 127.0.0.1 only, which the server itself has no option for; port 0 picks a free one. */
+export async function startEverything(port = 0): Promise<HttpChild> {
+  const script = `
+    const { Server } = require('net')
+    const { listen } = Server.prototype
+    Server.prototype.listen = function (port, ...rest) {
+      this.once('listening', () => console.log('PORT ' + this.address().port))
+      return listen.call(this, port, '127.0.0.1', ...rest)
+    }
+    process.argv.push('streamableHttp')
+    import(process.argv[1])`
+  const child: ChildProcess = spawn(process.execPath, ['-e', script, entry], {
+    env: { PATH: process.env.PATH, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const bound = await new Promise<number>((resolve, reject) => {
+    child.stdout!.on('data', (chunk: Buffer) => {
+      const found = /^PORT (\d+)$/m.exec(chunk.toString())
+      if (found) resolve(Number(found[1]))
+    })
+    void exited.then(() => reject(new Error('the HTTP server did not start')))
+  })
+  return {
+    url: `http://127.0.0.1:${bound}/mcp`,
+    port: bound,
+    kill: () => {
+      child.kill('SIGKILL')
+      return exited
+    },
+  }
+}
+
+/** A process that has ended counts as gone although nobody has reaped it yet: an orphan's end is for init to see. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
