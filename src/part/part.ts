@@ -96,6 +96,11 @@ export interface StepStart {
   /** For a tool call: which. */
   toolCallId?: string
   toolName?: string
+  /** For a call of another agent: which, and its YAML text, so that a run that goes on calls the same. */
+  agent?: string
+  pipeline?: string
+  /** For branches whose answers come one after the other where a wire has one text: their names in that order. */
+  order?: string[]
 }
 
 /** `step-finish`: exactly one for each `step-start`; `error` when the step failed or was stopped. `duration` in ms. */
@@ -182,6 +187,8 @@ export interface Retry {
   type: 'retry'
   /** The try that comes next, from 2. */
   attempt: number
+  /** The model that is asked next, when it is another one. */
+  model?: string
   delay: number
   error: ErrorValue
 }

@@ -1,6 +1,8 @@
 /** The callbacks an agent names: called once, never trusted. */
 import { toErrorValue } from '../part/error.ts'
-import { joinPath } from '../part/path.ts'
+import { stepsInside } from '../pipeline/calls.ts'
+import type { LlmConfig } from '../pipeline/llm-config.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Registry } from './ports.ts'
 import type { Scope } from './scope.ts'
@@ -18,28 +20,38 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
   }
 }
 
-/** `onAbort` with the text so far, `onError` with the failure: once per `llm` step that was cut off. */
+/** `onAbort` with the text so far: once per `llm` step that was stopped, however deep it stands. */
 export async function tellAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
   { error, aborted, graceMs }: { error: unknown; aborted: boolean; graceMs: number },
 ): Promise<void> {
-  const calls = pipeline.workflow.concat(pipeline.after).map(async (step) => {
-    if (step.type !== 'llm') return
-    const path = [joinPath('main', step.id), joinPath('after', step.id)].find(
-      (at) => state.open.steps.has(at) || (!aborted && state.finished.get(at)?.error !== undefined),
-    )
-    if (path === undefined) return
-    const { onAbort, onError } = step.config
-    if (!aborted) return invoke(onError, { error })
-    const text = state
-      .turns(path)
-      .list.flatMap(({ content }) => content)
+  const calls = [...state.loops()].map(async ({ root, list }) => {
+    if (!state.open.steps.has(root)) return
+    const config = findLlm(state, pipeline, root)
+    // A step that failed by itself has told so already; this one is cut off by what befell the run.
+    if (!aborted) return invoke(config?.onError, { error })
+    const text = list
+      .flatMap(({ content }) => content)
       .map((part) => (part.type === 'text' ? part.text : ''))
       .join('')
-    return invoke(onAbort, { text, reason: toErrorValue(error).message })
+    return invoke(config?.onAbort, { text, reason: toErrorValue(error).message })
   })
   await within(Promise.all(calls), graceMs)
+}
+
+/** The config of a step by its path: in the pipeline, or in that of the innermost called agent around it. */
+function findLlm({ calledPipelines }: Scope['state'], pipeline: Pipeline, path: string): LlmConfig | undefined {
+  const calls = [...calledPipelines].filter(([at]) => path.startsWith(`${at}/`))
+  const innermost = calls.toSorted(([a], [b]) => b.length - a.length)[0]
+  const { workflow, after } = innermost === undefined ? pipeline : parsePipeline(innermost[1])
+  const id = path.slice(path.lastIndexOf('/') + 1)
+  const steps = [...workflow, ...after]
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    if (step.id === id && step.type === 'llm') return step.config
+    steps.push(...stepsInside(step))
+  }
+  return undefined
 }
 
 async function within(work: Promise<unknown>, ms: number): Promise<void> {

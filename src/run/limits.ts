@@ -5,11 +5,16 @@
 import { MillraceError } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Budget } from '../pipeline/pipeline.ts'
+import { closeUnder, Suspended, type Scope } from './scope.ts'
+import { settledBy } from './settled-by.ts'
 import type { RunState } from './state.ts'
+import { within } from './walk.ts'
 
 export interface Limit {
   /** Aborts when a limit was passed; the reason is the `MillraceError` that says which. */
   readonly signal: AbortSignal
+  /** Whether words count: without a budget of tokens or money no delta need be looked at. */
+  readonly watches: boolean
   /** To be asked before a model or tool call begins, and while a model speaks with what it has said so far. */
   check(speaking?: Speaking): void
   /** Nothing is limited any more. */
@@ -59,6 +64,7 @@ export function createLimit({ name, root, state, budget = {}, timeout, startedAt
 
   return {
     signal: controller.signal,
+    watches: tokens !== undefined || usd !== undefined,
     release: () => timers.forEach(clearTimeout),
     check(speaking) {
       if (controller.signal.aborted) throw controller.signal.reason
@@ -76,11 +82,36 @@ export function createLimit({ name, root, state, budget = {}, timeout, startedAt
         const input = Math.ceil(inputCharacters / 4)
         const output = Math.ceil(outputCharacters / 4)
         spent += input + output
-        if (cost !== undefined) cost = price === undefined ? undefined : cost + input * price.input + output * price.output
+        if (cost !== undefined)
+          cost = price === undefined ? undefined : cost + input * price.input + output * price.output
       }
       if (tokens !== undefined && spent >= tokens) throw exceed(`${tokens} tokens`)
       if (usd !== undefined && cost !== undefined && cost >= usd) throw exceed(`${usd} USD`)
-      if (steps !== undefined && speaking === undefined && state.countCalls(root) >= steps) throw exceed(`${steps} steps`)
+      if (steps !== undefined && speaking === undefined && state.countCalls(root) >= steps)
+        throw exceed(`${steps} steps`)
     },
+  }
+}
+
+/** Runs something under a limit of its own, beside those that hold already; throws the limit's error when it was passed. */
+export async function withLimit<T>(
+  scope: Scope,
+  { name, root, budget, timeout }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'>,
+  body: (inner: Scope) => Promise<T>,
+): Promise<T> {
+  const { state, now } = scope
+  const startedAt = state.open.steps.get(root)?.timestamp ?? now()
+  const limit = createLimit({ name, root, state, budget, timeout, startedAt, now })
+  const signal = AbortSignal.any([scope.signal, limit.signal])
+  try {
+    return await settledBy(limit.signal, body(within(scope, { signal, limits: [...scope.limits, limit] })))
+  } catch (error) {
+    if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
+    const reason = limit.signal.reason as MillraceError
+    // The steps inside left their closing to whoever stopped them.
+    closeUnder(scope, root, reason)
+    throw reason
+  } finally {
+    limit.release()
   }
 }

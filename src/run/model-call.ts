@@ -9,6 +9,9 @@ import type { ModelPart } from '../part/part.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../part/turns.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
+import type { Speaking } from './limits.ts'
+import { costOf } from './pricing.ts'
+import { createStallWatch } from './stall-watch.ts'
 import { isRetryable, streamModel, type ModelCall } from './model.ts'
 import type { LanguageModel } from './ports.ts'
 import { inStep, type Scope } from './scope.ts'
@@ -18,8 +21,8 @@ export interface ModelStep {
   /** The step whose loop this call belongs to. */
   root: string
   stage: string
-  modelName: string
-  model: LanguageModel
+  /** In turn: the next one is asked when the one before fails before its first content. */
+  models: { name: string; model: LanguageModel }[]
   call: Omit<ModelCall, 'signal'>
   /** What the log does not hold yet of the messages (all of them at first). */
   newMessages: Message[]
@@ -33,7 +36,9 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
   const turns = scope.state.turns(step.root)
   const path = joinPath(step.root, turns.children + 1)
   await inStep(scope, path, { stepType: 'model-call' }, async () => {
-    const { stage, modelName: model, newMessages: messages, tools } = step
+    const { stage, newMessages: messages, tools } = step
+    let model = step.models[0]!.name
+    for (const limit of scope.limits) limit.check()
     const { system } = step.call
     scope.emit(path, {
       type: 'prompt',
@@ -45,14 +50,15 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
     })
     let usage: Usage | undefined
     try {
-      usage = await streamWithRetries(scope, path, step)
+      usage = await streamWithFallbacks(scope, path, step, (name) => (model = name))
     } finally {
       // Also a call that was stopped or failed has cost something.
       usage ??= estimateTurn(
         turns,
         turns.list.findLast((turn) => turn.path === path)!,
       )
-      scope.emit(path, { type: 'usage', model, usage })
+      const cost = costOf(usage, scope.registry.pricing?.get(model))
+      scope.emit(path, { type: 'usage', model, usage, ...(cost === undefined ? undefined : { cost }) })
     }
     const finishReason = turns.list.findLast((turn) => turn.path === path)?.finish?.reason.unified
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
@@ -79,14 +85,51 @@ export async function settleModelCall(scope: Scope, root: string, turn: Turn): P
   }))
 }
 
-async function streamWithRetries(scope: Scope, path: string, step: ModelStep): Promise<Usage | undefined> {
-  for (let attempt = 1; ; attempt++) {
-    const feed = createFeed(scope, path, step.onChunk)
+async function streamWithFallbacks(
+  scope: Scope,
+  path: string,
+  step: ModelStep,
+  asking: (name: string) => void,
+): Promise<Usage | undefined> {
+  for (const [i, { name, model }] of step.models.entries()) {
+    asking(name)
+    const failed = { hasContent: false }
     try {
-      await streamModel(step.model, { ...step.call, signal: scope.signal }, feed.part, scope.ready)
+      return await streamWithRetries(scope, path, { ...step, model, name, failed })
+    } catch (error) {
+      const next = step.models[i + 1]
+      if (next === undefined || failed.hasContent || scope.signal.aborted) throw error
+      scope.emit(path, {
+        type: 'retry',
+        attempt: 1,
+        model: next.name,
+        delay: 0,
+        error: toErrorValue(error, 'model-failed'),
+      })
+    }
+  }
+  return undefined
+}
+
+interface Attempts extends ModelStep {
+  name: string
+  model: LanguageModel
+  /** Told when the call fails behind its first content. */
+  failed: { hasContent: boolean }
+}
+
+async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const watch = createStallWatch(scope.timeouts)
+    const feed = createFeed(scope, path, step, watch.alive)
+    try {
+      const signal = AbortSignal.any([scope.signal, watch.signal])
+      await streamModel(step.model, { ...step.call, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       return feed.usage
     } catch (error) {
+      step.failed.hasContent = feed.hasContent
+      if (watch.signal.aborted && !scope.signal.aborted) throw watch.signal.reason
       // A provider's own error part tells more than the broken stream behind it.
       const cause = feed.error ?? error
       if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
@@ -95,14 +138,24 @@ async function streamWithRetries(scope: Scope, path: string, step: ModelStep): P
       // A provider that wants a long rest is told to the client at once rather than waited for.
       if (delay > 10_000) throw cause
       scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
+      watch.release()
       await pause(delay, scope.signal)
+    } finally {
+      watch.release()
     }
   }
 }
 
 /** Guards the grammar between a provider and the log. One per attempt. */
-function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
+function createFeed(scope: Scope, path: string, { onChunk, call, name }: Attempts, alive: () => void) {
   const { open } = scope.state
+  const { limits } = scope
+  const pricing = scope.registry.pricing?.get(name)
+  const speaking: Speaking = {
+    inputCharacters: limits.some(({ watches }) => watches) ? JSON.stringify(call.messages).length : 0,
+    outputCharacters: 0,
+    price: pricing && { input: pricing.input / 1e6, output: pricing.output / 1e6 },
+  }
   const ids = new Map<string, string>()
   const inputs = new Map<string, string>()
   const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
@@ -132,6 +185,8 @@ function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
       default:
     }
     feed.hasContent = true
+    alive()
+    if ('delta' in part) speaking.outputCharacters += part.delta.length
     if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
     switch (part.type) {
       case 'text-delta':
@@ -143,6 +198,7 @@ function createFeed(scope: Scope, path: string, onChunk: string | undefined) {
           scope.emit(path, { type: `${kind}-start`, id })
         }
         scope.emit(path, { ...part, id })
+        for (const limit of limits) if (limit.watches) limit.check(speaking)
         return
       }
       case 'text-start':

@@ -46,7 +46,7 @@ interface Active {
 export type Owners = ReturnType<typeof createOwners>
 
 export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
-  const { registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
   const { requestDeadlineMs = 24 * 3600_000 } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
@@ -76,6 +76,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
     const work = execute({
       log,
+      agent: (id) => agents.get(id)?.pipeline,
       turn: row.turn ?? (async () => undefined),
       history: async () => {
         const previous = state.start?.previousRunId

@@ -1,5 +1,6 @@
 /** What the engine is given from outside: models, tools, callbacks, step types. Plain values, registered by name. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+import type { McpPool } from './mcp/pool.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 
@@ -57,6 +58,16 @@ export interface Registry {
   callbacks: ReadonlyMap<string, Callback>
   steps: ReadonlyMap<string, PrimitiveHandler>
   models: ModelResolver
+  /** The MCP servers of the config, when it names any. */
+  mcp?: McpPool
+  /** USD per million tokens, by the name people write in YAML. A model that is not named has no known price. */
+  pricing?: ReadonlyMap<string, Pricing>
+}
+
+/** USD per million tokens. */
+export interface Pricing {
+  input: number
+  output: number
 }
 
 export interface ModelResolver {

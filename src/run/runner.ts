@@ -11,15 +11,15 @@ import { joinPath } from '../part/path.ts'
 import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import { resolve } from '../pipeline/resolve.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { Suspended, tell, toError, toldBefore, type Scope } from './scope.ts'
+import { createLimit } from './limits.ts'
+import { Suspended, tell, toError, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
-import { runPipelineStep, stepValue, type StepOutcome } from './step.ts'
 import { createStrands } from './strands.ts'
 import { missingUsages } from './unfinished.ts'
+import { inContainer, pipelineValue, runSteps } from './walk.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
@@ -39,6 +39,8 @@ export interface RunnerOptions {
   turn(signal: AbortSignal): Promise<void>
   /** The conversation before this run. */
   history(): Promise<Message[]>
+  /** The agents that steps may call. */
+  agent(id: string): Pipeline | undefined
   env: Readonly<Record<string, string>>
   secrets: readonly string[]
   controller: AbortController
@@ -59,7 +61,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const { signal } = controller
   let lost: { error: unknown } | undefined
   const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
-  const deferred: (() => Promise<void>)[] = []
+  const left: Leftover = { deferred: [], afters: [] }
   const suspension = Promise.withResolvers<void>()
   const leaveInbox = new AbortController()
   /** What the run has come to: from then on nothing that is said or left for it changes anything. */
@@ -101,6 +103,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   signal.addEventListener('abort', () => giveUp(signal.reason), { once: true })
 
+  const limit = createLimit({
+    name: 'The run',
+    root: '',
+    state,
+    budget: pipeline.budget,
+    timeout: pipeline.timeouts?.run,
+    startedAt: state.start?.timestamp ?? now(),
+    now,
+  })
+  limit.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
+
   const scope: Scope = {
     runId,
     threadId: options.threadId,
@@ -121,17 +134,29 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
     fork: strands.fork,
-    async request(path, request) {
-      if (signal.aborted) throw signal.reason
+    async request(path, request, stop) {
+      stop.throwIfAborted()
       const { requestId } = request
       const answer = Promise.withResolvers<EntryOf<'response'>>()
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) writer.emit(path, { type: 'request', ...request })
+      const giveUpThis = () => {
+        // The run's own end gives up all of them; this is a branch or a step that was stopped alone.
+        if (signal.aborted || !waiting.delete(requestId)) return
+        strands.go()
+        answer.reject(stop.reason)
+      }
+      if (stop !== signal) stop.addEventListener('abort', giveUpThis, { once: true })
       strands.rest()
-      return answer.promise
+      return answer.promise.finally(() => stop.removeEventListener('abort', giveUpThis))
     },
+    limits: [limit],
+    timeouts: pipeline.timeouts ?? {},
+    depth: 0,
+    agent: options.agent,
+    afterwards: (inner, called, path) => void left.afters.push({ scope: inner, pipeline: called, path }),
     invoke: createInvoke(registry, writer.emit),
-    defer: (task) => void deferred.push(task),
+    defer: (task) => void left.deferred.push(task),
   }
 
   for (const part of options.first) writer.emit('', part)
@@ -148,7 +173,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await options.turn(signal)
     if (signal.aborted) throw signal.reason
     history = await options.history()
-    return walk(scope, pipeline, deferred)
+    return walk(scope, pipeline, left)
   }
   const work = begin().then(
     (value) => ({ type: 'done' as const, value }),
@@ -160,6 +185,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     stopped(signal, graceMs),
   ])
   leaveInbox.abort()
+  limit.release()
 
   if (settled.type === 'suspended') {
     giveUp(new Suspended())
@@ -186,50 +212,38 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
 }
 
-/** The steps in order; resolves with the final value. Steps that the log holds finished give their recorded value. */
-async function walk(scope: Scope, pipeline: Pipeline, deferred: (() => Promise<void>)[]): Promise<unknown> {
-  const { state, variables } = scope
-  let last: StepOutcome | undefined
-  for (const step of pipeline.workflow) {
-    const path = joinPath('main', step.id)
-    const finished = state.finished.get(path)
-    if (finished?.error !== undefined) throw toldBefore(finished.error)
-    last = finished ? stepValue(scope, step, path, finished) : await runPipelineStep(scope, step, path)
-    if (step.result !== undefined) variables.set(step.result, last.value)
-    if (last.answer !== undefined) break
-  }
-  if (last?.answer !== undefined && !state.open.answered) {
+/** The whole pipeline; resolves with its value. */
+async function walk(scope: Scope, pipeline: Pipeline, left: Leftover): Promise<unknown> {
+  const { state } = scope
+  const last = await runSteps(scope, pipeline.workflow, 'main', { answers: true, last: true })
+  if (last.answer !== undefined && !state.open.answered) {
     scope.emit('', { type: 'answer-end', finishReason: last.answer.finishReason, usage: state.usage ?? noUsage })
   }
-  for (const task of deferred.splice(0)) await task()
+  for (const task of left.deferred.splice(0)) await task()
+  for (const each of left.afters) await runAfter(each.scope, each.pipeline, each.path)
   await runAfter(scope, pipeline)
-  if (pipeline.return !== undefined) return resolve(pipeline.return, resolveScope(scope))
-  if (last?.answer !== undefined) return undefined
-  const unnamed = pipeline.workflow.at(-1)?.result === undefined
-  return unnamed ? last?.value : Object.fromEntries(variables)
+  return pipelineValue(scope, pipeline, last)
+}
+
+/** What is done once the answer has ended. */
+interface Leftover {
+  deferred: (() => Promise<void>)[]
+  /** Of called agents, in the order of their calls. */
+  afters: { scope: Scope; pipeline: Pipeline; path: string }[]
 }
 
 /** What happens here is recorded and changes nothing of the answer, nor of the outcome. */
-async function runAfter(scope: Scope, pipeline: Pipeline): Promise<void> {
-  for (const step of pipeline.after) {
-    const path = joinPath('after', step.id)
-    const finished = scope.state.finished.get(path)
-    if (finished?.error !== undefined) return
-    try {
-      const { value } = finished
-        ? stepValue(scope, step, path, finished)
-        : await runPipelineStep(scope, step, path, { answers: false })
-      if (step.result !== undefined) scope.variables.set(step.result, value)
-    } catch (error) {
-      if (error instanceof Suspended || scope.signal.aborted) throw error
-      tell(scope, '', error)
-      return
-    }
+async function runAfter(scope: Scope, { after }: Pipeline, call?: string): Promise<void> {
+  if (after.length === 0) return
+  const place = { answers: false, last: false }
+  const base = call === undefined ? 'after' : joinPath('after', call.replaceAll('/', '.'))
+  try {
+    if (call === undefined) await runSteps(scope, after, base, place)
+    else await inContainer(scope, base, { stepType: 'call-agent' }, () => runSteps(scope, after, base, place))
+  } catch (error) {
+    if (error instanceof Suspended || scope.signal.aborted) throw error
+    tell(scope, '', error)
   }
-}
-
-function resolveScope({ input, variables, env }: Scope) {
-  return { input, variables, env: { ...env } }
 }
 
 function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknown): void {

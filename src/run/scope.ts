@@ -2,8 +2,11 @@
 import { toErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
+import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
+import type { Limit } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
+import { missingUsages } from './unfinished.ts'
 
 export interface Scope {
   readonly runId: string
@@ -29,7 +32,17 @@ export interface Scope {
   /** Runs tasks at once; settles when all have. The first failure is thrown then. */
   fork(tasks: (() => Promise<void>)[]): Promise<void>
   /** Records a request (unless it is open already) and waits; throws {@link Suspended} when the whole run must wait. */
-  request(path: string, request: Omit<RequestPart, 'type'>): Promise<EntryOf<'response'>>
+  request(path: string, request: Omit<RequestPart, 'type'>, signal: AbortSignal): Promise<EntryOf<'response'>>
+  /** Budgets and timeouts that hold here, the run's own first. */
+  readonly limits: readonly Limit[]
+  /** ms, for every model call here. */
+  readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
+  /** How many agents deep. */
+  readonly depth: number
+  /** Another agent, by id or alias. */
+  agent(id: string): Pipeline | undefined
+  /** Leaves the `after` steps of a called agent to be run once the answer has ended, before the caller's own. */
+  afterwards(scope: Scope, pipeline: Pipeline, path: string): void
   /** Calls a registered callback; what it throws becomes a `warning`. */
   invoke(name: string | undefined, event: unknown): Promise<void>
   /** Runs once the answer has ended, before the `after` steps. */
@@ -94,9 +107,17 @@ export async function inStep<T>(
   } catch (thrown) {
     if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
     const error = toError(thrown)
-    tell(scope, path, error)
-    const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
-    for (const { step, part } of state.open.closing(closing)) emit(step, part)
+    closeUnder(scope, path, error)
     throw error
   }
+}
+
+/** Tells a failure, and closes everything that is open at or under a path because of it. */
+export function closeUnder(scope: Scope, path: string, error: Error): void {
+  const { state, now, emit } = scope
+  if (!state.open.steps.has(path)) return
+  tell(scope, path, error)
+  for (const { step, part } of missingUsages(state, path)) emit(step, part)
+  const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
+  for (const { step, part } of state.open.closing(closing)) emit(step, part)
 }

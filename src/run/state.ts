@@ -4,7 +4,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { createOpenItems, type OpenItems } from '../part/open-items.ts'
-import { parentPath } from '../part/path.ts'
+import { isUnder, parentPath } from '../part/path.ts'
 import { createTurns, type Turns } from '../part/turns.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 
@@ -22,6 +22,14 @@ export interface RunState {
   /** USD; undefined once any call's price is unknown, 0 before the first. */
   readonly cost: number | undefined
   readonly end: EntryOf<'run-end'> | undefined
+  /** What each model call has spent. */
+  readonly calls: readonly EntryOf<'usage'>[]
+  /** The texts of the agents that steps call, by the path of the call. */
+  readonly calledPipelines: ReadonlyMap<string, string>
+  /** Whether a step was ever started. */
+  has(path: string): boolean
+  /** Model calls and tool calls begun at or under a path. */
+  countCalls(root: string): number
   /** The tool loop of an `llm` step. */
   turns(path: string): Turns
   /** All of them. */
@@ -33,6 +41,10 @@ export function createRunState(): RunState {
   const open = createOpenItems()
   const finished = new Map<string, EntryOf<'step-finish'>>()
   const resets = new Map<string, number>()
+  const started = new Set<string>()
+  const begun: string[] = []
+  const calls: EntryOf<'usage'>[] = []
+  const calledPipelines = new Map<string, string>()
   const loops = new Map<string, Turns>()
   // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
   const loopOf = new Map<string, Turns | null>()
@@ -75,6 +87,11 @@ export function createRunState(): RunState {
       case 'resume':
         state.input = { ...state.input, ...entry.input }
         break
+      case 'step-start':
+        started.add(step)
+        if (entry.stepType === 'model-call' || entry.stepType === 'tool-call') begun.push(step)
+        if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
+        break
       case 'step-finish':
         finished.set(step, entry)
         break
@@ -82,6 +99,7 @@ export function createRunState(): RunState {
         resets.set(step, (resets.get(step) ?? 0) + 1)
         break
       case 'usage':
+        calls.push(entry)
         state.usage = addUsage(state.usage, entry.usage)
         state.cost = state.cost === undefined || entry.cost === undefined ? undefined : state.cost + entry.cost
         break
@@ -98,6 +116,10 @@ export function createRunState(): RunState {
     resets,
     turns,
     loops: () => loops.values(),
+    calls,
+    calledPipelines,
+    has: (path) => started.has(path),
+    countCalls: (root) => begun.reduce((count, path) => count + Number(isUnder(path, root)), 0),
     apply,
     get start() {
       return state.start

@@ -8,10 +8,17 @@ import type { Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
 import { toMessages, toToolSpecs } from './input.ts'
 import { joinPath } from '../part/path.ts'
-import { inStep, type Scope } from './scope.ts'
+import { withLimit } from './limits.ts'
+import { mcpOf } from './mcp-of.ts'
+import { inStep, Suspended, type Scope } from './scope.ts'
+import { runCallAgent } from './steps/call-agent.ts'
+import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
 import { llmResult, runLlm } from './steps/llm.ts'
+import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
+import { runParallel } from './steps/parallel.ts'
+import { within, type Place } from './walk.ts'
 
 export interface StepOutcome {
   value: unknown
@@ -19,12 +26,17 @@ export interface StepOutcome {
   answer?: { finishReason: string }
 }
 
-export async function runPipelineStep(
-  scope: Scope,
-  step: Step,
-  path: string,
-  { answers = true }: { answers?: boolean } = {},
-): Promise<StepOutcome> {
+export async function runPipelineStep(scope: Scope, step: Step, path: string, place: Place): Promise<StepOutcome> {
+  const { budget, timeouts } = step
+  if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place)
+  const timeout = timeouts?.step
+  return withLimit(scope, { name: `Step ${step.id}`, root: path, budget, timeout }, (inner) =>
+    runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place),
+  )
+}
+
+async function runByType(scope: Scope, step: Step, path: string, place: Place): Promise<StepOutcome> {
+  const { answers } = place
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const at = <T>(value: T): T => {
     try {
@@ -40,8 +52,12 @@ export async function runPipelineStep(
       const answer = step.config.stream && answers
       return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined) }, async () => {
         const config = resolveLlm(step.config, at)
-        const clientTools: ToolSpec[] = answer ? toToolSpecs(scope.input['tools']) : []
-        const result = await runLlm({ scope, path, config, clientTools })
+        const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
+        const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
+        const result = await runLlm({ scope, path, config, clientTools }).catch(async (error: unknown) => {
+          if (!(error instanceof Suspended) && !scope.signal.aborted) await scope.invoke(config.onError, { error })
+          throw error
+        })
         const { usage, finishReason } = result
         const finish = () => scope.invoke(config.onFinish, result)
         // A slow callback must not hold back the answer's end.
@@ -58,11 +74,7 @@ export async function runPipelineStep(
       })
     case 'custom': {
       const handler = scope.registry.steps.get(step.stepType)
-      if (scope.state.open.steps.has(path)) {
-        // Nobody knows what the handler had done when its process died.
-        const what = `Step ${step.id} (${step.stepType}) was cut off by a crash`
-        throw new MillraceError('interrupted', `${what} and is not run a second time.`)
-      }
+      refuseSecondRun(scope, step, path)
       return inStep(scope, path, { stepType: step.stepType }, async () => {
         if (handler === undefined) {
           const known = [...scope.registry.steps.keys()].join(', ') || 'none'
@@ -74,22 +86,44 @@ export async function runPipelineStep(
         return { value: outcome, ...(answered ? undefined : { result: value }) }
       })
     }
-    // TEMPORARY: the language knows these types, the engine does not yet.
     case 'call-agent':
-    case 'mcp-tool':
+      return runCallAgent(scope, path, step.config, { place, at })
     case 'condition':
+      return runCondition(scope, path, step.config, place)
     case 'loop':
+      return runLoop(scope, path, step.config, at)
     case 'parallel':
-      throw new MillraceError('not-supported', `Step ${step.id} (${step.type}): the engine does not run this type yet.`)
+      return runParallel(scope, path, step.config, place)
+    case 'mcp-tool':
+      refuseSecondRun(scope, step, path)
+      return inStep(scope, path, { stepType: step.type }, async () => {
+        const { server, tool, input, timeout } = step.config
+        const options = { signal: scope.signal, ...(timeout === undefined ? undefined : { timeout }) }
+        const result = await mcpOf(scope).call(server, tool, at(input), options)
+        return { value: { value: result }, result }
+      })
     default:
       return step satisfies never
   }
 }
 
+/** Nobody knows what a step outside of our hands had done when its process died. */
+function refuseSecondRun(scope: Scope, step: Step, path: string): void {
+  if (!scope.state.open.steps.has(path)) return
+  const what = `Step ${step.id} (${step.type === 'custom' ? step.stepType : step.type}) was cut off by a crash`
+  throw new MillraceError('interrupted', `${what} and is not run a second time.`)
+}
+
 /** The outcome of a step that the log holds finished: an `llm`'s is read off its turns, not kept a second time. */
-export function stepValue(scope: Scope, step: Step, path: string, finish: EntryOf<'step-finish'>): StepOutcome {
+export function stepValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  { answers }: Place,
+): StepOutcome {
   if (step.type !== 'llm') {
-    const streamed = step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
+    const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
     return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
   }
   let usage = finish.usage
@@ -98,8 +132,8 @@ export function stepValue(scope: Scope, step: Step, path: string, finish: EntryO
       if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
     }
   }
-  const value = llmResult(scope.state.turns(path).list, usage ?? noUsage)
-  if (!step.config.stream || path.startsWith('after/')) return { value }
+  const value = llmResult(scope.state.turns(path).list, usage ?? noUsage, step.config.output?.schema)
+  if (!step.config.stream || !answers) return { value }
   return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
 }
 

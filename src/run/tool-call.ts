@@ -41,6 +41,7 @@ export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void>
 
 export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
   const { toolCallId, toolName } = call
+  for (const limit of scope.limits) limit.check()
   const tool = loop.tools.get(toolName)
   const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
   const inTool = (path: string, stepType: string, body: () => Promise<Result>) =>
@@ -129,7 +130,7 @@ async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'appro
   const { toolCallId, toolName } = call
   const requestId = call.request?.requestId ?? `${scope.runId}.${scope.newId()}`
   const deadline = call.request?.deadline ?? scope.now() + scope.requestDeadline
-  return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline })
+  return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline }, scope.signal)
 }
 
 async function execute(

@@ -1,5 +1,6 @@
 /** What a model call that was cut off has cost: nobody reports it, so it is guessed from what the log holds of it. */
 import type { Part } from '../part/part.ts'
+import { isUnder } from '../part/path.ts'
 import { turnMessages, type Turn, type Turns } from '../part/turns.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
 import type { RunState } from './state.ts'
@@ -21,11 +22,14 @@ export function missingUsage(turns: Turns, turn: Turn): Extract<Part, { type: 'u
   return { type: 'usage', model: turn.model, usage: turn.finish?.usage ?? estimateTurn(turns, turn) }
 }
 
-/** For every call that is open when a run ends over its head. */
-export function missingUsages({ loops, open }: RunState): { step: string; part: Part }[] {
+/** For every call at or under a path that is open when its step is ended over its head. */
+export function missingUsages({ loops, open }: RunState, root = ''): { step: string; part: Part }[] {
   return [...loops()].flatMap((turns) => {
     const turn = turns.list.at(-1)
-    const part = turn !== undefined && open.steps.has(turn.path) ? missingUsage(turns, turn) : undefined
+    const part =
+      turn !== undefined && open.steps.has(turn.path) && isUnder(turn.path, root)
+        ? missingUsage(turns, turn)
+        : undefined
     return part === undefined ? [] : [{ step: turn!.path, part }]
   })
 }

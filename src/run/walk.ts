@@ -24,7 +24,7 @@ export async function runSteps(scope: Scope, steps: readonly Step[], base: strin
     if (finished?.error !== undefined) throw toldBefore(finished.error)
     const last = place.last && i === steps.length - 1
     outcome = finished
-      ? stepValue(scope, step, path, finished)
+      ? stepValue(scope, step, path, finished, place)
       : await runPipelineStep(scope, step, path, { ...place, last })
     if (step.result !== undefined) scope.variables.set(step.result, outcome.value)
     if (outcome.answer !== undefined) break

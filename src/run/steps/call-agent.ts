@@ -3,7 +3,6 @@
  * was called, so that a run that goes on calls the same. It is the answer when the call says so, or when nothing follows.
  */
 import { MillraceError } from '../../part/error.ts'
-import { joinPath } from '../../part/path.ts'
 import { agentIdFault } from '../../pipeline/agent-id.ts'
 import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
@@ -32,9 +31,12 @@ export function runCallAgent(
     const input = checkInput(pipeline.input, given)
     const inner = within(scope, { input, variables: new Map(), depth: scope.depth + 1 })
     const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
-    if (pipeline.after.length > 0) scope.afterwards(inner, pipeline.after, path)
+    if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
     const value = pipelineValue(inner, pipeline, last)
-    return { value: value === undefined ? last.value : value, ...(answers && last.answer ? { answer: last.answer } : undefined) }
+    return {
+      value: value === undefined ? last.value : value,
+      ...(answers && last.answer ? { answer: last.answer } : undefined),
+    }
   })
 }
 
@@ -46,8 +48,4 @@ function findPipeline(scope: Scope, path: string, agent: string): Pipeline {
   const pipeline = scope.agent(agent)
   if (pipeline === undefined) throw new MillraceError('unknown-agent', `There is no agent "${agent}".`)
   return pipeline
-}
-
-export function afterPath(path: string): string {
-  return joinPath('after', path.replaceAll('/', '.'))
 }

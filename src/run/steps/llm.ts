@@ -2,12 +2,19 @@
  * `llm`: a model with its tool loop. What to do next is read off the loop's own entries (`part/turns.ts`), so that a fresh
  * start, going on after a client's answer and going on after a crash are one piece of code.
  */
+import type { JSONSchema7 } from '@ai-sdk/provider'
 import { MillraceError } from '../../part/error.ts'
 import { textOf } from '../../part/fold.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
+import { checkValue } from '../../pipeline/check-input.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
+import type { ValueSchema } from '../../pipeline/value-schema.ts'
+import { readMcpTools, toToolName } from '../mcp/mcp-tool.ts'
+import { mcpOf } from '../mcp-of.ts'
+import type { ToolImplementation } from '../ports.ts'
+import { readJson } from './output-generator.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from '../model-call.ts'
 import { toToolSpec } from '../model.ts'
 import { toldBefore, type Scope } from '../scope.ts'
@@ -25,6 +32,8 @@ export interface LlmResult {
   toolCalls: { toolCallId: string; toolName: string; input: unknown }[]
   toolResults: { toolCallId: string; toolName: string; input: unknown; output: unknown; isError: boolean }[]
   response: { messages: Message[] }
+  /** With `output`: the answer's JSON, checked. */
+  object?: unknown
 }
 export interface LlmStepResult {
   text: string
@@ -46,11 +55,12 @@ export interface LlmOptions {
 export async function runLlm({ scope, path, config, clientTools }: LlmOptions): Promise<LlmResult> {
   const { registry, state } = scope
   const turns = state.turns(path)
-  const modelName = config.model ?? registry.models.defaultModel
-  if (modelName === undefined) {
+  const first = config.model ?? registry.models.defaultModel
+  if (first === undefined) {
     throw new MillraceError('unknown-model', `Step ${path}: no model is named and the config has no default model.`)
   }
-  const model = registry.models.resolve(modelName)
+  // All of them at once: a missing key of the first must not become a silent fall-back to the second.
+  const models = [first, ...(config.fallbacks ?? [])].map((name) => ({ name, model: registry.models.resolve(name) }))
   const tools = await offeredTools(scope, config, clientTools)
   const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => turns.base?.messages ?? config.messages
@@ -78,8 +88,7 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
     await runModelCall(scope, {
       root: path,
       stage: config.stage ?? 'response',
-      modelName,
-      model,
+      models,
       call: { ...settings(config), messages: messages(), tools: specs },
       newMessages: turns.base === undefined ? config.messages : [],
       tools: specs,
@@ -87,7 +96,7 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
       ...(onChunk === undefined ? undefined : { onChunk }),
     })
   }
-  return llmResult(turns.list, state.open.steps.get(path) === undefined ? undefined : usageOf(scope, path))
+  return llmResult(turns.list, usageOf(scope, path), config.output?.schema)
 }
 
 /** No tool of ours was asked for, or a client was handed the calls: the model has the last word. */
@@ -103,8 +112,15 @@ async function offeredTools(
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
   for (const spec of clientTools) tools.set(spec.name, { spec })
+  for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
+    const wanted = names && new Set(names.map((name) => toToolName(server, name)))
+    for (const [name, implementation] of await readMcpTools(mcpOf(scope), server, scope.signal)) {
+      if (wanted?.has(name) === false) continue
+      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
+    }
+  }
   for (const use of config.tools) {
-    const implementation = scope.registry.tools.get(use.name)
+    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name))
     if (implementation === undefined) {
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
       throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
@@ -118,7 +134,10 @@ async function offeredTools(
 function settings(config: LlmConfig) {
   const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
   const { providerOptions, headers } = config
+  const { output } = config
+  const responseFormat = output && { type: 'json' as const, schema: output.schema as JSONSchema7 }
   const all = {
+    responseFormat,
     system,
     toolChoice,
     temperature,
@@ -141,8 +160,23 @@ function usageOf(scope: Scope, path: string): Usage {
   return usage ?? noUsage
 }
 
+/** The answer's JSON against its shape. */
+function readObject(text: string, schema: ValueSchema): unknown {
+  const { value, faults } = checkValue(schema, readJson(text), 'output')
+  if (faults.length > 0)
+    throw new MillraceError('bad-output', `The answer does not fit its shape: ${faults.join('; ')}.`)
+  return value
+}
+
+/** `server_tool`, when such a server is known. */
+async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
+  const server = scope.registry.mcp?.names.find((each) => name.startsWith(`${each}_`))
+  if (server === undefined) return undefined
+  return (await readMcpTools(mcpOf(scope), server, scope.signal)).get(name)
+}
+
 /** The result of a loop, read off its turns. */
-export function llmResult(list: readonly Turn[], usage: Usage = noUsage): LlmResult {
+export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
   const steps = list.map(stepResult)
   const last = steps.at(-1)
   return {
@@ -155,6 +189,7 @@ export function llmResult(list: readonly Turn[], usage: Usage = noUsage): LlmRes
     toolCalls: steps.flatMap(({ toolCalls }) => toolCalls),
     toolResults: steps.flatMap(({ toolResults }) => toolResults),
     response: { messages: turnMessages(list) },
+    ...(schema === undefined ? undefined : { object: readObject(last?.text ?? '', schema) }),
   }
 }
 

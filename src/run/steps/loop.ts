@@ -7,12 +7,7 @@ import type { Scope } from '../scope.ts'
 import type { StepOutcome } from '../step.ts'
 import { inContainer, runSteps, within } from '../walk.ts'
 
-export function runLoop(
-  scope: Scope,
-  path: string,
-  config: LoopConfig,
-  at: <T>(value: T) => T,
-): Promise<StepOutcome> {
+export function runLoop(scope: Scope, path: string, config: LoopConfig, at: <T>(value: T) => T): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'loop' }, async () => {
     const { input, env, state } = scope
     const items = config.over === undefined ? undefined : toItems(at(config.over), config.max)

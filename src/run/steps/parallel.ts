@@ -12,45 +12,56 @@ import { inContainer, runSteps, within, type Place } from '../walk.ts'
 export function runParallel(scope: Scope, path: string, config: ParallelConfig, place: Place): Promise<StepOutcome> {
   const { branches, onError, order } = config
   const names = branches.map(({ name }) => name)
-  return inContainer(scope, path, { stepType: 'parallel', ...(order === 'declared' ? { order: names } : undefined) }, async () => {
-    const stop = new AbortController()
-    const signal = AbortSignal.any([scope.signal, stop.signal])
-    const results = new Map<string, StepOutcome>()
-    let failed: { error: unknown } | undefined
-    let over = false
-    // A branch that ignores its signal may speak on: what it says then belongs to nothing any more.
-    const emit: Scope['emit'] = (step, part) => {
-      if (!over) scope.emit(step, part)
-    }
-    const run = async (name: string, steps: ParallelConfig['branches'][number]['steps']) => {
-      const inner = within(scope, { variables: new Map(scope.variables), signal, emit })
-      const at = joinPath(path, name)
-      try {
-        const outcome = await inContainer(inner, at, { stepType: 'branch' }, () => runSteps(inner, steps, at, place))
-        results.set(name, outcome)
-      } catch (error) {
-        if (error instanceof Suspended || signal.aborted) throw error
-        if (onError === 'continue') results.set(name, { value: { error: toErrorValue(error, 'step-failed') } })
-        else {
-          failed ??= { error }
-          stop.abort(toError(error))
+  return inContainer(
+    scope,
+    path,
+    { stepType: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
+    async () => {
+      const stop = new AbortController()
+      const signal = AbortSignal.any([scope.signal, stop.signal])
+      const results = new Map<string, StepOutcome>()
+      let failed: { error: unknown } | undefined
+      let over = false
+      // A branch that ignores its signal may speak on: what it says then belongs to nothing any more.
+      const emit: Scope['emit'] = (step, part) => {
+        if (!over) scope.emit(step, part)
+      }
+      const run = async (name: string, steps: ParallelConfig['branches'][number]['steps']) => {
+        const inner = within(scope, { variables: new Map(scope.variables), signal, emit })
+        const at = joinPath(path, name)
+        try {
+          const outcome = await inContainer(inner, at, { stepType: 'branch' }, () => runSteps(inner, steps, at, place))
+          results.set(name, outcome)
+        } catch (error) {
+          if (error instanceof Suspended || signal.aborted) throw error
+          if (onError === 'continue') results.set(name, { value: { error: toErrorValue(error, 'step-failed') } })
+          else {
+            failed ??= { error }
+            stop.abort(toError(error))
+          }
         }
       }
-    }
-    try {
-      const work = scope.fork(branches.map(({ name, steps }) => () => run(name, steps)))
-      await Promise.race([work, afterGrace(stop.signal)])
-    } catch (error) {
-      throw failed === undefined ? error : failed.error
-    } finally {
-      over = true
-    }
-    if (failed !== undefined) throw failed.error
-    const outcomes = names.map((name) => [name, results.get(name)!] as const)
-    const answer = outcomes.find(([, outcome]) => outcome.answer !== undefined)?.[1].answer
-    const value = Object.fromEntries(outcomes.map(([name, outcome]) => [name, outcome.value]))
-    return { value, ...(answer === undefined ? undefined : { answer }) }
-  })
+      try {
+        const work = scope.fork(
+          branches.map(
+            ({ name, steps }) =>
+              () =>
+                run(name, steps),
+          ),
+        )
+        await Promise.race([work, afterGrace(stop.signal)])
+      } catch (error) {
+        throw failed === undefined ? error : failed.error
+      } finally {
+        over = true
+      }
+      if (failed !== undefined) throw failed.error
+      const outcomes = names.map((name) => [name, results.get(name)!] as const)
+      const answer = outcomes.find(([, outcome]) => outcome.answer !== undefined)?.[1].answer
+      const value = Object.fromEntries(outcomes.map(([name, outcome]) => [name, outcome.value]))
+      return { value, ...(answer === undefined ? undefined : { answer }) }
+    },
+  )
 }
 
 /** How long branches that were stopped may take to settle by themselves. */
