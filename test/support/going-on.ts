@@ -66,6 +66,12 @@ export function resultsIn(prompt: LanguageModelV4Prompt): Map<string, unknown> {
   return results
 }
 
+export async function readAll({ store }: Engine, run: string): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for await (const batch of store.log.read(run)) entries.push(...batch)
+  return entries
+}
+
 /** An engine whose log holds the first `k` entries of a recording, as a crash behind them would leave it. */
 export async function cutAfter(entries: readonly Entry[], k: number, options: EngineOptions): Promise<Engine> {
   const engine = createEngine(options)
