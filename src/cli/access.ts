@@ -6,7 +6,7 @@ import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow, RunStatus, Store } from '../part/log.ts'
 import { createNdjsonReader } from '../record/ndjson.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
-import { readServerFile } from '../server/serve.ts'
+import { readServerFile } from '../server/server-file.ts'
 
 export interface Access {
   list(query: RunQuery): Promise<RunRow[]>

@@ -43,8 +43,6 @@ interface Active {
   recover: boolean
 }
 
-export type Owners = ReturnType<typeof createOwners>
-
 export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
   const { requestDeadlineMs = 24 * 3600_000 } = options

@@ -8,6 +8,7 @@ import type { Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
+import { claimTurn } from './claim-turn.ts'
 import { readView } from './history.ts'
 import { allRuns, hasEnded } from './run-rows.ts'
 import { endOfRequest, type PostedAnswer } from './inbox.ts'
@@ -153,20 +154,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       starting.set(announced, begins.promise)
       try {
         if (turnKey !== undefined) {
-          const place = `thread:${startOptions.threadId ?? ''}`
-          const key = `turn:${agent.id}:${turnKey}`
-          const winner = ((await log.post(place, key, { run: runId })).message as { run: string }).run
-          // The same request again, or twice at once: the second reads the first one's run, or is refused as it was. One
-          // that was announced and never began, because its process died in between, is begun now.
-          if (winner !== runId) {
-            const rival = starting.get(winner)
-            await rival
-            if (rival !== undefined || active.has(winner) || (await runs.get(winner)) !== undefined) {
-              return handle(winner, startOptions.threadId ?? threadOf(winner), true)
-            }
-            runId = winner
-            starting.set(runId, begins.promise)
-          }
+          const { run, joined } = await claimTurn({
+            store,
+            threadId: startOptions.threadId,
+            key: `${agent.id}:${turnKey}`,
+            run: runId,
+            starting,
+            announce: (winner) => starting.set(winner, begins.promise),
+          })
+          if (joined) return handle(run, startOptions.threadId ?? threadOf(run), true)
+          runId = run
         }
         const threadId = startOptions.threadId ?? threadOf(runId)
         const policy = pipeline.onBusy ?? startOptions.onBusy ?? 'interrupt'

@@ -15,6 +15,8 @@ export function lockData(data: string, how: 'alone' | 'shared'): Release | undef
   // The file stays empty and is never deleted: whoever deleted it could part two holders.
   const db = new DatabaseSync(join(resolve(data), 'server.lock'), { timeout: 0 })
   try {
+    // Nothing is ever written: a journal would only be left lying by a process that is killed.
+    db.exec('PRAGMA journal_mode = MEMORY')
     db.exec(how === 'alone' ? 'BEGIN EXCLUSIVE' : 'BEGIN; SELECT count(*) FROM sqlite_schema')
   } catch (error) {
     db.close()

@@ -1,13 +1,12 @@
 /** The long-running server on Node: a project behind HTTP, from start to a tidy end. */
-import { rmSync, writeFileSync, readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
-import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
 import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
+import { readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
 import { version } from './version.ts'
 
 export interface ServeOptions extends ProjectOptions {
@@ -58,7 +57,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await listen(server, options.port, host)
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    publish(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
+    writeServerFile(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
     agents.watch((changed, errors) => {
       for (const { message } of errors) log(message)
       if (changed.length > 0) log(`reloaded: ${changed.join(', ')}`)
@@ -68,8 +67,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
     async function close(): Promise<void> {
       agents.close()
       const closed = new Promise((done) => server.close(done))
+      // Connections that wait for a next request would go on being served.
+      const idle = setInterval(() => server.closeIdleConnections(), 10)
       await runtime.close()
-      await lastWords(server, closed)
+      // Every run has ended: what its readers are still owed is little, but they may be slow, or not reading at all.
+      const enough = setTimeout(() => server.closeAllConnections(), 1000)
+      await closed
+      clearInterval(idle)
+      clearTimeout(enough)
       release()
     }
     return { url, project, recovered, close: () => (closing ??= close()) }
@@ -79,15 +84,6 @@ export async function serve(options: ServeOptions): Promise<Served> {
     release()
     throw error
   }
-}
-
-/** Every run has ended: what its readers are still owed is little, but they may be slow, or not reading at all. */
-async function lastWords(server: Server, closed: Promise<unknown>): Promise<void> {
-  const idle = setInterval(() => server.closeIdleConnections(), 10)
-  const enough = setTimeout(() => server.closeAllConnections(), 1000)
-  await closed
-  clearInterval(idle)
-  clearTimeout(enough)
 }
 
 /** What is no HTTP, or too large for its head. */
@@ -118,26 +114,7 @@ function isLocal(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/u.test(host)
 }
 
-export interface ServerFile {
-  pid: number
-  /** Absent while it starts. */
-  url?: string
-  version?: string
-  /** It wants `Authorization: Bearer`. */
-  key?: boolean
-}
-
-/** The server that a data folder belongs to, if it is alive. */
-export function readServerFile(data: string): ServerFile | undefined {
-  try {
-    const file = JSON.parse(readFileSync(join(resolve(data), 'server.json'), 'utf8')) as ServerFile
-    process.kill(file.pid, 0)
-    return file
-  } catch {
-    return undefined
-  }
-}
-
+/** One runner process per data folder: two would each take the other's runs for crashed. */
 function takeData(data: string): () => void {
   if (data === 'none') return () => undefined
   const release = lockData(data, 'alone')
@@ -148,14 +125,9 @@ function takeData(data: string): () => void {
     const cure = 'Stop it, or choose another folder with --data.'
     throw new MillraceError('data-in-use', `The data folder ${data} is used by ${who}${where}. ${cure}`)
   }
-  publish(data, { pid: process.pid })
+  writeServerFile(data, { pid: process.pid })
   return () => {
-    rmSync(join(resolve(data), 'server.json'), { force: true })
+    removeServerFile(data)
     release()
   }
-}
-
-function publish(data: string, file: ServerFile): void {
-  if (data === 'none') return
-  writeFileSync(join(resolve(data), 'server.json'), `${JSON.stringify(file)}\n`, { mode: 0o600 })
 }

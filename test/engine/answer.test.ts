@@ -1,6 +1,16 @@
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, reasoning, text, throws, toolCall, drop, errorPart } from '../../src/run/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  reasoning,
+  text,
+  throws,
+  toolCall,
+  drop,
+  errorPart,
+} from '../../src/run/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 
 let engine: Engine
@@ -13,7 +23,11 @@ test('a streamed answer: one order, one end, the text as it came', async () => {
   engine = createEngine({ agents: { a: agent() }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   const result = await run.result
-  expect(result).toMatchObject({ outcome: 'completed', text: 'Hello', usage: { inputTokens: 10, outputTokens: 5, source: 'reported' } })
+  expect(result).toMatchObject({
+    outcome: 'completed',
+    text: 'Hello',
+    usage: { inputTokens: 10, outputTokens: 5, source: 'reported' },
+  })
   const entries = await entriesOf(engine.store, run.id)
   expect(entries.map(({ type, step }) => `${type} ${step}`.trim())).toEqual([
     'run-start',
@@ -39,7 +53,16 @@ test('a streamed answer: one order, one end, the text as it came', async () => {
 
 test('the first token is in the log while the model is held before the second', async () => {
   const gate = latch()
-  const model = createScriptedModel([[{ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'one' }, gate, { type: 'text-delta', id: 't', delta: 'two' }, { type: 'text-end', id: 't' }, finish()]])
+  const model = createScriptedModel([
+    [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'one' },
+      gate,
+      { type: 'text-delta', id: 't', delta: 'two' },
+      { type: 'text-end', id: 't' },
+      finish(),
+    ],
+  ])
   engine = createEngine({ agents: { a: agent() }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   const first = await until(engine.store, run.id, (entry) => entry.type === 'text-delta')
@@ -61,12 +84,24 @@ test('a tool loop: the call is recorded before it runs, its result goes back to 
   ])
   engine = createEngine({ agents: { a: agent('tools: [add]') }, tools: { add }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
-  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'Let me see. It is 3.', usage: { inputTokens: 20 } })
+  expect(await run.result).toMatchObject({
+    outcome: 'completed',
+    text: 'Let me see. It is 3.',
+    usage: { inputTokens: 20 },
+  })
   const entries = await entriesOf(engine.store, run.id)
-  expect(only(entries, 'tool-result')).toMatchObject([{ toolCallId: 'c1', result: { sum: 3 }, isError: false, step: 'main/answer/2' }])
+  expect(only(entries, 'tool-result')).toMatchObject([
+    { toolCallId: 'c1', result: { sum: 3 }, isError: false, step: 'main/answer/2' },
+  ])
   expect(only(entries, 'prompt').map((prompt) => prompt.messages.length)).toEqual([1, 0])
   expect(model.calls[1]!.options.prompt.slice(1)).toMatchObject([
-    { role: 'assistant', content: [{ type: 'text', text: 'Let me see. ' }, { type: 'tool-call', toolCallId: 'c1', input: { a: 1, b: 2 } }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Let me see. ' },
+        { type: 'tool-call', toolCallId: 'c1', input: { a: 1, b: 2 } },
+      ],
+    },
     { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c1', output: { type: 'json', value: { sum: 3 } } }] },
   ])
 })
@@ -100,7 +135,9 @@ test('a tool never fails a run: unknown names, bad input, throws, timeouts are r
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'completed', text: 'ok' })
   const results = only(await entriesOf(engine.store, run.id), 'tool-result')
-  const text5 = Object.fromEntries(results.map(({ toolCallId, result, isError }) => [toolCallId, `${isError} ${String(result)}`]))
+  const text5 = Object.fromEntries(
+    results.map(({ toolCallId, result, isError }) => [toolCallId, `${isError} ${result as string}`]),
+  )
   expect(text5['c1']).toContain('true There is no tool "nothing". Known tools: add, bad, slow.')
   expect(text5['c2']).toMatch(/^true /)
   expect(text5['c3']).toMatch(/^true .*JSON/)
@@ -130,7 +167,9 @@ test('calls of one message run at once and their results come in completion orde
 })
 
 test('the loop stops at maxSteps and says so', async () => {
-  const model = createScriptedModel(Array.from({ length: 9 }, (_, i) => [toolCall(`c${i}`, 'add', { a: 1, b: 1 }), finish('tool-calls')]))
+  const model = createScriptedModel(
+    Array.from({ length: 9 }, (_, i) => [toolCall(`c${i}`, 'add', { a: 1, b: 1 }), finish('tool-calls')]),
+  )
   engine = createEngine({ agents: { a: agent('tools: [add]\nmaxSteps: 3') }, tools: { add }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'completed' })
@@ -152,7 +191,9 @@ test('what a provider sends wrong still obeys the grammar', async () => {
   engine = createEngine({ agents: { a: agent() }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'completed', text: 'no start no end' })
-  expect(only(await entriesOf(engine.store, run.id), 'tool-result')).toMatchObject([{ toolCallId: 'p1', outcome: 'unavailable' }])
+  expect(only(await entriesOf(engine.store, run.id), 'tool-result')).toMatchObject([
+    { toolCallId: 'p1', outcome: 'unavailable' },
+  ])
 })
 
 test.each([
@@ -163,7 +204,11 @@ test.each([
 ])('%s: one error, one run-end failed, never a success', async (_, script) => {
   const onError: unknown[] = []
   const callbacks = { note: (event: unknown) => onError.push(event), never: () => onError.push('finished') }
-  engine = createEngine({ agents: { a: agent('onError: note\nonFinish: never') }, callbacks, scripts: { m: createScriptedModel([script]) } })
+  engine = createEngine({
+    agents: { a: agent('onError: note\nonFinish: never') },
+    callbacks,
+    scripts: { m: createScriptedModel([script]) },
+  })
   const run = await engine.runtime.start('a', { messages })
   const result = await run.result
   expect(result.outcome).toBe('failed')
@@ -186,7 +231,10 @@ test('retries before the first content only, visible in the log', async () => {
 })
 
 test('no retry once something was said', async () => {
-  const model = createScriptedModel([[text('half'), drop()], [text('whole'), finish()]])
+  const model = createScriptedModel([
+    [text('half'), drop()],
+    [text('whole'), finish()],
+  ])
   engine = createEngine({ agents: { a: agent('retries: 3') }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'failed', text: 'half' })
@@ -203,16 +251,29 @@ test('callbacks: onFinish once, after the answer has ended; a throwing one is a 
     step: (event: unknown) => seen.push(event),
   }
   const model = createScriptedModel([[text('Hi'), finish()]])
-  engine = createEngine({ agents: { a: agent('onFinish: finish\nonStepFinish: step') }, callbacks, scripts: { m: model } })
+  engine = createEngine({
+    agents: { a: agent('onFinish: finish\nonStepFinish: step') },
+    callbacks,
+    scripts: { m: model },
+  })
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'completed' })
   expect(seen).toMatchObject([
     { text: 'Hi', finishReason: 'stop' },
-    { text: 'Hi', finishReason: 'stop', usage: { totalTokens: 15 }, totalUsage: { totalTokens: 15 }, steps: [{ text: 'Hi' }], response: { messages: [{ role: 'assistant' }] } },
+    {
+      text: 'Hi',
+      finishReason: 'stop',
+      usage: { totalTokens: 15 },
+      totalUsage: { totalTokens: 15 },
+      steps: [{ text: 'Hi' }],
+      response: { messages: [{ role: 'assistant' }] },
+    },
   ])
   const entries = await entriesOf(engine.store, run.id)
   const types = entries.map(({ type }) => type)
-  expect(only(entries, 'warning')).toMatchObject([{ code: 'callback-failed', message: 'Callback finish threw: disk full' }])
+  expect(only(entries, 'warning')).toMatchObject([
+    { code: 'callback-failed', message: 'Callback finish threw: disk full' },
+  ])
   expect(types.indexOf('warning')).toBeGreaterThan(types.indexOf('answer-end'))
 })
 
@@ -224,9 +285,16 @@ test('a secret is neither recorded nor told, also when deltas split it', async (
   ])
   const tools = { leak: { parameters: z.object({}), execute: () => ({ secret }) } }
   const environment = { OPENAI_API_KEY: secret }
-  engine = createEngine({ agents: { a: agent('tools: [leak]\nretries: 0') }, tools, environment, scripts: { m: model } })
+  engine = createEngine({
+    agents: { a: agent('tools: [leak]\nretries: 0') },
+    tools,
+    environment,
+    scripts: { m: model },
+  })
   const run = await engine.runtime.start('a', { messages: [{ role: 'user', content: `is ${secret} mine?` }] })
   const result = await run.result
   expect(result.text).toBe('key: [redacted].')
-  expect(JSON.stringify([result, await entriesOf(engine.store, run.id), await engine.store.runs.list()])).not.toContain('canary')
+  expect(JSON.stringify([result, await entriesOf(engine.store, run.id), await engine.store.runs.list()])).not.toContain(
+    'canary',
+  )
 })

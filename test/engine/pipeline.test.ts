@@ -23,7 +23,11 @@ test('a blocking step gives its result to the next; the last step without a resu
   const model = createScriptedModel([[text('yes'), finish()]])
   engine = createEngine({ agents: { a: yaml }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
-  expect(await run.result).toMatchObject({ outcome: 'completed', output: { status: 'done', tokens: 15, said: 'It said: yes' }, text: '' })
+  expect(await run.result).toMatchObject({
+    outcome: 'completed',
+    output: { status: 'done', tokens: 15, said: 'It said: yes' },
+    text: '',
+  })
   const entries = await entriesOf(engine.store, run.id)
   expect(only(entries, 'answer-end')).toEqual([])
   expect(only(entries, 'step-start').some(({ answer }) => answer)).toBe(false)
@@ -31,7 +35,15 @@ test('a blocking step gives its result to the next; the last step without a resu
 
 test('without an unnamed last step the value is all variables; `return` shapes it', async () => {
   const model = () => createScriptedModel([[text('yes'), finish()]])
-  engine = createEngine({ agents: { a: blocking, b: `${blocking}\nreturn: { answer: "$out.text" }` }, scripts: { m: createScriptedModel([[text('yes'), finish()], [text('no'), finish()]]) } })
+  engine = createEngine({
+    agents: { a: blocking, b: `${blocking}\nreturn: { answer: "$out.text" }` },
+    scripts: {
+      m: createScriptedModel([
+        [text('yes'), finish()],
+        [text('no'), finish()],
+      ]),
+    },
+  })
   void model
   const all = await (await engine.runtime.start('a', { messages })).result
   expect(all.output).toMatchObject({ out: { text: 'yes', finishReason: 'stop' } })
@@ -66,7 +78,12 @@ after:
   expect(await run.result).toMatchObject({ outcome: 'completed', text: 'done' })
   expect(notes).toEqual([{ text: 'done' }])
   const entries = await entriesOf(engine.store, run.id)
-  expect(only(entries, 'step-start').map(({ step }) => step)).toEqual(['main/say', 'main/say/1', 'after/note', 'after/fails'])
+  expect(only(entries, 'step-start').map(({ step }) => step)).toEqual([
+    'main/say',
+    'main/say/1',
+    'after/note',
+    'after/fails',
+  ])
   expect(only(entries, 'error')).toMatchObject([{ error: { message: 'too late' } }])
 })
 
@@ -101,8 +118,24 @@ workflow:
 test.each([
   ['a Response', async () => new Response('streamed')],
   ['a ReadableStream', async () => new Response('streamed').body],
-  ['an async iterable of strings', async () => (async function* () { yield 'stre'; yield 'amed' })()],
-  ['a Response by shape', async () => ({ status: 200, ok: true, headers: new Headers(), text: (): string => '', body: new Response('streamed').body })],
+  [
+    'an async iterable of strings',
+    async () =>
+      (async function* () {
+        yield 'stre'
+        yield 'amed'
+      })(),
+  ],
+  [
+    'a Response by shape',
+    async () => ({
+      status: 200,
+      ok: true,
+      headers: new Headers(),
+      text: (): string => '',
+      body: new Response('streamed').body,
+    }),
+  ],
 ])('%s returned by a custom step is the answer and ends the pipeline', async (_, mine) => {
   let later = false
   engine = createEngine({ agents: { a: custom }, steps: { mine, later: () => void (later = true) } })
@@ -130,7 +163,9 @@ test('a custom step may yield parts, return a value, and gets input, variables, 
   expect(context.input).toEqual({ topic: 'x' })
   expect(context.signal.aborted).toBe(false)
   expect(context.tools.has('calculator')).toBe(true)
-  expect(only(await entriesOf(engine.store, run.id), 'data')).toMatchObject([{ name: 'progress', data: 0.5, step: 'main/mine' }])
+  expect(only(await entriesOf(engine.store, run.id), 'data')).toMatchObject([
+    { name: 'progress', data: 0.5, step: 'main/mine' },
+  ])
 })
 
 test('a custom step that ignores its signal is settled by the runner', async () => {

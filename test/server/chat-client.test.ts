@@ -6,6 +6,7 @@ import {
   finish,
   latch,
   text,
+  throws,
   toolCall,
   type ScriptStep,
 } from '../../src/run/testing/scripted-model.ts'
@@ -235,15 +236,21 @@ test('message ids of different conversations, and of none, never meet', async ()
   expect(said).toEqual(['A', 'B', 'C', 'D'])
 })
 
-test('a request that is repeated after its run was refused is refused again as it was, by status', async () => {
-  server = await startServer({ agents: { a: agent().replace('script:m', 'openai:gpt-5') } })
+test('twice at once and refused: both by status; asked again later, it is a new try', async () => {
+  const busy = Object.assign(new Error('slow down'), { statusCode: 429, responseHeaders: { 'retry-after': '20' } })
+  const model = createScriptedModel([[throws(busy)], [throws(busy)], [text('Now.'), finish()]])
+  server = await startServer({ agents: { a: agent('retries: 0') }, scripts: { m: model } })
   const body = { agentId: 'a', id: 'c', messages: [{ id: 'm1', role: 'user', content: 'Hi' }] }
-  const answers = await Promise.all([1, 2].map(() => server.post('/api/chat', body)))
-  answers.push(await server.post('/api/chat', body))
-  for (const answer of answers) {
-    expect(answer.status).toBe(500)
-    expect(await answer.text()).toContain('OPENAI_API_KEY')
-  }
+  const twice = await Promise.all([1, 2].map(() => server.post('/api/beddel/chat', body)))
+  expect(twice.map(({ status }) => status)).toEqual([429, 429])
+  const asked = model.calls.length
+  const later = [await server.post('/api/beddel/chat', body), await server.post('/api/beddel/chat', body)]
+  if (asked === 1) {
+    expect(later.map(({ status }) => status)).toEqual([429, 200])
+    later.push(await server.post('/api/beddel/chat', body))
+  } else expect(later.map(({ status }) => status)).toEqual([200, 200])
+  expect(await later.at(-1)!.text()).toBe('Now.')
+  expect(model.calls).toHaveLength(3)
 })
 
 test('a page that comes late, after the answer ended, is told that nothing runs, while `after` steps still do', async () => {

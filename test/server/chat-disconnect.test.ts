@@ -126,6 +126,11 @@ test('a client that leaves after the answer’s end, but before it has read it, 
   await until(server.store, id, ({ type }) => type === 'answer-end')
   await response.body!.cancel()
   await until(server.store, id, (entry) => entry.type === 'step-start' && entry.step === 'after/slow')
+  // A stop would have been posted by now: what is asked of the store is answered in order.
+  for (const key of ['one', 'two']) await server.store.log.post(id, key, {})
+  const posted: string[] = []
+  for await (const { key } of server.store.log.inbox(id)) posted.push(key)
+  expect(posted).toEqual(['one', 'two'])
   expect(signal?.aborted).toBe(false)
   gate.open()
   await ended(id)

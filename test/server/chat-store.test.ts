@@ -118,7 +118,7 @@ test('a store that refuses the first entry is a 503, without what the disk said'
 
 test('a store that breaks before the model has spoken is a 503 as well, for JSON agents too', async () => {
   const breaksAt = ({ type }: Entry) => type === 'text-start' || type === 'finish'
-  const { wrapStore } = breakable({ breaksAt })
+  const { state, wrapStore } = breakable({ breaksAt })
   const json = agent().replace('stream: true', 'stream: false')
   const model = createScriptedModel([
     [text('Hi'), finish()],
@@ -126,6 +126,7 @@ test('a store that breaks before the model has spoken is a 503 as well, for JSON
   ])
   server = await startServer({ agents: { a: agent(), b: json }, scripts: { m: model }, wrapStore })
   for (const agentId of ['a', 'b']) {
+    state.broken = false
     const answer = await server.post('/api/chat', { agentId, messages })
     expect(answer.status).toBe(503)
     expect(await answer.json()).toMatchObject({ error: { code: 'store-failed' } })

@@ -14,6 +14,8 @@ export interface Command {
   /** Resolves when stdout and stderr together hold the text; throws when the process ends first. */
   until(text: string): Promise<void>
   kill(signal: NodeJS.Signals): void
+  /** Closes our end of its stdout, as `| head` does. */
+  hangUp(): void
   /** Its exit code (128 + n after signal n), once its output is complete. */
   exit: Promise<number>
 }
@@ -23,16 +25,20 @@ export interface CommandOptions {
   env?: Record<string, string>
   /** Text on stdin; without it stdin is empty. */
   input?: string
+  /** Flags for Node itself. */
   node?: string[]
+  /** Another Node than the one that runs the tests. */
+  execPath?: string
 }
 
 const signals: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
 
 /** Starts `millrace …`; the test's end kills it. */
-export function millrace(args: string[], { cwd, env = {}, input = '', node = [] }: CommandOptions = {}): Command {
+export function millrace(args: string[], options: CommandOptions = {}): Command {
+  const { cwd, env = {}, input = '', node = [], execPath = process.execPath } = options
   if (!existsSync('dist/cli/main.js')) throw new Error('dist is missing: npm run build comes before these tests')
   const { PATH, HOME, TMPDIR } = process.env
-  const child = spawn(process.execPath, [...node, bin, ...args], {
+  const child = spawn(execPath, [...node, bin, ...args], {
     cwd,
     // Nothing of the machine's own keys and endpoints.
     env: { PATH, HOME, TMPDIR, MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env },
@@ -79,6 +85,7 @@ export function millrace(args: string[], { cwd, env = {}, input = '', node = [] 
       }
     },
     kill: (signal) => void child.kill(signal),
+    hangUp: () => void child.stdout.destroy(),
     exit,
   }
 }

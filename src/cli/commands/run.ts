@@ -35,15 +35,18 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
   if (broken !== undefined) throw new MillraceError('bad-pipeline', `The agent has faults:\n${broken.message}`)
 
-  const run = await runtime.start(id, input, { protocol: 'cli', handOver: true })
-  process.stderr.write(`run ${run.id}\n`)
   let interrupted = false
+  let stop = async (): Promise<void> => undefined
   process.on('SIGINT', () => {
     if (interrupted) process.exit(130)
     interrupted = true
     process.stderr.write('stopping … (Ctrl-C again to kill)\n')
-    void run.stop('Stopped with Ctrl-C.').catch(() => undefined)
+    void stop().catch(() => undefined)
   })
+  const run = await runtime.start(id, input, { protocol: 'cli', handOver: true })
+  process.stderr.write(`run ${run.id}\n`)
+  stop = () => run.stop('Stopped with Ctrl-C.')
+  if (interrupted) await stop()
   const encoder = wires[flags.format].createEncoder()
   for await (const entry of run.parts) {
     const out = encoder.encode(entry)

@@ -33,7 +33,6 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   if (recovered.resumed + recovered.interrupted > 0) {
     process.stderr.write(`recovered: ${recovered.resumed} runs go on, ${recovered.interrupted} were interrupted\n`)
   }
-  process.stdout.write(`${welcome(url, project.agents.list())}\n`)
 
   // A second signal does not wait.
   let stopping = false
@@ -47,6 +46,9 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
       )
     })
   }
+
+  // Last: whoever has read this may send a signal.
+  process.stdout.write(`${welcome(url, project.agents.list())}\n`)
 }
 
 function welcome(

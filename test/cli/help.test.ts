@@ -1,0 +1,113 @@
+/** `check`, help, suggestions, and a Node that is too old. */
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { folder, ran } from '../support/cli.ts'
+
+const good = `workflow:
+  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true } }
+`
+const typo = good.replace('stream', 'strem')
+const two = `workflow:
+  - id: answer
+    type: lm
+    config: {}
+  - id: again
+    type: llm
+    config: { model: "demo:assistant", tools: [calculatr] }
+`
+
+test('check: good agents are exit 0; every fault has its place and a suggestion, exit 1', async () => {
+  const cwd = folder({ 'agents/a.yaml': good, 'agents/b.yml': good, 'more/c.yaml': typo, 'more/d.yaml': two })
+  expect(await ran(['check'], { cwd })).toEqual({ code: 0, out: '', err: '2 files checked, 0 faults\n' })
+  const { code, out, err } = await ran(['check', 'agents', 'more', 'agents/a.yaml'], { cwd })
+  expect([code, err]).toEqual([1, '5 files checked, 3 faults\n'])
+  const lines = out.trim().split('\n')
+  expect(lines).toHaveLength(3)
+  expect(lines[0]).toMatch(/^more\/c\.yaml:2:\d+ .*strem.*did you mean "?stream"?\?/)
+  expect(lines[1]).toMatch(/^more\/d\.yaml:3:\d+ .*lm.*did you mean "?llm"?\?/)
+  expect(lines[2]).toMatch(/^more\/d\.yaml:7:\d+ .*calculatr.*did you mean "?calculator"?\?/)
+})
+
+test('check --json is the faults as data', async () => {
+  const cwd = folder({ 'agents/c.yaml': typo })
+  const { code, out } = await ran(['check', '--json'], { cwd })
+  expect([code, JSON.parse(out)]).toEqual([
+    1,
+    { files: 1, faults: [expect.objectContaining({ file: 'agents/c.yaml', line: 2, message: expect.any(String) })] },
+  ])
+  expect(JSON.parse((await ran(['check', '--json'], { cwd: folder({ 'agents/a.yaml': good }) })).out)).toEqual({
+    files: 1,
+    faults: [],
+  })
+})
+
+test('check: nothing to check, or a config that cannot be loaded, is exit 2', async () => {
+  const cases: [Record<string, string>, string[], RegExp][] = [
+    [{}, ['check'], /no file or folder agents/],
+    [{ 'agents/notes.txt': '' }, ['check'], /no YAML file in agents/],
+    [{ 'agents/a.yaml': good, 'agents/millrace.config.mjs': 'export default 7' }, ['check'], /millrace\.config\.mjs/],
+    [{ 'agents/a.yaml': good, 'agents/millrace.config.mjs': 'oh no' }, ['check'], /millrace\.config\.mjs/],
+  ]
+  for (const [files, args, message] of cases) {
+    const { code, out, err } = await ran(args, { cwd: folder(files) })
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(message)
+  }
+})
+
+test('every command has help with an example, and says what it is', async () => {
+  const { code, out } = await ran(['--help'])
+  expect(code).toBe(0)
+  const commands = [...out.matchAll(/^ {2}(\w+) .*/gmu)].map(([, name]) => name!).filter((name) => name !== 'help')
+  expect(commands).toEqual(expect.arrayContaining(['serve', 'run', 'check', 'ps', 'logs', 'stop', 'verify']))
+  for (const command of commands) {
+    const help = await ran([command, '--help'])
+    expect([command, help.code, help.err]).toEqual([command, 0, ''])
+    expect(help.out).toMatch(new RegExp(`Examples?:\\n {2}.*millrace ${command}`, 'u'))
+  }
+})
+
+test('a mistyped command or flag is exit 2 with a suggestion', async () => {
+  expect(await ran(['srve'])).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Did you mean serve?') })
+  expect(await ran(['logs', 'x', '--folow'])).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining('Did you mean --follow?'),
+  })
+  expect((await ran([])).code).toBe(2)
+  const version = await ran(['--version'])
+  expect(version).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
+})
+
+test('no colours and no progress where there is no terminal', async () => {
+  const cwd = folder({ 'agents/a.yaml': good, 'agents/b.yaml': typo })
+  for (const args of [['check'], ['--help'], ['run', 'a', '-m', 'Hi'], ['ps']]) {
+    const { out, err } = await ran(args, { cwd })
+    expect(out + err).not.toContain('\u001b')
+  }
+})
+
+test('an old Node is told in one line, exit 2', async () => {
+  const cwd = folder({
+    'old.cjs': `
+      Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })
+      Object.defineProperty(process, 'version', { value: 'v20.11.1' })`,
+  })
+  const { code, out, err } = await ran(['ps'], { cwd, node: ['--require', `${cwd}/old.cjs`] })
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(/^millrace needs Node 24 or newer; this is v20\.11\.1\. .*\n$/)
+})
+
+/** Wherever a machine has an older Node, it is asked as well: the line above must even be parsed by it. */
+const old = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => {
+  try {
+    return Number(/^v(\d+)/u.exec(String(execFileSync(path, ['--version'])))![1]) < 24
+  } catch {
+    return false
+  }
+})
+test.skipIf(old === undefined)('the old Node of this machine is told the same', async () => {
+  const { code, out, err } = await ran(['ps'], { execPath: old! })
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(/^millrace needs Node 24 or newer; this is v\d+\.\d+\.\d+\. .*\n$/)
+})

@@ -1,0 +1,153 @@
+/** `millrace run`: one run, its answer on stdout, how it went in the exit code. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import { grammarFaults } from '../support/engine.ts'
+import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
+
+const demo = `workflow:
+  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, tools: [calculator] } }
+`
+const onUpstream = demo.replace('demo:assistant', 'up:m')
+const echo = `workflow:
+  - { id: out, type: output-generator, config: { template: { said: "$input.word" } } }
+`
+
+async function upstream(answer: (reply: UpstreamReply, n: number) => unknown) {
+  const server = await startUpstream(answer)
+  onTestFinished(() => server.close())
+  return ['--endpoint', `up=${server.baseURL}`]
+}
+
+test('the answer to -m is on stdout, everything else on stderr', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  const { code, out, err } = await ran(['run', 'a', '-m', 'What is 12*7?'], { cwd })
+  expect(code).toBe(0)
+  expect(out).toMatch(/84[^]*\n$/)
+  expect(err).toMatch(/^run run_\w+\ncompleted; \d+ tokens in, \d+ out \(\w+\)\n$/)
+})
+
+test('stdin is the message; a file by its path is an agent', async () => {
+  const cwd = folder({ 'elsewhere/b.yml': demo })
+  const { code, out } = await ran(['run', 'elsewhere/b.yml'], { cwd, input: 'What is 6*7?\n' })
+  expect([code, out]).toEqual([0, expect.stringContaining('42')])
+})
+
+test('--input is $input; without an answering step the value is printed', async () => {
+  const cwd = folder({ 'agents/a.yaml': echo, 'in.json': '{"word": "hé"}' })
+  const { code, out } = await ran(['run', 'a', '--input', 'in.json'], { cwd })
+  expect([code, JSON.parse(out)]).toEqual([0, { said: 'hé' }])
+})
+
+test('text comes as it is said', async () => {
+  const gate = Promise.withResolvers<void>()
+  const flags = await upstream(async (reply) => {
+    reply.say('Hel')
+    await gate.promise
+    reply.say('lo')
+    reply.finish()
+  })
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await command.until('Hel')
+  expect(command.out).toBe('Hel')
+  gate.resolve()
+  expect([await command.exit, command.out]).toEqual([0, 'Hello\n'])
+})
+
+test('--format parts is the log, --format ui the AI SDK stream', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  const parts = await ran(['run', 'a', '-m', 'What is 12*7?', '--format', 'parts'], { cwd })
+  const entries = parts.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Entry)
+  expect(grammarFaults(entries)).toEqual([])
+  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
+  const ui = await ran(['run', 'a', '-m', 'What is 12*7?', '--format', 'ui'], { cwd })
+  expect(ui.out).toMatch(/^data: \{"type":"start"[^]*data: \[DONE\]\n\n$/)
+  const bad = await ran(['run', 'a', '-m', 'x', '--format', 'xml'], { cwd })
+  expect([bad.code, bad.out]).toEqual([2, ''])
+})
+
+test('a failed run is exit 1 and says why', async () => {
+  const flags = await upstream((reply) => reply.refuse(400, { error: { message: 'No such model' } }))
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const { code, err } = await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  expect(code).toBe(1)
+  expect(err).toMatch(/failed: .*No such model/)
+})
+
+test.each([
+  ['an unknown agent', ['run', 'b', '-m', 'x'], /no agent "b".*Known agents: a\./],
+  ['a missing file', ['run', 'b.yaml', '-m', 'x'], /no file b\.yaml/],
+  ['a broken agent', ['run', 'broken', '-m', 'x'], /broken\.yaml:2:\d+ /],
+  ['an empty message', ['run', 'a', '-m', ''], /message is empty/],
+  ['a missing input file', ['run', 'a', '--input', 'none.json'], /none\.json/],
+  ['an input that is no object', ['run', 'a', '--input', 'list.json'], /must hold a JSON object/],
+  ['no agent', ['run'], /missing required argument 'agent'/],
+])('%s is exit 2 and one clear message', async (_, args, message) => {
+  const cwd = folder({ 'agents/a.yaml': demo, 'agents/broken.yaml': 'workflow:\n  - {}\n', 'list.json': '[]' })
+  const { code, out, err } = await ran(args, { cwd })
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(message)
+  expect(err).not.toMatch(/\n\s+at /)
+})
+
+test('Ctrl-C stops the run: it is recorded as aborted, exit 130', async () => {
+  const flags = await upstream((reply) => reply.say('Half'))
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await command.until('Half')
+  command.kill('SIGINT')
+  expect(await command.exit).toBe(130)
+  const { out } = await ran(['ps', '--json'], { cwd })
+  expect(JSON.parse(out)).toMatchObject([{ status: 'aborted' }])
+  expect((await ran(['verify', 'all'], { cwd })).code).toBe(0)
+})
+
+test('a second Ctrl-C kills', async () => {
+  const cwd = folder({
+    'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
+    'agents/millrace.config.mjs': `export default { steps: { stuck: () => {
+      console.error('stuck'); setInterval(() => {}, 1000); return new Promise(() => {}) } } }`,
+  })
+  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
+  await command.until('stuck')
+  command.kill('SIGINT')
+  await command.until('Ctrl-C again')
+  command.kill('SIGINT')
+  expect(await command.exit).toBe(130)
+})
+
+test('what a tool left running does not keep the command alive', async () => {
+  const cwd = folder({
+    'agents/a.yaml': 'workflow:\n  - { id: s, type: busy, config: {} }\n',
+    'agents/millrace.config.mjs': `export default { steps: { busy: () => { setInterval(() => {}, 1000); return 'done' } } }`,
+  })
+  const { code, out } = await ran(['run', 'a', '-m', 'Hi'], { cwd })
+  expect([code, out]).toEqual([0, 'done\n'])
+})
+
+test('beside a server it runs without its database; while it runs no server takes the folder', async () => {
+  const gate = Promise.withResolvers<void>()
+  const flags = await upstream(async (reply, n) => {
+    reply.say('Half')
+    if (n === 1) await gate.promise
+    reply.finish()
+  })
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await command.until('Half')
+  const refused = await ran(['serve', '--port', '0'], { cwd })
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('is used by a run')])
+  gate.resolve()
+  expect(await command.exit).toBe(0)
+
+  const server = await serving(flags, { cwd })
+  const beside = await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  expect([beside.code, beside.out]).toEqual([0, 'Half\n'])
+  expect(beside.err).toContain('not recorded')
+  const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: { status: string }[] }
+  expect(runs).toMatchObject([{ status: 'completed' }])
+})

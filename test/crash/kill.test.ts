@@ -1,0 +1,300 @@
+/**
+ * The server is killed (SIGKILL) at 50 seeded moments under load, on one data folder. What any client had received is a
+ * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { RunRow } from '../../src/part/log.ts'
+import { uiWire } from '../../src/wire/ui.ts'
+import { grammarFaults, only } from '../support/engine.ts'
+import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
+import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
+
+const kills = 50
+const dir = mkdtempSync(join(tmpdir(), 'millrace-crash-'))
+const data = join(dir, 'data')
+const effects = join(dir, 'effects.txt')
+const misfits: string[] = []
+let upstream: Upstream
+let server: ServerProcess
+
+const yaml = (top: string, tools: string) => `${top}
+workflow:
+  - id: answer
+    type: llm
+    config: { model: "up:m", stream: true, retries: 0, tools: [${tools}] }
+`
+// Plain JavaScript and JSON Schema: the folder has no packages to import from.
+const config = `
+import { appendFileSync } from 'node:fs'
+const parameters = { type: 'object', properties: { n: { type: 'number' } } }
+const mark = async ({ n }, { runId, toolCallId }) => {
+  appendFileSync(${JSON.stringify(effects)}, runId + ' ' + toolCallId + '\\n')
+  await new Promise((resolve) => setTimeout(resolve, n))
+  return { marked: toolCallId }
+}
+export default { tools: { mark: { parameters, execute: mark }, ask: { parameters } } }
+`
+
+/** Says the script that the user named, slowly; refuses what a strict provider would refuse. */
+async function answer(reply: UpstreamReply): Promise<void> {
+  const { messages } = reply.body as {
+    messages: { role: string; content: unknown; tool_calls?: { id: string }[]; tool_call_id?: string }[]
+  }
+  const fault = misfit(messages)
+  if (fault !== undefined) misfits.push(fault)
+  const asked = JSON.stringify(messages.findLast(({ role }) => role === 'user')!.content)
+  const results = messages.filter(({ role }) => role === 'tool').length
+  const words = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      reply.say(`word${i} `)
+      if (i % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+  }
+  await words(6)
+  if (asked.includes('tools') && results < 3) {
+    reply.call(`call_${results}`, 'mark', { n: 3 })
+    reply.finish('tool_calls')
+  } else if (asked.includes('ask') && results < 1) {
+    reply.call('call_0', 'ask', { n: 1 })
+    reply.finish('tool_calls')
+  } else {
+    await words(24)
+    reply.finish()
+  }
+}
+
+function misfit(
+  messages: { role: string; tool_calls?: { id: string }[]; tool_call_id?: string }[],
+): string | undefined {
+  let due: string[] = []
+  for (const { role, tool_calls = [], tool_call_id } of messages) {
+    if (role === 'tool') {
+      if (!due.includes(tool_call_id!)) return `${tool_call_id} was not asked`
+      due = due.filter((id) => id !== tool_call_id)
+    } else if (due.length > 0) return `${due.join()} without result`
+    else due = tool_calls.map(({ id }) => id)
+  }
+  return due.length > 0 ? `${due.join()} without result` : undefined
+}
+
+beforeAll(async () => {
+  const agents = join(dir, 'agents')
+  mkdirSync(agents)
+  writeFileSync(join(agents, 'plain.yaml'), yaml('', 'mark, ask'))
+  writeFileSync(join(agents, 'keep.yaml'), yaml('recover: true', 'mark, ask'))
+  writeFileSync(join(agents, 'millrace.config.mjs'), config)
+  writeFileSync(effects, '')
+  upstream = await startUpstream((reply) => answer(reply))
+  await boot()
+})
+afterAll(async () => {
+  await server?.kill()
+  await upstream?.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+async function boot(): Promise<void> {
+  server = await spawnServer(join(dir, 'agents'), data, '--endpoint', `up=${upstream.baseURL}`)
+}
+
+/** A client and all that it has received so far. */
+interface Client {
+  kind: 'events' | 'ui'
+  run: string
+  text: string
+}
+
+async function read(response: Response, client: Client, onChunk: () => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body!) {
+    client.text += decoder.decode(chunk, { stream: true })
+    onChunk()
+  }
+}
+
+const json = { 'content-type': 'application/json' }
+const messages = (content: string) => [{ role: 'user', content }]
+
+/** Followed as NDJSON, or read as `useChat` would. */
+async function begin(
+  clients: Client[],
+  onChunk: () => void,
+  kind: Client['kind'],
+  agentId: string,
+  say: string,
+): Promise<void> {
+  const path = kind === 'ui' ? '/api/chat' : '/api/runs'
+  const body = kind === 'ui' ? { agentId, messages: messages(say) } : { agentId, input: { messages: messages(say) } }
+  const posted = await fetch(server.url + path, { method: 'POST', headers: json, body: JSON.stringify(body) })
+  const client: Client = { kind, run: posted.headers.get('x-millrace-run-id')!, text: '' }
+  clients.push(client)
+  if (kind === 'ui') return read(posted, client, onChunk)
+  await posted.body?.cancel()
+  await read(await fetch(`${server.url}/api/runs/${client.run}/events?follow=1`), client, onChunk)
+}
+
+async function stored(run: string): Promise<string> {
+  const response = await fetch(`${server.url}/api/runs/${run}/events`)
+  expect(response.status).toBe(200)
+  return response.text()
+}
+
+const parse = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Entry)
+
+async function expectPrefix({ kind, run, text }: Client): Promise<void> {
+  const log = await stored(run)
+  if (kind === 'events') {
+    expect(log.startsWith(text), `${run}: an event that the log does not hold:\n${text.slice(-400)}`).toBe(true)
+    return
+  }
+  const encoder = uiWire.createEncoder({})
+  let frames = ''
+  for (const entry of parse(log)) frames += encoder.encode(entry)
+  expect(frames.startsWith(text), `${run}: a frame that the log does not give:\n${text.slice(-400)}`).toBe(true)
+}
+
+async function requestsOf(run: string): Promise<{ requestId: string }[]> {
+  const response = await fetch(`${server.url}/api/runs/${run}/requests`)
+  return ((await response.json()) as { requests: { requestId: string }[] }).requests
+}
+
+const reply = (run: string, requestId: string, output: unknown) =>
+  fetch(`${server.url}/api/runs/${run}/requests/${requestId}`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ output }),
+  })
+
+async function ended(run: string): Promise<Entry[]> {
+  const client: Client = { kind: 'events', run, text: '' }
+  await read(await fetch(`${server.url}/api/runs/${run}/events?follow=1`), client, () => undefined)
+  return parse(client.text)
+}
+
+/** mulberry32 */
+function random(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+test(
+  `${kills} kills under load lose nothing that a client saw, and nothing happens twice`,
+  { timeout: 170_000 },
+  async () => {
+    const next = random(20260901)
+    const seen: Client[] = []
+    const waiting: string[] = []
+    let cut = 0
+    for (let life = 0; life < kills; life++) {
+      const clients: Client[] = []
+      const fatal = Math.floor(next() * 90)
+      const strike = Promise.withResolvers<void>()
+      let chunks = 0
+      const onChunk = () => void (++chunks >= fatal && strike.resolve())
+      const load = [
+        begin(clients, onChunk, 'events', 'plain', 'talk'),
+        begin(clients, onChunk, 'ui', 'plain', 'tools'),
+        begin(clients, onChunk, 'events', 'keep', 'tools'),
+        begin(clients, onChunk, 'ui', 'keep', 'talk'),
+        begin(clients, onChunk, 'ui', life % 2 === 0 ? 'keep' : 'plain', 'ask'),
+        // One that a life before had asked is answered in this one, and may be cut off behind its answer.
+        answerOne(waiting, next),
+      ]
+      // A broken connection is what is meant to happen.
+      const settled = Promise.allSettled(load)
+      await Promise.race([strike.promise, settled])
+      await server.kill()
+      await settled
+      cut += clients.filter(({ text }) => text !== '' && !text.includes('run-end') && !text.includes('[DONE]')).length
+      await boot()
+      for (const client of clients) await expectPrefix(client)
+      for (const { run } of clients) {
+        const entries = parse(await stored(run))
+        expect(grammarFaults(entries, true), run).toEqual([])
+        const [start] = only(entries, 'run-start')
+        const last = entries.at(-1)!
+        if (last.type === 'suspend') waiting.push(run)
+        else if (start!.agent === 'plain') {
+          expect(last.type, run).toBe('run-end')
+          expect(['interrupted', 'completed'], run).toContain(only(entries, 'run-end')[0]!.outcome)
+        }
+      }
+      seen.push(...clients)
+    }
+    // Streams were cut in their middle, or this shows nothing.
+    expect(cut).toBeGreaterThan(kills)
+
+    const { runs } = (await (await fetch(`${server.url}/api/runs?limit=1000`)).json()) as { runs: RunRow[] }
+    expect(runs.length).toBeGreaterThan(kills * 3)
+    const outcomes = new Map<string, number>()
+    for (const { id, status, agent } of runs) {
+      const entries = status === 'suspended' ? parse(await stored(id)) : await ended(id)
+      expect(grammarFaults(entries, status === 'suspended'), id).toEqual([])
+      const ends = only(entries, 'run-end')
+      expect(ends, id).toHaveLength(status === 'suspended' ? 0 : 1)
+      if (agent === 'keep' && ends.length > 0) expect(ends[0], id).toMatchObject({ outcome: 'completed' })
+      const what = `${agent} ${ends[0]?.outcome ?? 'suspended'}${entries.some(({ type }) => type === 'step-reset') ? ', after a reset' : ''}`
+      outcomes.set(what, (outcomes.get(what) ?? 0) + 1)
+    }
+    expect([...outcomes.keys()]).toEqual(
+      expect.arrayContaining([
+        'plain interrupted',
+        'keep completed, after a reset',
+        'plain suspended',
+        'keep suspended',
+      ]),
+    )
+    for (const client of seen) await expectPrefix(client)
+
+    const marks = readFileSync(effects, 'utf8').split('\n').filter(Boolean)
+    expect(marks.length).toBeGreaterThan(kills)
+    expect(new Set(marks).size).toBe(marks.length)
+    expect(misfits).toEqual([])
+    const verified = await millrace('verify', 'all', '--data', data)
+    expect(verified.code, verified.stdout + verified.stderr.slice(-500)).toBe(0)
+  },
+)
+
+async function answerOne(waiting: string[], next: () => number): Promise<void> {
+  const [run] = waiting.splice(Math.floor(next() * waiting.length), 1)
+  if (run === undefined) return
+  try {
+    for (const { requestId } of await requestsOf(run)) await reply(run, requestId, 'yes')
+  } catch {
+    // Killed before it was answered: it still waits.
+    waiting.push(run)
+  }
+}
+
+test('asked in one life, answered 50 times at once in the next: the run goes on, once', async () => {
+  const clients: Client[] = []
+  await begin(clients, () => undefined, 'ui', 'plain', 'ask')
+  const [{ run }] = clients as [Client]
+  await server.kill()
+  await boot()
+  const [request] = await requestsOf(run)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => reply(run, request!.requestId, 'yes')))
+  const bodies = (await Promise.all(answers.map((each) => each.json()))) as { duplicate: boolean }[]
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(bodies.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
+  const entries = await ended(run)
+  expect(grammarFaults(entries)).toEqual([])
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  expect(only(entries, 'response')).toMatchObject([{ outcome: 'answered', answer: { output: 'yes' } }])
+  expect(only(entries, 'resume')).toHaveLength(1)
+  const contrary = await reply(run, request!.requestId, 'no')
+  expect(contrary.status).toBe(409)
+})

@@ -1,0 +1,49 @@
+/** A server as people run it: a process of its own, that can be killed. Needs `npm run build`, as `npm test` does. */
+import { spawn, execFile, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const command = resolve(join(import.meta.dirname, '../../bin/millrace.js'))
+
+export interface ServerProcess {
+  url: string
+  stderr(): string
+  /** SIGKILL: nothing is flushed, nobody is told. Resolves when the process is gone. */
+  kill(): Promise<void>
+}
+
+export async function spawnServer(dir: string, data: string, ...flags: string[]): Promise<ServerProcess> {
+  const args = [command, 'serve', dir, '--port', '0', '--data', data, ...flags]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
+  const gone = once(child, 'exit')
+  const url = await Promise.race([readUrl(child), gone.then(() => undefined)])
+  if (url === undefined) throw new Error(`the server did not start: ${stderr}`)
+  return {
+    url,
+    stderr: () => stderr,
+    async kill() {
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+async function readUrl(child: ChildProcess): Promise<string | undefined> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const url = /https?:\/\/\S+/u.exec(line)?.[0]
+    if (url !== undefined) return url
+  }
+  return undefined
+}
+
+/** Runs a command to its end. */
+export function millrace(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((done) => {
+    execFile(process.execPath, [command, ...args], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      done({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr })
+    })
+  })
+}
