@@ -1,6 +1,7 @@
 /** What a project registers in code: `millrace.config.ts` beside its agents, or the options of `createRuntime`. */
 import type { Endpoint } from '../run/models/resolver.ts'
-import type { Callback, LanguageModel, PrimitiveHandler, ToolImplementation } from '../run/ports.ts'
+import type { McpServer } from '../run/mcp/server.ts'
+import type { Callback, LanguageModel, PrimitiveHandler, Pricing, ToolImplementation } from '../run/ports.ts'
 
 export interface Config {
   tools?: Record<string, ToolImplementation>
@@ -16,6 +17,10 @@ export interface Config {
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]
+  /** MCP servers, whose tools are `server_tool` in YAML; each is started or connected to on its first use. */
+  mcpServers?: Record<string, McpServer>
+  /** USD per million tokens, by model as YAML names it; a model that is not named has no known price. */
+  pricing?: Record<string, Pricing>
   /** ms that a client has to answer a tool call or an approval before it counts as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
 }

@@ -1,6 +1,7 @@
 /** A config and an environment → what the engine is given: maps, never objects with a prototype. */
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known } from '../pipeline/pipeline.ts'
+import { createMcpPool } from '../run/mcp/pool.ts'
 import { createModelResolver, type Endpoint } from '../run/models/resolver.ts'
 import type { Registry } from '../run/ports.ts'
 import { builtinTools } from '../run/tools/builtin-tools.ts'
@@ -9,8 +10,10 @@ import type { Config } from './config.ts'
 export type Env = Readonly<Record<string, string | undefined>>
 
 export function createRegistry(config: Config, env: Env, endpoints: readonly Endpoint[] = []): Registry {
-  const { models = {} } = config
+  const { models = {}, mcpServers, pricing } = config
   return {
+    ...(mcpServers === undefined ? undefined : { mcp: createMcpPool(mcpServers) }),
+    ...(pricing === undefined ? undefined : { pricing: new Map(Object.entries(pricing)) }),
     tools: new Map([...builtinTools, ...Object.entries(config.tools ?? {})]),
     callbacks: new Map(Object.entries(config.callbacks ?? {})),
     steps: new Map(Object.entries(config.steps ?? {})),
@@ -24,12 +27,13 @@ export function createRegistry(config: Config, env: Env, endpoints: readonly End
 }
 
 /** The names a pipeline may use. */
-export function knownNames({ tools, callbacks, steps, models }: Registry): Known {
+export function knownNames({ tools, callbacks, steps, models, mcp }: Registry): Known {
   return {
     stepTypes: [...builtinSteps, ...steps.keys()],
     tools: [...tools.keys()],
     callbacks: [...callbacks.keys()],
     providers: models.providers,
+    mcpServers: mcp?.names ?? [],
   }
 }
 

@@ -242,6 +242,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async close(closeGraceMs = 2000) {
       shutdown.abort()
       await owners.close(closeGraceMs)
+      await options.registry.mcp?.close()
       await store.close()
     },
   }
