@@ -18,6 +18,8 @@ async function startServer(port?: number): Promise<HttpChild> {
   return server
 }
 
+const eventually = (check: () => void) => vi.waitFor(check, 10_000)
+
 afterEach(async () => {
   for (const end of endings.splice(0)) await end()
 })
@@ -43,7 +45,7 @@ test('calls are stopped and time out', async () => {
   const call = expect(pool.call('all', slow, long, { signal: stop.signal })).rejects.toMatchObject({ code: 'aborted' })
   stop.abort()
   await call
-  expect(await pool.call('all', 'echo', { message: 'a' })).toBe('Echo: a')
+  expect(await pool.call('all', 'echo', { message: 'a' }, { timeout: 10_000 })).toBe('Echo: a')
 })
 
 test('a server killed in mid-call fails that call at once; back again, it is used again', async () => {
@@ -91,10 +93,10 @@ test('headers are sent, a stopped call is cancelled, and closing ends the sessio
 
   const stop = new AbortController()
   const call = pool.call('x', 'hold', {}, { signal: stop.signal })
-  await vi.waitFor(() => expect(stub.held).toHaveLength(1))
+  await eventually(() => expect(stub.held).toHaveLength(1))
   stop.abort()
   await expect(call).rejects.toMatchObject({ code: 'aborted' })
-  await vi.waitFor(() => expect(stub.told).toContain('notifications/cancelled'))
+  await eventually(() => expect(stub.told).toContain('notifications/cancelled'))
   await pool.close()
   expect(stub.told.at(-1)).toBe('DELETE')
 })
@@ -129,9 +131,9 @@ test.each([
 ])('an answer that %s before it was given fails its call, and only that', async (_, cut) => {
   const pool = poolOf({ x: { url: stub.url } })
   const call = pool.call('x', 'hold', {})
-  await vi.waitFor(() => expect(stub.held).toHaveLength(1))
+  await eventually(() => expect(stub.held).toHaveLength(1))
   const other = pool.call('x', 'hold', {})
-  await vi.waitFor(() => expect(stub.held).toHaveLength(2))
+  await eventually(() => expect(stub.held).toHaveLength(2))
   cut(stub)
   await expect(call).rejects.toMatchObject({
     code: 'mcp-lost',
@@ -143,11 +145,11 @@ test.each([
 })
 
 test.each([
-  ['/gone', 'it answered HTTP 404; check the url'],
-  ['/locked', 'it answered HTTP 401; check the headers of the config'],
-  ['/mute', 'it was not ready within 300 ms'],
-])('a wrong url says why in one line, without its secrets: %s', async (path, why) => {
-  const pool = poolOf({ x: { url: `${stub.url}${path}?key=secret`, connectTimeout: 300 } })
+  ['/gone', 10_000, 'it answered HTTP 404; check the url'],
+  ['/locked', 10_000, 'it answered HTTP 401; check the headers of the config'],
+  ['/mute', 300, 'it was not ready within 300 ms'],
+])('a wrong url says why in one line, without its secrets: %s', async (path, connectTimeout, why) => {
+  const pool = poolOf({ x: { url: `${stub.url}${path}?key=secret`, connectTimeout } })
   const message = `The MCP server "x" (${stub.url}${path}) cannot be reached: ${why}.`
   await expect(pool.call('x', 'echo', {})).rejects.toMatchObject({ code: 'mcp-unreachable', message })
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createMcpPool, type McpPool } from './pool.ts'
 import type { McpServer } from './server.ts'
+import { StdioTransport } from './stdio-transport.ts'
 import {
   createJournal,
   everything,
@@ -24,12 +25,21 @@ beforeEach(() => {
   journal = createJournal()
 })
 
+const eventually = (check: () => void) => vi.waitFor(check, 10_000)
+
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
-  expect(journal.pids().filter(isAlive)).toEqual([])
+  // A server has ended by now; what it had started has been killed, which takes a moment to show.
+  const left = () => journal.pids().filter(isAlive)
+  await eventually(() => expect(left()).toEqual([])).finally(() =>
+    left().forEach((pid) => process.kill(pid, 'SIGKILL')),
+  )
   journal.remove()
 })
 
+const node = process.execPath
+const script = (text: string) => ({ command: node, args: ['-e', text] })
+const mute = script('setInterval(() => {}, 1000)')
 const long = { duration: 60, steps: 1 }
 const slow = 'trigger-long-running-operation'
 
@@ -83,11 +93,11 @@ test('a call that takes too long is given up, and the server is told', async () 
     code: 'timed-out',
     message: expect.stringContaining('did not answer hold within 300 ms'),
   })
-  await vi.waitFor(() => expect(journal.lines()).toContain('notifications/cancelled'))
+  await eventually(() => expect(journal.lines()).toContain('notifications/cancelled'))
   await expect(pool.call('own', 'hold', {}, { timeout: 50 })).rejects.toMatchObject({
     message: expect.stringContaining('within 50 ms'),
   })
-  expect(await pool.call('own', 'empty', {})).toBe('')
+  expect(await pool.call('own', 'empty', {}, { timeout: 10_000 })).toBe('')
   expect(journal.pids()).toHaveLength(1)
 })
 
@@ -95,10 +105,10 @@ test('a call that is stopped rejects at once, and the server is told', async () 
   const pool = poolOf({ own: lines(journal) })
   const stop = new AbortController()
   const call = pool.call('own', 'hold', {}, { signal: stop.signal })
-  await vi.waitFor(() => expect(journal.lines()).toContain('hold'))
+  await eventually(() => expect(journal.lines()).toContain('hold'))
   stop.abort()
   await expect(call).rejects.toMatchObject({ code: 'aborted' })
-  await vi.waitFor(() => expect(journal.lines()).toContain('notifications/cancelled'))
+  await eventually(() => expect(journal.lines()).toContain('notifications/cancelled'))
   await expect(pool.call('own', 'empty', {}, { signal: stop.signal })).rejects.toMatchObject({ code: 'aborted' })
   await expect(pool.tools('own', stop.signal)).rejects.toMatchObject({ code: 'aborted' })
 })
@@ -112,6 +122,34 @@ test('one who stops while the server starts leaves it to the others', async () =
   await expect(stopped).rejects.toMatchObject({ code: 'aborted' })
   expect(await other).toBe('Echo: b')
   expect(journal.pids()).toHaveLength(1)
+})
+
+test('nobody has to wait for a server that does not get ready', async () => {
+  const pool = poolOf({ mute })
+  const stop = new AbortController()
+  const call = pool.call('mute', 'x', {}, { signal: stop.signal })
+  stop.abort()
+  await expect(call).rejects.toMatchObject({ code: 'aborted' })
+})
+
+test('what is closed while it is being started ends', async () => {
+  const transport = new StdioTransport(lines(journal))
+  const started = transport.start()
+  await transport.close()
+  await started
+  await expect(transport.send({ jsonrpc: '2.0', method: 'x' })).rejects.toThrow()
+})
+
+test('a server that has shut its stdin is ended', async () => {
+  const ready = `console.log('{"jsonrpc":"2.0","method":"notifications/ready"}')`
+  const transport = new StdioTransport(script(`require('fs').closeSync(0); ${ready}; setInterval(() => {}, 1000)`))
+  const heard = new Promise<unknown>((resolve) => (transport.onmessage = resolve))
+  const closed = new Promise<void>((resolve) => (transport.onclose = resolve))
+  await transport.start()
+  await heard
+  await expect(transport.send({ jsonrpc: '2.0', method: 'x' })).rejects.toThrow('EPIPE')
+  await closed
+  expect(transport.fate).toBe('it no longer reads what it is sent')
 })
 
 test('a server killed in mid-call fails that call at once and is started again by the next', async () => {
@@ -128,7 +166,7 @@ test('a server killed in mid-call fails that call at once and is started again b
       ),
     }),
   )
-  const other = pool.call('other', slow, { duration: 1, steps: 1 })
+  const other = pool.call('other', slow, { duration: 0.5, steps: 1 })
   process.kill(pid!, 'SIGKILL')
   await Promise.all(calls)
   expect(await pool.call('all', 'echo', { message: 'c' })).toBe('Echo: c')
@@ -143,7 +181,7 @@ test('a command that starts the server as its child leaves none of the two behin
   const call = expect(pool.call('all', slow, long)).rejects.toMatchObject({ code: 'mcp-lost' })
   process.kill(shell!, 'SIGKILL')
   await call
-  await vi.waitFor(() => expect(isAlive(node!)).toBe(false))
+  await eventually(() => expect(isAlive(node!)).toBe(false))
 
   expect(await pool.call('all', 'echo', { message: 'b' })).toBe('Echo: b')
   expect(journal.pids().filter(isAlive)).toHaveLength(2)
@@ -166,7 +204,7 @@ test('closing ends calls and servers, also one that does not listen to SIGTERM a
 test('a process that ends without closing takes its servers along', async () => {
   expect(await exitWithoutClosing(journal)).toBe(7)
   const [server] = journal.pids()
-  await vi.waitFor(() => expect(isAlive(server!)).toBe(false))
+  await eventually(() => expect(isAlive(server!)).toBe(false))
 })
 
 test('a list in pages is one list, asked for once until the server says that it has changed', async () => {
@@ -188,10 +226,6 @@ test('a message beyond every measure ends the connection, not the memory', async
     message: expect.stringContaining('too large'),
   })
 })
-
-const node = process.execPath
-const script = (text: string) => ({ command: node, args: ['-e', text] })
-const mute = script('setInterval(() => {}, 1000)')
 
 test.each<[string, McpServer, RegExp]>([
   [

@@ -30,7 +30,7 @@ export interface McpPool {
   tools(server: string, signal?: AbortSignal): Promise<McpTool[]>
   /** The structured content, or the text, or the list of content blocks. Stopping or timing out tells the server. */
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
-  /** Ends what runs, and resolves when no process is left. Nothing connects afterwards. */
+  /** Ends what runs; resolves when the servers have ended and what they started has been killed. Nothing connects again. */
   close(): Promise<void>
 }
 

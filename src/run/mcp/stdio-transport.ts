@@ -13,9 +13,12 @@ import { messageOf } from '../../part/error.ts'
 import { toLastWords } from './last-words.ts'
 import type { McpStdioServer } from './server.ts'
 
-/** ms: after SIGTERM, and for the last words of a process that has ended while something still holds its pipes. */
+/** ms from SIGTERM to SIGKILL. */
 const termGrace = 2000
+/** ms for the last words of a process that has ended, while something still holds its pipes. */
 const pipeGrace = 200
+/** ms for a process to end after it has let go of its stdin. */
+const exitGrace = 1000
 
 // With a group of its own a child does not hear Ctrl-C: if we end without closing, this is what ends it.
 const living = new Set<ChildProcess>()
@@ -32,7 +35,8 @@ export class StdioTransport implements Transport {
   readonly #buffer = new ReadBuffer()
   #child: ChildProcess | undefined
   #lastWords = ''
-  #gone: Promise<void> = Promise.resolve()
+  #starting: Promise<void> | undefined
+  #gone: Promise<void> | undefined
   #closing = false
 
   constructor(server: McpStdioServer) {
@@ -55,31 +59,45 @@ export class StdioTransport implements Transport {
     })
     // A broken pipe is told by the exit, or by the write that met it.
     for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
-    await new Promise<void>((resolve, reject) => {
+    this.#starting = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (error) => {
         this.fate = spawnFault(error, cwd)
         reject(error)
       })
     })
+    await this.#starting
     if (living.size === 0) process.on('exit', endAll)
     living.add(child)
     this.#gone = this.#end(child)
-    if (this.#closing) await this.close()
   }
 
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
       const stdin = this.#child?.stdin
       if (!stdin) throw new Error('the server has not been started')
-      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+      stdin.write(serializeMessage(message), (error) => {
+        if (!error) resolve()
+        else void this.#untilGone().then(() => reject(error))
+      })
     })
   }
 
-  /** Resolves when no process of the server is left. Never rejects. */
+  /** A pipe breaks because the process is ending, and how it ended says more; or else because nobody reads any more. */
+  async #untilGone(): Promise<void> {
+    const timer = setTimeout(() => {
+      this.fate ??= 'it no longer reads what it is sent'
+      void this.close()
+    }, exitGrace)
+    await this.#gone
+    clearTimeout(timer)
+  }
+
+  /** Resolves when the server has ended and what it started has been killed. Never rejects. */
   async close(): Promise<void> {
-    const child = this.#child
     this.#closing = true
+    await this.#starting?.catch(() => undefined)
+    const child = this.#child
     if (child && living.has(child)) {
       child.stdin?.end()
       signalGroup(child, 'SIGTERM')
