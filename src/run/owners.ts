@@ -8,7 +8,7 @@ import type { Part } from '../part/part.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createDeadlines } from './deadlines.ts'
-import { conversation } from './history.ts'
+import { conversation, messagesOf } from './history.ts'
 import { pause } from './pause.ts'
 import { createPresence } from './presence.ts'
 import { execute } from './runner.ts'
@@ -80,7 +80,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       turn: row.turn ?? (async () => undefined),
       history: async () => {
         const previous = state.start?.previousRunId
-        return previous === undefined ? [] : conversation(store, row.threadId, previous)
+        return previous === undefined ? [] : conversation(store, row.threadId, previous, messagesOf(state.input))
       },
       registry,
       pipeline,
