@@ -59,9 +59,13 @@ function remote(url: string): Access {
   const key = process.env['MILLRACE_API_KEY']
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
 
+  function lost(cause: unknown): never {
+    throw new MillraceError('server', `The connection to the server at ${url} was lost.`, { cause })
+  }
+
   async function request(path: string, init: { method?: string; accept?: string } = {}): Promise<Response> {
     const { method = 'GET', accept = 'application/json' } = init
-    const response = await fetch(`${url}${path}`, { method, headers: { ...headers, accept } })
+    const response = await fetch(`${url}${path}`, { method, headers: { ...headers, accept } }).catch(lost)
     if (response.ok) return response
     const body = (await response.json().catch(() => undefined)) as { error?: { message?: string } } | undefined
     throw new MillraceError('server', body?.error?.message ?? `${url}${path} answered ${response.status}.`)
@@ -85,7 +89,12 @@ function remote(url: string): Access {
       })
       if (response.body === null) return
       const reader = createNdjsonReader()
-      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) yield* reader.feed(chunk)
+      const chunks = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (;;) {
+        const { done, value } = await chunks.read().catch(lost)
+        if (done) break
+        yield* reader.feed(value)
+      }
       yield* reader.end()
     },
     async stop(run) {

@@ -10,7 +10,7 @@ const known: Known = {
   callbacks: ['persistConversation', 'logError'],
   providers: ['demo', 'google', 'openai', 'anthropic', 'ollama'],
 }
-const beddel = readFileSync(new URL('../../examples/beddel/agents/assistant.yaml', import.meta.url), 'utf8')
+const beddel = readFileSync(new URL('../../examples/beddel/agents/chat.yaml', import.meta.url), 'utf8')
 const assistant = readFileSync(new URL('../../agents/assistant.yaml', import.meta.url), 'utf8')
 
 function faultsOf(text: string, names: Known | undefined = known): Fault[] {

@@ -1,8 +1,11 @@
 /** Continue or start: the one decision behind every route that takes a conversation. */
+import type { Entry } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Answer } from '../part/part.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
-import { readView, withServerMessages } from './history.ts'
+import { withServerMessages } from './history.ts'
 import type { Run, Runtime } from './runtime.ts'
 
 export interface Turn {
@@ -41,18 +44,56 @@ async function resumed({ store, answerAll, open }: Runtime, turn: Turn): Promise
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
   if (row === undefined || (row.status !== 'suspended' && row.status !== 'running')) return undefined
-  const view = await readView(store, row.id)
-  const matched = new Map<string, Answer>()
-  for (const { requestId, toolCallId } of view?.requests ?? []) {
-    const found = answers.find((answer) => answer.toolCallId === toolCallId)
-    if (found !== undefined) matched.set(requestId, found.answer)
-  }
-  if (matched.size === 0) return undefined
-  await answerAll(row.id, matched, { protocol, input, ...(labels === undefined ? undefined : { labels }) })
+  const asked = await readRequests(store, row.id)
   const run = await open(row.id)
-  // A run that had not suspended yet goes on in its own stream; this one begins where it stands.
-  const from = row.status === 'suspended' ? row.lastSeq + 1 : 0
-  return run && { run, how: row.status === 'suspended' ? 'resumed' : 'joined', from }
+  if (run === undefined) return undefined
+  const matched = new Map<string, Answer>()
+  let again = false
+  let contrary: string | undefined
+  for (const { toolCallId, answer } of answers) {
+    const requestId = asked.open.get(toolCallId)
+    const before = asked.answered.get(toolCallId)
+    if (requestId !== undefined) matched.set(requestId, answer)
+    else if (before !== undefined && JSON.stringify(before) === JSON.stringify(answer)) again = true
+    else if (before !== undefined) contrary = toolCallId
+  }
+  if (matched.size > 0) {
+    await answerAll(row.id, matched, { protocol, input, ...(labels === undefined ? undefined : { labels }) })
+    // A run that had not suspended yet goes on in its own stream; this one begins where it stands.
+    return { run, how: asked.suspended ? 'resumed' : 'joined', from: asked.lastSeq + 1 }
+  }
+  if (contrary !== undefined) throw conflict(contrary)
+  // The same answer again, by a client that sends twice or from another tab, must not interrupt what it has woken.
+  return again ? { run, how: 'joined', from: asked.resumedAt } : undefined
+}
+
+/** What a run has asked its clients: by tool call, what is open and how the rest was answered. */
+async function readRequests({ log }: Store, run: string) {
+  const open = new Map<string, string>()
+  const answered = new Map<string, Answer>()
+  const calls = new Map<string, string>()
+  let last: Entry | undefined
+  let resumedAt = 0
+  for await (const batch of log.read(run)) {
+    for (const entry of batch) {
+      last = entry
+      if (entry.type === 'resume') resumedAt = entry.seq
+      else if (entry.type === 'request') {
+        open.set(entry.toolCallId, entry.requestId)
+        calls.set(entry.requestId, entry.toolCallId)
+      } else if (entry.type === 'response') {
+        const toolCallId = calls.get(entry.requestId) ?? ''
+        open.delete(toolCallId)
+        if (entry.answer !== undefined) answered.set(toolCallId, entry.answer)
+      }
+    }
+  }
+  return { open, answered, resumedAt, lastSeq: last?.seq ?? 0, suspended: last?.type === 'suspend' }
+}
+
+function conflict(toolCallId: string): MillraceError {
+  const message = `Tool call ${toolCallId} was answered before, and differently.`
+  return new MillraceError('answer-conflict', message, { status: 409 })
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {

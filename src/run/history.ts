@@ -80,7 +80,7 @@ async function record(store: Store, threadId: string, run: string, group: Messag
   }
   const { messages, input } = fold.view()
   if (messages.length === 0) return []
-  const asked = Array.isArray(input['messages']) ? (input['messages'] as Message[]) : []
+  const asked = messagesOf(input)
   const own = asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
   return [...asked.slice(own + 1), ...messages]
 }
@@ -94,15 +94,47 @@ function toResult(output: ToolOutput) {
   return { result: output.value, isError: output.type === 'error-text' || output.type === 'error-json' }
 }
 
-/** `history: server`: the conversation up to and with a run, following the chain of runs before it. */
-export async function conversation(store: Store, threadId: string, run: string): Promise<Message[]> {
+/**
+ * `history: server`: the conversation up to and with a run, following the chain of runs before it. `following` is what
+ * comes behind it: when that begins with results of calls that the run handed over, they stand for the run's own.
+ */
+export async function conversation(
+  store: Store,
+  threadId: string,
+  run: string,
+  following: readonly Message[] = [],
+): Promise<Message[]> {
   const turns: Message[][] = []
+  let next = following
   for (let at: string | undefined = run; at !== undefined;) {
     const view: RunView | undefined = await readView(store, at)
-    const asked = Array.isArray(view?.input['messages']) ? (view.input['messages'] as Message[]) : []
-    turns.unshift([...asked, ...(view?.messages ?? [])])
-    // A run whose process died before its first entry has nothing but its place in the thread.
-    at = view === undefined ? await predecessor(store.log, threadId, at) : view.previousRunId
+    if (view === undefined) {
+      // A run whose process died before its first entry has nothing but its place in the thread.
+      at = await predecessor(store.log, threadId, at)
+      continue
+    }
+    const turn: Message[] = [...messagesOf(view.input), ...withoutResults(view.messages, next)]
+    turns.unshift(turn)
+    next = turn
+    at = view.previousRunId
   }
   return turns.flat()
+}
+
+export function messagesOf(input: Record<string, unknown>): Message[] {
+  return Array.isArray(input['messages']) ? (input['messages'] as Message[]) : []
+}
+
+function withoutResults(messages: Message[], next: readonly Message[]): Message[] {
+  const given = new Set<string>()
+  for (const { role, content } of next) {
+    if (role !== 'tool') break
+    for (const { toolCallId } of content) given.add(toolCallId)
+  }
+  if (given.size === 0) return messages
+  return messages.flatMap((message): Message[] => {
+    if (message.role !== 'tool') return [message]
+    const content = message.content.filter(({ toolCallId }) => !given.has(toolCallId))
+    return content.length === 0 ? [] : [{ ...message, content }]
+  })
 }

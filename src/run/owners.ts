@@ -8,7 +8,8 @@ import type { Part } from '../part/part.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createDeadlines } from './deadlines.ts'
-import { conversation } from './history.ts'
+import { conversation, messagesOf } from './history.ts'
+import { pause } from './pause.ts'
 import { createPresence } from './presence.ts'
 import { execute } from './runner.ts'
 import { hasEnded } from './run-rows.ts'
@@ -51,6 +52,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
   const starting = new Map<string, Promise<void>>()
   const changing = new Map<string, Promise<void>>()
+  /** Runs that are owned, or were until a moment ago: each settles when what follows from its owner's leaving is done. */
+  const settling = new Map<string, Promise<void>>()
   /** Runs whose store failed and whose log has no end yet. */
   const losses = new Map<string, ErrorValue>()
 
@@ -78,7 +81,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       turn: row.turn ?? (async () => undefined),
       history: async () => {
         const previous = state.start?.previousRunId
-        return previous === undefined ? [] : conversation(store, row.threadId, previous)
+        return previous === undefined ? [] : conversation(store, row.threadId, previous, messagesOf(state.input))
       },
       registry,
       pipeline,
@@ -111,6 +114,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     })
     // What is left to do then, the next process does.
     const settled = done.catch(() => undefined)
+    settling.set(row.id, settled)
+    void settled.then(() => settling.get(row.id) === settled && settling.delete(row.id))
     active.set(row.id, { state, controller, left, done: settled, lost, recover: pipeline.recover })
   }
 
@@ -251,6 +256,11 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     stop,
     attach: presence.attach,
 
+    /** Resolves when the run has no owner and nothing that was left for it is about to give it one, or to end it. */
+    async settled(run: string): Promise<void> {
+      while (settling.has(run)) await settling.get(run)
+    },
+
     lost(run: string): Promise<ErrorValue> | undefined {
       const known = losses.get(run)
       return known === undefined ? active.get(run)?.lost.promise : Promise.resolve(known)
@@ -283,17 +293,4 @@ function stopReason(message: unknown): string {
 
 function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    timer.unref?.()
-    signal.addEventListener('abort', done, { once: true })
-    function done(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-  })
 }

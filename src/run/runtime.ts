@@ -263,8 +263,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function resultOf(run: string): Promise<RunResult> {
-    // A run that was answered while it suspended has a new owner by then.
-    while (active.has(run)) await active.get(run)?.done
+    // A run that was answered, or stopped, while it suspended goes on or ends by itself.
+    await owners.settled(run)
     const view = await readView(store, run).catch(() => undefined)
     if (view === undefined || view.status === 'running') {
       const error = { code: 'store-failed', message: 'The run could not be recorded.' }

@@ -3,11 +3,10 @@ import { messageOf, MillraceError } from '../part/error.ts'
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
-  if (type !== null && !/^application\/(?:[\w.-]+\+)?json\b/iu.test(type)) {
-    throw new MillraceError(
-      'unsupported-type',
-      `The body must be JSON: send content-type: application/json, not ${type}.`,
-    )
+  // Also when it is missing: a page of another site may send a body without a type unasked, but not one of this type.
+  if (!/^application\/(?:[\w.-]+\+)?json\b/iu.test(type ?? '')) {
+    const cure = 'The body must be JSON: send content-type: application/json'
+    throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
   }
   const text = await readText(request, maxBytes)
   if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')

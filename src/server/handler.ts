@@ -7,6 +7,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Agent, Runtime } from '../run/runtime.ts'
 import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
+import { foreignFault } from './foreign.ts'
 import { createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { errorResponse } from './http-error.ts'
@@ -17,6 +18,11 @@ export interface HandlerOptions {
   runtime: Runtime
   /** With a key, every route but `GET /health` wants `Authorization: Bearer <key>`. */
   apiKey?: string
+  /**
+   * The server is for this machine alone and has no key: requests that a web page of another site makes the browser send
+   * (a foreign `Origin`, or a name that was pointed at this machine in `Host`) are refused with 403.
+   */
+  localOnly?: boolean
   /** Default 4 MiB; more is 413. */
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment frame, so that no proxy takes it for dead. Default 15,000. */
@@ -52,6 +58,13 @@ export function createHandler(options: HandlerOptions): Handler {
     }
     return next()
   })
+
+  if (options.localOnly) {
+    app.use(async (c, next) => {
+      const fault = foreignFault(c.req.header('host'), c.req.header('origin'))
+      return fault === undefined ? next() : errorResponse(new MillraceError('forbidden', fault))
+    })
+  }
 
   app.get('/health', () => {
     const uptime = Math.round((Date.now() - began) / 1000)

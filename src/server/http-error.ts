@@ -9,6 +9,7 @@ const statuses: Readonly<Record<string, number>> = {
   'bad-request': 400,
   'missing-value': 400,
   unauthorized: 401,
+  forbidden: 403,
   'unknown-agent': 404,
   'unknown-run': 404,
   'unknown-request': 404,

@@ -49,6 +49,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const handler = createHandler({
       runtime,
       agentErrors: () => agents.errors,
+      localOnly: isLocal(host) && apiKey === undefined,
       onError,
       ...(apiKey === undefined ? undefined : { apiKey }),
     })

@@ -108,8 +108,12 @@ test('a database whose server was killed is read as it stands and left as it was
   await expect.poll(async () => (await entries(server.url, done)).at(-1)?.type).toBe('run-end')
   const cut = await start()
   const before = await entries(server.url, cut)
+  const follower = millrace(['logs', cut, '--follow', '--json'], { cwd })
+  await follower.until('"one "')
   server.kill('SIGKILL')
   await server.exit
+  expect([await follower.exit, toEntries(follower.out)]).toEqual([1, before])
+  expect(follower.err).toBe(`millrace: The connection to the server at ${server.url} was lost.\n`)
 
   const data = join(cwd, '.millrace')
   const state = () =>

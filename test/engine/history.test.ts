@@ -219,6 +219,26 @@ describe('a conversation that hands its calls over', () => {
   )
 })
 
+test('history: server with calls that were handed over: the results that come stand for them', async () => {
+  const ask: ToolImplementation = { parameters: any }
+  const model = createTold((prompt) =>
+    prompt.at(-1)!.role === 'tool' ? [text('Thanks.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
+  )
+  const engine = open({
+    agents: { a: agent('tools: [ask]') },
+    tools: { ask },
+    scripts: { m: model },
+    wrapStore: () => memoryStore(),
+  })
+  await say(engine, [user('Hi')], { history: 'server' })
+  const output = { type: 'json' as const, value: 42 }
+  const result: Message = { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 'ask', output }] }
+  expect(await say(engine, [result], { history: 'server' })).toMatchObject({ outcome: 'completed', text: 'Thanks.' })
+  const told = model.prompts[1]!
+  expect(told.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  expect(resultsIn(told).get('c')).toEqual(output)
+})
+
 test('a result that the client has and the run did not wait for is told all the same', async () => {
   const ask: ToolImplementation = { parameters: any }
   const model = createTold((prompt) =>

@@ -459,3 +459,36 @@ test('an answer wakes only a run of its own thread, and what came with it become
   expect(resume).toMatchObject([{ protocol: 'ui', input: { page: 7 }, labels: { messageId: 'm9' } }])
   expect(resumed.from).toBe(resume[0]!.seq)
 })
+
+test('the same answer 50 times through the chat, some of them late: one run, nothing interrupted', async () => {
+  const gate = latch()
+  let ran = 0
+  const pay = { parameters: any, approval: true, execute: async () => (await gate.opened, `paid ${++ran}`) }
+  const engine = open({
+    agents: { a: agent('tools: [pay]') },
+    tools: { pay },
+    scripts: { m: asking(['c', 'pay', { sum: 5 }]) },
+  })
+  const first = await continueOrStart(engine.runtime, turn('t', {}))
+  await first.run.result
+  const yes = { kind: 'approval' as const, approved: true }
+  const answers = [{ toolCallId: 'c', answer: yes }]
+  const send = () => continueOrStart(engine.runtime, turn('t', { answers }))
+  const all = await Promise.all(Array.from({ length: 25 }, send))
+  await until(engine.store, first.run.id, ({ type }) => type === 'resume')
+  for (let i = 0; i < 25; i++) all.push(await send())
+  const no = [{ toolCallId: 'c', answer: { ...yes, approved: false } }]
+  await expect(continueOrStart(engine.runtime, turn('t', { answers: no }))).rejects.toMatchObject({ status: 409 })
+  gate.open()
+  await until(engine.store, first.run.id, ({ type }) => type === 'run-end')
+  const entries = await entriesOf(engine.store, first.run.id)
+  const resume = only(entries, 'resume')
+  expect(resume).toHaveLength(1)
+  // Whoever sent it reads the part of the answer that it woke.
+  expect(new Set(all.map(({ run, from }) => `${run.id} ${from}`))).toEqual(
+    new Set([`${first.run.id} ${resume[0]!.seq}`]),
+  )
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  expect(ran).toBe(1)
+  expect(await engine.store.runs.list({ threadId: 't' })).toHaveLength(1)
+})

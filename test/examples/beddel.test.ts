@@ -7,7 +7,7 @@ import { folder, ran, serving } from '../support/cli.ts'
 
 const agents = resolve('examples/beddel/agents')
 const key = 'a-key-of-google'
-const hello = { agentId: 'assistant', messages: [{ role: 'user', content: 'Hello!' }] }
+const hello = { agentId: 'chat', messages: [{ role: 'user', content: 'Hello!' }] }
 
 let provider: RecordedProvider | undefined
 afterEach(() => provider?.close())
@@ -50,7 +50,7 @@ test('millrace check passes', async () => {
 })
 
 test('without a key, run names the variable; logError is told, persistConversation is not', async () => {
-  const { code, out, err } = await ran(['run', `${agents}/assistant.yaml`, '-m', 'Hello!', '--data', 'none'])
+  const { code, out, err } = await ran(['run', `${agents}/chat.yaml`, '-m', 'Hello!', '--data', 'none'])
   expect([code, out.trim()]).toEqual([1, ''])
   const needed = 'needs a key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY in the environment.'
   expect(err).toContain(`The model "gemini-2.0-flash-exp" ${needed}`)

@@ -72,8 +72,16 @@ function textOf(part: { type: string; text?: string }): string[] {
   return part.type === 'text-delta' && part.text !== undefined ? [part.text] : []
 }
 
-/** So that a loop is compared also where the recordings are not there: thinking with a signature, two calls at once. */
+/**
+ * So that a loop is compared also where the recordings are not there: thinking with a signature, two calls at
+ * once, and the provider's own search, whose result comes with the answer after.
+ */
 function composedLoop(): ProviderFixture[] {
+  const search = 'tool_search_tool_bm25'
+  const found = {
+    type: 'tool_search_tool_search_result',
+    tool_references: [{ type: 'tool_reference', tool_name: 'get' }],
+  }
   const usage = { input_tokens: 7, output_tokens: 1 }
   const message = { id: 'msg', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage }
   const block = (index: number, start: object, ...deltas: object[]) => [
@@ -100,13 +108,22 @@ function composedLoop(): ProviderFixture[] {
       ),
       ...call(1, 'toolu_1', '{"q":"ü"}'),
       ...call(2, 'toolu_2', '{"q":2}'),
+      ...block(
+        3,
+        { type: 'server_tool_use', id: 'srvtoolu_1', name: search, input: {} },
+        { type: 'input_json_delta', partial_json: '{"query":"x"}' },
+      ),
     ),
-    answer('end_turn', ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Both.' })),
+    answer(
+      'end_turn',
+      ...block(0, { type: 'tool_search_tool_result', tool_use_id: 'srvtoolu_1', content: found }),
+      ...block(1, { type: 'text', text: '' }, { type: 'text_delta', text: 'Both.' }),
+    ),
   ].map((chunks) => chunks.map((chunk) => JSON.stringify(chunk)))
   return lines.map((each, i) => ({
     name: `step${i}`,
     provider: 'anthropic',
     lines: each,
-    tools: i === 0 ? ['get'] : [],
+    tools: i === 0 ? ['get', search] : [],
   }))
 }

@@ -141,3 +141,24 @@ test('a data folder has one server; the refused one leaves it alone', async () =
   await expect(blocked()).rejects.toMatchObject({ code: 'port-in-use' })
   await second.close()
 })
+
+test('a server without a key answers to this machine, not to pages of other sites', async () => {
+  const served = await serve({ dir: folder(), data: 'none', env: {}, port: 0, host: '127.0.0.1' })
+  onTestFinished(() => served.close())
+  const status = async (headers: Record<string, string>) => {
+    const { request } = await import('node:http')
+    const { hostname, port } = new URL(served.url)
+    return new Promise<number | undefined>((resolve, reject) => {
+      // fetch would set these headers itself.
+      const asked = request({ hostname, port, path: '/api/runs', headers }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      asked.on('error', reject).end()
+    })
+  }
+  expect(await status({})).toBe(200)
+  expect(await status({ origin: 'http://localhost:5173' })).toBe(200)
+  expect(await status({ origin: 'https://evil.example' })).toBe(403)
+  expect(await status({ host: 'evil.example:3000', origin: 'http://evil.example:3000' })).toBe(403)
+})

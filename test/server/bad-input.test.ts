@@ -49,6 +49,7 @@ const bodies: [string, string | Uint8Array, Record<string, string>, number, stri
   ['null', 'null', json, 400, 'bad-json'],
   ['a string', '"a"', json, 400, 'bad-json'],
   ['text', chat({}), { 'content-type': 'text/plain' }, 415, 'unsupported-type'],
+  ['JSON without a type', new TextEncoder().encode(chat({})), {}, 415, 'unsupported-type'],
   ['a form', 'agentId=a', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported-type'],
   ['JSON by another name', chat({}), { 'content-type': 'application/jsonx' }, 415, 'unsupported-type'],
   ['invalid UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d), json, 400, 'bad-json'],

@@ -82,6 +82,14 @@ workflow:
       child.send('measure')
       return ((await once(child, 'message')) as [Measured])[0]
     },
+    activeRuns: (n: number) =>
+      vi.waitFor(
+        async () => {
+          const { runs } = (await (await fetch(`${url}/health`)).json()) as { runs: { active: number } }
+          expect(runs.active).toBe(n)
+        },
+        { timeout: 10_000, interval: 50 },
+      ),
     chat: (id: string) =>
       fetch(`${url}/api/beddel/chat`, {
         method: 'POST',
@@ -108,7 +116,7 @@ test(
   'a slow reader of a 100 MB run costs the server less than 20 MB and delays nobody',
   { timeout: 90_000 },
   async () => {
-    const [chunks, size] = [50_000, 2048]
+    const [chunks, size] = [25_000, 4096]
     const flood = await startFlood(chunks, size)
     const server = await startMeasured(flood.baseURL)
     const total = chunks * size
@@ -126,11 +134,14 @@ test(
       const after = await server.measure()
       return {
         took,
+        cpu: after.cpu - before.cpu,
         heap: after.heap - before.heap,
-        rss: after.rss - before.rss,
+        rss: after.rss,
         async end() {
           flood.end()
           while (!(await reader.read()).done);
+          // Its text is let go a moment after its reader has been told the end.
+          await server.activeRuns(0)
         },
       }
     }
@@ -146,7 +157,9 @@ test(
     })
     expect(beside.heap - alone.heap).toBeLessThan(20 * MB)
     expect(beside.rss - alone.rss).toBeLessThan(20 * MB)
-    expect(beside.took).toBeLessThan(alone.took * 2 + 1000)
+    // Work, which does not depend on what else the machine does; and time, for a reader that waited for another.
+    expect(beside.cpu).toBeLessThan(alone.cpu * 1.5 + 500)
+    expect(beside.took).toBeLessThan(alone.took * 4 + 4000)
     for (const socket of slow) expect(socket.bytesRead).toBeLessThan(total / 2)
     await beside.end()
   },
@@ -194,19 +207,11 @@ test(
     let bytes = 0
     while (bytes < 200_000) bytes += (await reader.read()).value!.byteLength
     const all = requests(response.headers.get('x-millrace-run-id')!, 't')
-    const rest = () =>
-      vi.waitFor(
-        async () => {
-          const { runs } = (await (await fetch(`${server.url}/health`)).json()) as { runs: { active: number } }
-          expect(runs.active).toBe(1)
-        },
-        { timeout: 10_000, interval: 50 },
-      )
     await storm(server.url, all, 100)
-    await rest()
+    await server.activeRuns(1)
     const before = await server.measure()
     await storm(server.url, all, 500)
-    await rest()
+    await server.activeRuns(1)
     const { heap, listeners } = await vi.waitFor(
       async () => {
         const now = await server.measure()

@@ -8,6 +8,8 @@ export interface Measured {
   /** Resources that keep the process alive: sockets, timers, files. */
   resources: number
   listeners: number
+  /** ms of CPU that the process has used. */
+  cpu: number
 }
 
 const [dir, endpoint] = process.argv.slice(2) as [string, string]
@@ -22,6 +24,7 @@ const { url } = await serve({
 })
 
 process.on('message', () => {
+  const { user, system } = process.cpuUsage()
   void (async () => {
     for (let i = 0; i < 4; i++) {
       globalThis.gc!()
@@ -30,7 +33,13 @@ process.on('message', () => {
     const { heapUsed, external, rss } = process.memoryUsage()
     const resources = process.getActiveResourcesInfo().length
     const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
-    process.send!({ heap: heapUsed + external, rss, resources, listeners } satisfies Measured)
+    process.send!({
+      heap: heapUsed + external,
+      rss,
+      resources,
+      listeners,
+      cpu: (user + system) / 1000,
+    } satisfies Measured)
   })()
 })
 process.send!({ url })
