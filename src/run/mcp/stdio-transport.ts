@@ -7,11 +7,16 @@
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
-import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { messageOf } from '../../part/error.ts'
 import { toLastWords } from './last-words.ts'
 import type { McpStdioServer } from './server.ts'
+
+/** What a server is given of our environment unasked: where things are, nothing secret. */
+const inherited = [
+  ...['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER', 'APPDATA', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA'],
+  ...['PROCESSOR_ARCHITECTURE', 'SYSTEMDRIVE', 'SYSTEMROOT', 'TEMP', 'USERNAME', 'USERPROFILE', 'PROGRAMFILES'],
+]
 
 /** ms from SIGTERM to SIGKILL. */
 const termGrace = 2000
@@ -45,9 +50,11 @@ export class StdioTransport implements Transport {
 
   async start(): Promise<void> {
     const { command, args = [], cwd } = this.#server
+    // Not an import: a bundle for the edge must not hold one, though nothing there ever comes here.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(command, [...args], {
       cwd,
-      env: { ...getDefaultEnvironment(), ...pickEnv(this.#server.env) },
+      env: { ...defaultEnv(), ...pickEnv(this.#server.env) },
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: process.platform !== 'win32',
       windowsHide: true,
@@ -156,6 +163,16 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
     // Nobody left to hear it. macOS says EPERM of a group in which only the unreaped are left.
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
+}
+
+function defaultEnv(): Record<string, string> {
+  return Object.fromEntries(
+    inherited.flatMap((name) => {
+      const value = process.env[name]
+      // A value that begins so is a shell's function, not a text.
+      return value === undefined || value.startsWith('()') ? [] : [[name, value]]
+    }),
+  )
 }
 
 function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
