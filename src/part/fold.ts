@@ -68,6 +68,7 @@ export function createRunFold(): RunFold {
   const open = createOpenItems()
   const steps = new Map<string, StepView>()
   const answers = new Map<string, Turns>()
+  const orders: [path: string, names: string[]][] = []
   const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
   let start: EntryOf<'run-start'> | undefined
   let end: EntryOf<'run-end'> | undefined
@@ -109,6 +110,7 @@ export function createRunFold(): RunFold {
         if (answer) view.answer = answer
         if (toolName !== undefined) view.toolName = toolName
         steps.set(step, view)
+        if (entry.order !== undefined) orders.push([step, entry.order])
         if (answer && !answers.has(step)) answers.set(step, createTurns(step))
         break
       }
@@ -122,10 +124,21 @@ export function createRunFold(): RunFold {
     }
   }
 
+  function inOrder({ root: a }: Turns, { root: b }: Turns): number {
+    for (const [path, names] of orders) {
+      if (!isUnder(a, path) || !isUnder(b, path)) continue
+      const place = (root: string) => names.indexOf(root.slice(path.length + 1).split('/')[0]!)
+      if (place(a) !== place(b)) return place(a) - place(b)
+    }
+    return 0
+  }
+
   function view(): RunView {
     if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
     const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
-    const messages = [...answers.values()].flatMap((turns) => turnMessages(turns.list))
+    // Branches that answered at once stand in the order of their file, as where a client has one text.
+    const sorted = orders.length === 0 ? answers.values() : [...answers.values()].toSorted(inOrder)
+    const messages = [...sorted].flatMap((turns) => turnMessages(turns.list))
     return {
       runId,
       agent,

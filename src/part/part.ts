@@ -185,7 +185,7 @@ export interface Resume {
 /** `retry`: a model call failed before its first content and is tried again after `delay` ms. */
 export interface Retry {
   type: 'retry'
-  /** The try that comes next, from 2. */
+  /** The try that comes next, from 2; 1 with another model. */
   attempt: number
   /** The model that is asked next, when it is another one. */
   model?: string

@@ -33,7 +33,7 @@ export interface Turn {
   content: AssistantContent[]
   calls: Call[]
   finish?: { reason: FinishReason; usage?: Usage; providerMetadata?: ProviderMetadata }
-  /** Named by its prompt. */
+  /** Named by its prompt, or the one that was asked in its stead. */
   model?: string
   /** What it cost, once that was said. */
   usage?: Usage
@@ -134,6 +134,11 @@ export function createTurns(root: string): Turns {
         state.base ??= entry
         const turn = turnAt(step)
         if (turn) turn.model = entry.model
+        break
+      }
+      case 'retry': {
+        const turn = turnAt(step)
+        if (turn && entry.model !== undefined) turn.model = entry.model
         break
       }
       case 'usage': {

@@ -1,5 +1,6 @@
 /** The callbacks an agent names: called once, never trusted. */
 import { toErrorValue } from '../part/error.ts'
+import { isUnder } from '../part/path.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
@@ -24,12 +25,13 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
 export async function tellAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
-  { error, aborted, graceMs }: { error: unknown; aborted: boolean; graceMs: number },
+  { error, aborted = true, graceMs, root: under = '', told = new Set() }: Telling,
 ): Promise<void> {
   const calls = [...state.loops()].map(async ({ root, list }) => {
-    if (!state.open.steps.has(root)) return
+    // A step that failed by itself has told so already, and is closed.
+    if (!state.open.steps.has(root) || !isUnder(root, under) || told.has(root)) return
+    told.add(root)
     const config = findLlm(state, pipeline, root)
-    // A step that failed by itself has told so already; this one is cut off by what befell the run.
     if (!aborted) return invoke(config?.onError, { error })
     const text = list
       .flatMap(({ content }) => content)
@@ -38,6 +40,17 @@ export async function tellAbort(
     return invoke(config?.onAbort, { text, reason: toErrorValue(error).message })
   })
   await within(Promise.all(calls), graceMs)
+}
+
+interface Telling {
+  error: unknown
+  /** Stopped, not failed: default true. */
+  aborted?: boolean
+  graceMs: number
+  /** Only steps at or under this path. */
+  root?: string
+  /** Steps that were told already. */
+  told?: Set<string>
 }
 
 /** The config of a step by its path: in the pipeline, or in that of the innermost called agent around it. */

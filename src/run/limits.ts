@@ -15,8 +15,12 @@ export interface Limit {
   readonly signal: AbortSignal
   /** Whether words count: without a budget of tokens or money no delta need be looked at. */
   readonly watches: boolean
-  /** To be asked before a model or tool call begins, and while a model speaks with what it has said so far. */
-  check(speaking?: Speaking): void
+  /** Whether money is limited: then a model without a known price cannot be asked, because it is not free. */
+  readonly counts: boolean
+  /** To be asked while a model speaks. Throws the limit's error. */
+  check(): void
+  /** The same, before a model call or a tool call begins, which is counted as one more step. */
+  checkStep(): void
   /** Nothing is limited any more. */
   release(): void
 }
@@ -38,6 +42,7 @@ export interface LimitOptions {
   /** What lies under this path counts. */
   root: string
   state: RunState
+  speaking: ReadonlyMap<string, Speaking>
   budget?: Budget | undefined
   /** ms */
   timeout?: number | undefined
@@ -46,49 +51,71 @@ export interface LimitOptions {
   now(): number
 }
 
-export function createLimit({ name, root, state, budget = {}, timeout, startedAt, now }: LimitOptions): Limit {
+export function createLimit({
+  name,
+  root,
+  state,
+  speaking,
+  budget = {},
+  timeout,
+  startedAt,
+  now,
+}: LimitOptions): Limit {
   const controller = new AbortController()
   const exceed = (what: string) => {
     const error = new MillraceError('budget-exceeded', `${name} has used up its budget: ${what}.`)
     controller.abort(error)
     return error
   }
-  const left = (ms: number) => Math.max(0, startedAt + ms - now())
+  // While a run was suspended its time stood still.
+  const left = (ms: number) => Math.max(0, startedAt + state.suspendedSince(startedAt) + ms - now())
   const timers: ReturnType<typeof setTimeout>[] = []
+  const after = (ms: number, task: () => void) => {
+    const rest = left(ms)
+    // setTimeout takes 31 bits of ms, and fires at once for more.
+    if (rest < 2 ** 31) timers.push(setTimeout(task, rest))
+  }
   const { tokens, usd, seconds, steps } = budget
   if (timeout !== undefined) {
-    const error = new MillraceError('timed-out', `${name} took longer than ${timeout} ms.`)
-    timers.push(setTimeout(() => controller.abort(error), left(timeout)))
+    after(timeout, () => controller.abort(new MillraceError('timed-out', `${name} took longer than ${timeout} ms.`)))
   }
-  if (seconds !== undefined) timers.push(setTimeout(() => exceed(`${seconds} seconds`), left(seconds * 1000)))
+  if (seconds !== undefined) after(seconds * 1000, () => exceed(`${seconds} seconds`))
+
+  /** What the calls that have ended came to: added up once each, not for every delta. */
+  const ended = { calls: 0, tokens: 0, cost: 0 as number | undefined }
+
+  function check(): void {
+    if (controller.signal.aborted) throw controller.signal.reason
+    if (tokens === undefined && usd === undefined) return
+    for (; ended.calls < state.calls.length; ended.calls++) {
+      const { step, usage, cost } = state.calls[ended.calls]!
+      if (!isUnder(step, root)) continue
+      ended.tokens += usage.totalTokens ?? 0
+      ended.cost = plus(ended.cost, cost)
+    }
+    let spent = ended.tokens
+    let { cost } = ended
+    for (const [path, { inputCharacters, outputCharacters, price }] of speaking) {
+      if (!isUnder(path, root)) continue
+      // The rule of `estimateUsage`, without making an object for every delta.
+      const input = Math.ceil(inputCharacters / 4)
+      const output = Math.ceil(outputCharacters / 4)
+      spent += input + output
+      cost = plus(cost, price && input * price.input + output * price.output)
+    }
+    if (tokens !== undefined && spent >= tokens) throw exceed(`${tokens} tokens`)
+    if (usd !== undefined && cost !== undefined && cost >= usd) throw exceed(`${usd} USD`)
+  }
 
   return {
     signal: controller.signal,
     watches: tokens !== undefined || usd !== undefined,
+    counts: usd !== undefined,
     release: () => timers.forEach(clearTimeout),
-    check(speaking) {
-      if (controller.signal.aborted) throw controller.signal.reason
-      if (tokens === undefined && usd === undefined && steps === undefined) return
-      let spent = 0
-      let cost: number | undefined = 0
-      for (const call of state.calls) {
-        if (!isUnder(call.step, root)) continue
-        spent += call.usage.totalTokens ?? 0
-        cost = cost === undefined || call.cost === undefined ? undefined : cost + call.cost
-      }
-      if (speaking !== undefined) {
-        const { inputCharacters, outputCharacters, price } = speaking
-        // The rule of `estimateUsage`, without making an object for every delta.
-        const input = Math.ceil(inputCharacters / 4)
-        const output = Math.ceil(outputCharacters / 4)
-        spent += input + output
-        if (cost !== undefined)
-          cost = price === undefined ? undefined : cost + input * price.input + output * price.output
-      }
-      if (tokens !== undefined && spent >= tokens) throw exceed(`${tokens} tokens`)
-      if (usd !== undefined && cost !== undefined && cost >= usd) throw exceed(`${usd} USD`)
-      if (steps !== undefined && speaking === undefined && state.countCalls(root) >= steps)
-        throw exceed(`${steps} steps`)
+    check,
+    checkStep() {
+      check()
+      if (steps !== undefined && state.countCalls(root) >= steps) throw exceed(`${steps} steps`)
     },
   }
 }
@@ -99,9 +126,9 @@ export async function withLimit<T>(
   { name, root, budget, timeout }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'>,
   body: (inner: Scope) => Promise<T>,
 ): Promise<T> {
-  const { state, now } = scope
+  const { state, speaking, now } = scope
   const startedAt = state.open.steps.get(root)?.timestamp ?? now()
-  const limit = createLimit({ name, root, state, budget, timeout, startedAt, now })
+  const limit = createLimit({ name, root, state, speaking, budget, timeout, startedAt, now })
   const signal = AbortSignal.any([scope.signal, limit.signal])
   try {
     return await settledBy(limit.signal, body(within(scope, { signal, limits: [...scope.limits, limit] })))
@@ -109,9 +136,14 @@ export async function withLimit<T>(
     if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
     const reason = limit.signal.reason as MillraceError
     // The steps inside left their closing to whoever stopped them.
+    await scope.tellAbort(root, reason)
     closeUnder(scope, root, reason)
     throw reason
   } finally {
     limit.release()
   }
+}
+
+function plus(sum: number | undefined, cost: number | undefined): number | undefined {
+  return sum === undefined || cost === undefined ? undefined : sum + cost
 }

@@ -29,16 +29,19 @@ export interface ModelStep {
   tools: ToolSpec[]
   retries: number
   onChunk?: string
+  /** Sees the text of the answer as it is written. */
+  onText?: (delta: string) => void
 }
 
 /** Runs one call; resolves when it has finished and throws when it failed after its retries. */
 export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   const turns = scope.state.turns(step.root)
   const path = joinPath(step.root, turns.children + 1)
+  for (const limit of scope.limits) limit.checkStep()
+  for (const { name } of step.models) refuseUnpriced(scope, name)
   await inStep(scope, path, { stepType: 'model-call' }, async () => {
     const { stage, newMessages: messages, tools } = step
     let model = step.models[0]!.name
-    for (const limit of scope.limits) limit.check()
     const { system } = step.call
     scope.emit(path, {
       type: 'prompt',
@@ -52,6 +55,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
     try {
       usage = await streamWithFallbacks(scope, path, step, (name) => (model = name))
     } finally {
+      scope.speaking.delete(path)
       // Also a call that was stopped or failed has cost something.
       usage ??= estimateTurn(
         turns,
@@ -63,6 +67,13 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
     const finishReason = turns.list.findLast((turn) => turn.path === path)?.finish?.reason.unified
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
   })
+}
+
+/** What costs an unknown amount cannot be kept within a budget of money: it is not free. */
+function refuseUnpriced({ limits, registry }: Scope, model: string): void {
+  if (!limits.some(({ counts }) => counts) || registry.pricing?.has(model)) return
+  const cure = 'Add it to "pricing" in the config, or give the budget in tokens.'
+  throw new MillraceError('unknown-price', `There is a budget in USD, and no price of the model "${model}". ${cure}`)
 }
 
 /**
@@ -147,7 +158,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
 }
 
 /** Guards the grammar between a provider and the log. One per attempt. */
-function createFeed(scope: Scope, path: string, { onChunk, call, name }: Attempts, alive: () => void) {
+function createFeed(scope: Scope, path: string, { onChunk, onText, call, name }: Attempts, alive: () => void) {
   const { open } = scope.state
   const { limits } = scope
   const pricing = scope.registry.pricing?.get(name)
@@ -156,6 +167,7 @@ function createFeed(scope: Scope, path: string, { onChunk, call, name }: Attempt
     outputCharacters: 0,
     price: pricing && { input: pricing.input / 1e6, output: pricing.output / 1e6 },
   }
+  scope.speaking.set(path, speaking)
   const ids = new Map<string, string>()
   const inputs = new Map<string, string>()
   const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
@@ -186,8 +198,15 @@ function createFeed(scope: Scope, path: string, { onChunk, call, name }: Attempt
     }
     feed.hasContent = true
     alive()
-    if ('delta' in part) speaking.outputCharacters += part.delta.length
     if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
+    say(part)
+    if (!('delta' in part)) return
+    if (part.type === 'text-delta') onText?.(part.delta)
+    speaking.outputCharacters += part.delta.length
+    for (const limit of limits) if (limit.watches) limit.check()
+  }
+
+  function say(part: Exclude<ModelPart, { type: 'stream-start' | 'response-metadata' | 'raw' | 'error' | 'finish' }>) {
     switch (part.type) {
       case 'text-delta':
       case 'reasoning-delta': {
@@ -198,7 +217,6 @@ function createFeed(scope: Scope, path: string, { onChunk, call, name }: Attempt
           scope.emit(path, { type: `${kind}-start`, id })
         }
         scope.emit(path, { ...part, id })
-        for (const limit of limits) if (limit.watches) limit.check(speaking)
         return
       }
       case 'text-start':

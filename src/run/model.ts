@@ -130,6 +130,12 @@ export async function toToolSpec(
   }
 }
 
+/** What can be read of JSON that is still being written; undefined when nothing can. Never throws. */
+export async function readPartialJson(text: string): Promise<unknown> {
+  const { ai } = await sdk()
+  return (await ai.parsePartialJson(text)).value
+}
+
 export type ParsedInput = { ok: true; value: unknown } | { ok: false; error: string }
 
 /**

@@ -19,7 +19,7 @@ import { Suspended, tell, toError, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
 import { missingUsages } from './unfinished.ts'
-import { inContainer, pipelineValue, runSteps } from './walk.ts'
+import { inContainer, pipelineValue, runSteps, within } from './walk.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
@@ -66,6 +66,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const leaveInbox = new AbortController()
   /** What the run has come to: from then on nothing that is said or left for it changes anything. */
   let decided: 'suspended' | 'ending' | undefined
+  const speaking: Scope['speaking'] = new Map()
+  const toldAborts = new Set<string>()
   let ids = 0
   let history: Message[] = []
 
@@ -107,6 +109,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     name: 'The run',
     root: '',
     state,
+    speaking,
     budget: pipeline.budget,
     timeout: pipeline.timeouts?.run,
     startedAt: state.start?.timestamp ?? now(),
@@ -154,7 +157,13 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     timeouts: pipeline.timeouts ?? {},
     depth: 0,
     agent: options.agent,
-    afterwards: (inner, called, path) => void left.afters.push({ scope: inner, pipeline: called, path }),
+    afterwards(inner, called, path) {
+      // The branch or step that made the call is over by then, with its signal and its limits.
+      const { input, variables, depth } = inner
+      left.afters.push({ scope: within(scope, { input, variables, depth }), pipeline: called, path })
+    },
+    speaking,
+    tellAbort: (root, error) => tellAbort(scope, pipeline, { error, graceMs, root, told: toldAborts }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void left.deferred.push(task),
   }
@@ -203,8 +212,14 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     return { type: 'ended' }
   }
   const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? settled.error : undefined
-  if (error !== undefined)
-    await tellAbort(scope, pipeline, { error, aborted: signal.aborted && lost === undefined, graceMs })
+  if (error !== undefined) {
+    await tellAbort(scope, pipeline, {
+      error,
+      aborted: signal.aborted && lost === undefined,
+      graceMs,
+      told: toldAborts,
+    })
+  }
   endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
   writer.seal()
   giveUp(new Suspended())
@@ -233,13 +248,16 @@ interface Leftover {
 }
 
 /** What happens here is recorded and changes nothing of the answer, nor of the outcome. */
-async function runAfter(scope: Scope, { after }: Pipeline, call?: string): Promise<void> {
+async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string): Promise<void> {
   if (after.length === 0) return
   const place = { answers: false, last: false }
   const base = call === undefined ? 'after' : joinPath('after', call.replaceAll('/', '.'))
   try {
     if (call === undefined) await runSteps(scope, after, base, place)
-    else await inContainer(scope, base, { stepType: 'call-agent' }, () => runSteps(scope, after, base, place))
+    else
+      await inContainer(scope, base, { stepType: 'call-agent', pipeline: text }, () =>
+        runSteps(scope, after, base, place),
+      )
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted) throw error
     tell(scope, '', error)

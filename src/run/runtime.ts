@@ -8,6 +8,7 @@ import type { Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
+import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
 import { readView } from './history.ts'
 import { allRuns, hasEnded } from './run-rows.ts'
@@ -91,7 +92,7 @@ export interface Answered {
 export interface Runtime {
   readonly agents: AgentSource
   readonly store: Store
-  /** Starts a run; resolves once its `run-start` is stored. In a busy thread it may still wait for its turn. */
+  /** Starts a run; resolves once its `run-start` is stored. Throws `bad-input` before anything else. In a busy thread it may still wait for its turn. */
   start(agentId: string, input: Record<string, unknown>, options?: StartOptions): Promise<Run>
   open(runId: string): Promise<Run | undefined>
   /** A run by its id, without looking whether it has begun. */
@@ -140,7 +141,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return active.size
     },
 
-    async start(agentId, input, startOptions = {}) {
+    async start(agentId, given, startOptions = {}) {
       if (shutdown.signal.aborted) throw closingError()
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
@@ -148,6 +149,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       let { runId = newRunId() } = startOptions
       if (startOptions.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
       const { pipeline } = agent
+      const input = checkRunInput(pipeline, given)
       const announced = runId
       const begins = Promise.withResolvers<void>()
       void begins.promise.catch(() => undefined)

@@ -3,7 +3,7 @@ import { toErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
-import type { Limit } from './limits.ts'
+import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
 import { missingUsages } from './unfinished.ts'
@@ -29,12 +29,14 @@ export interface Scope {
   stored(): Promise<void>
   /** A block id that is unique in the run, also across owners. */
   newId(): string
-  /** Runs tasks at once; settles when all have. The first failure is thrown then. */
-  fork(tasks: (() => Promise<void>)[]): Promise<void>
+  /** Runs tasks at once; settles when all have, or when they are abandoned. The first failure is thrown then. */
+  fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** Records a request (unless it is open already) and waits; throws {@link Suspended} when the whole run must wait. */
   request(path: string, request: Omit<RequestPart, 'type'>, signal: AbortSignal): Promise<EntryOf<'response'>>
   /** Budgets and timeouts that hold here, the run's own first. */
   readonly limits: readonly Limit[]
+  /** Model calls under way, by path. */
+  readonly speaking: Map<string, Speaking>
   /** ms, for every model call here. */
   readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
   /** How many agents deep. */
@@ -43,6 +45,8 @@ export interface Scope {
   agent(id: string): Pipeline | undefined
   /** Leaves the `after` steps of a called agent to be run once the answer has ended, before the caller's own. */
   afterwards(scope: Scope, pipeline: Pipeline, path: string): void
+  /** Tells `onAbort` of every `llm` step that is open at or under a path and is about to be closed over its head. */
+  tellAbort(root: string, error: unknown): Promise<void>
   /** Calls a registered callback; what it throws becomes a `warning`. */
   invoke(name: string | undefined, event: unknown): Promise<void>
   /** Runs once the answer has ended, before the `after` steps. */

@@ -1,5 +1,5 @@
 /** ms that work gets to settle by itself once its signal has fired. */
-const grace = 300
+export const grace = 300
 
 /** The work's own end, or `signal.reason` a while after the signal: code that ignores a stop must not hold up the run. */
 export async function settledBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {

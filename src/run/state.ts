@@ -28,8 +28,10 @@ export interface RunState {
   readonly calledPipelines: ReadonlyMap<string, string>
   /** Whether a step was ever started. */
   has(path: string): boolean
-  /** Model calls and tool calls begun at or under a path. */
+  /** Model calls and tool calls begun at or under a path; a second attempt is the same call. */
   countCalls(root: string): number
+  /** ms for which the run was suspended after a moment (epoch ms): time that no timeout counts. */
+  suspendedSince(moment: number): number
   /** The tool loop of an `llm` step. */
   turns(path: string): Turns
   /** All of them. */
@@ -37,12 +39,15 @@ export interface RunState {
   apply(entry: Entry): void
 }
 
+const callTypes: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool'])
+
 export function createRunState(): RunState {
   const open = createOpenItems()
   const finished = new Map<string, EntryOf<'step-finish'>>()
   const resets = new Map<string, number>()
   const started = new Set<string>()
-  const begun: string[] = []
+  const begun = new Set<string>()
+  const suspensions: { from: number; to: number }[] = []
   const calls: EntryOf<'usage'>[] = []
   const calledPipelines = new Map<string, string>()
   const loops = new Map<string, Turns>()
@@ -84,12 +89,18 @@ export function createRunState(): RunState {
         state.start = entry
         state.input = entry.input
         break
-      case 'resume':
-        state.input = { ...state.input, ...entry.input }
+      case 'suspend':
+        suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
+      case 'resume': {
+        state.input = { ...state.input, ...entry.input }
+        const last = suspensions.at(-1)
+        if (last !== undefined) last.to = entry.timestamp
+        break
+      }
       case 'step-start':
         started.add(step)
-        if (entry.stepType === 'model-call' || entry.stepType === 'tool-call') begun.push(step)
+        if (callTypes.has(entry.stepType)) begun.add(step)
         if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
         break
       case 'step-finish':
@@ -119,7 +130,9 @@ export function createRunState(): RunState {
     calls,
     calledPipelines,
     has: (path) => started.has(path),
-    countCalls: (root) => begun.reduce((count, path) => count + Number(isUnder(path, root)), 0),
+    countCalls: (root) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
+    suspendedSince: (moment) =>
+      suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
     apply,
     get start() {
       return state.start

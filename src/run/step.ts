@@ -1,6 +1,6 @@
 /** One step of a pipeline: its config resolved, run by its type, bracketed in the log. */
 import type { EntryOf } from '../part/entry.ts'
-import { MillraceError, messageOf } from '../part/error.ts'
+import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
 import { addUsage, noUsage } from '../part/usage.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
@@ -10,6 +10,7 @@ import { toMessages, toToolSpecs } from './input.ts'
 import { joinPath } from '../part/path.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
+import { nameStep } from './name-step.ts'
 import { inStep, Suspended, type Scope } from './scope.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
@@ -38,14 +39,8 @@ export async function runPipelineStep(scope: Scope, step: Step, path: string, pl
 async function runByType(scope: Scope, step: Step, path: string, place: Place): Promise<StepOutcome> {
   const { answers } = place
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
-  const at = <T>(value: T): T => {
-    try {
-      return resolve(value, values) as T
-    } catch (error) {
-      const code = error instanceof MillraceError ? error.code : 'bad-value'
-      throw new MillraceError(code, `Step ${step.id} (${step.type}): ${messageOf(error)}`)
-    }
-  }
+  const type = step.type === 'custom' ? step.stepType : step.type
+  const at = <T>(value: T): T => nameStep({ id: step.id, type }, () => resolve(value, values) as T)
 
   switch (step.type) {
     case 'llm': {
@@ -54,7 +49,7 @@ async function runByType(scope: Scope, step: Step, path: string, place: Place): 
         const config = resolveLlm(step.config, at)
         const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
-        const result = await runLlm({ scope, path, config, clientTools }).catch(async (error: unknown) => {
+        const result = await runLlm({ scope, path, config, clientTools, answer }).catch(async (error: unknown) => {
           if (!(error instanceof Suspended) && !scope.signal.aborted) await scope.invoke(config.onError, { error })
           throw error
         })
@@ -87,11 +82,11 @@ async function runByType(scope: Scope, step: Step, path: string, place: Place): 
       })
     }
     case 'call-agent':
-      return runCallAgent(scope, path, step.config, { place, at })
+      return runCallAgent(scope, path, step.config, { id: step.id, place, at })
     case 'condition':
-      return runCondition(scope, path, step.config, place)
+      return runCondition(scope, path, step.config, { id: step.id, place })
     case 'loop':
-      return runLoop(scope, path, step.config, at)
+      return runLoop(scope, path, step.config, { id: step.id, at })
     case 'parallel':
       return runParallel(scope, path, step.config, place)
     case 'mcp-tool':

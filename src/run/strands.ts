@@ -6,7 +6,8 @@
  * counts as waiting, or a run would be suspended with its answer already taken.
  */
 export interface Strands {
-  fork(tasks: (() => Promise<void>)[]): Promise<void>
+  /** Settles when all tasks have; or with `abandoned`, from when on those that are left do not count any more. */
+  fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** A branch waits for something that only a client can give. */
   rest(): void
   /** It was given. */
@@ -26,21 +27,25 @@ export function createStrands(onAllResting: () => void): Strands {
     go() {
       moving++
     },
-    async fork(tasks) {
+    async fork(tasks, abandoned) {
       if (tasks.length === 0) return
       moving += tasks.length - 1
       let left = tasks.length
-      const settled = await Promise.allSettled(
+      let over = false
+      const settling = Promise.allSettled(
         tasks.map(async (task) => {
           try {
             await task()
           } finally {
             // The last branch to end becomes the one that goes on behind the fork.
-            if (--left > 0) rest()
+            if (!over && --left > 0) rest()
           }
         }),
       )
-      for (const result of settled) if (result.status === 'rejected') throw result.reason
+      const settled = await (abandoned === undefined ? settling : Promise.race([settling, abandoned]))
+      over = true
+      if (left > 1) moving -= left - 1
+      for (const result of settled ?? []) if (result.status === 'rejected') throw result.reason
     },
   }
 }

@@ -41,15 +41,17 @@ export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void>
 
 export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
   const { toolCallId, toolName } = call
-  for (const limit of scope.limits) limit.check()
   const tool = loop.tools.get(toolName)
   const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
-  const inTool = (path: string, stepType: string, body: () => Promise<Result>) =>
-    inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
+  const inTool = (path: string, stepType: string, body: () => Promise<Result>) => {
+    // Counted in the moment in which it begins: calls of one message come here at once.
+    if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
+    return inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
       const { result, ...rest } = await body()
       scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
       return { value: undefined }
     })
+  }
 
   if (call.startedAt !== undefined) {
     // Only a crash leaves a tool begun and without outcome.
@@ -144,6 +146,7 @@ async function execute(
   if (!input.ok) return fault(input.error)
   // That it began must be known before it can have done anything.
   await scope.stored()
+  scope.signal.throwIfAborted()
   const timeout = use?.timeout ?? implementation.timeout ?? defaultTimeout
   const stop = new AbortController()
   const expired = new MillraceError('timed-out', `The tool ${call.toolName} did not answer within ${timeout} ms.`)

@@ -60,5 +60,6 @@ export async function inContainer(
 
 /** The same scope with something else in it. Everything not named is looked up in the outer one, live. */
 export function within(scope: Scope, changes: Partial<Scope>): Scope {
-  return Object.assign(Object.create(scope) as Scope, changes)
+  // Defined, not assigned: `input` of a run is a getter, which an assignment would run into.
+  return Object.create(scope, Object.getOwnPropertyDescriptors(changes)) as Scope
 }

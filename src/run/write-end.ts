@@ -45,7 +45,7 @@ export async function writeEnd(
   const answered = state.open.answered
   const error = { code, message }
   if (code === 'aborted') {
-    const telling = { error, aborted: true, graceMs }
+    const telling = { error, graceMs }
     const pipeline = parsePipeline(state.start!.pipeline)
     await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }

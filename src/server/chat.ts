@@ -1,6 +1,6 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
 import { MillraceError } from '../part/error.ts'
-import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { turnKey } from '../run/turn-key.ts'
@@ -47,7 +47,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   const release = runtime.attach(run.id, policy)
   let finished = false
   try {
-    const streams = pipeline === undefined || mayStream(pipeline)
+    const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
     const accepted = await awaitAcceptance(runtime, run.id, { streams, from, signal: request.signal })
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
     finished = accepted.kind !== 'stream'
@@ -110,8 +110,39 @@ function inputOf(body: Record<string, unknown>): Record<string, unknown> {
   return input
 }
 
-function mayStream({ workflow }: Pipeline): boolean {
-  return workflow.some((step) => step.type === 'llm' && step.config.stream)
+/**
+ * Whether the answer may be a stream. A step of a type of one's own may answer as well; whether it does is seen when it
+ * does.
+ */
+function mayStream(
+  pipeline: Pipeline,
+  agent: (id: string) => Pipeline | undefined,
+  seen = new Set<Pipeline>(),
+): boolean {
+  if (seen.has(pipeline)) return false
+  seen.add(pipeline)
+  const { workflow } = pipeline
+  const anyOf = (steps: readonly Step[], last: boolean): boolean =>
+    steps.some((step, i) => {
+      const isLast = last && i === steps.length - 1
+      switch (step.type) {
+        case 'llm':
+          return step.config.stream
+        case 'call-agent': {
+          if (!(step.config.stream ?? isLast)) return false
+          const called = agent(step.config.agent)
+          // Which agent a variable names is not known yet.
+          return called === undefined || mayStream(called, agent, seen)
+        }
+        case 'condition':
+          return anyOf(step.config.then, isLast) || anyOf(step.config.else, isLast)
+        case 'parallel':
+          return step.config.branches.some(({ steps: branch }) => anyOf(branch, isLast))
+        default:
+          return false
+      }
+    })
+  return anyOf(workflow, true)
 }
 
 function withRunId(response: Response, runId: string): Response {

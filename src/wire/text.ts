@@ -3,7 +3,7 @@
  *
  * | part | frame |
  * |---|---|
- * | `text-delta` of the answer | its text, as it is |
+ * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`declared-order.ts`) |
  * | `answer-end` | none; the body ends here, complete |
  * | `suspend` (not resumed since) | none; the body ends here, complete: the text so far is all there will be now |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
@@ -14,6 +14,7 @@
 import type { Entry } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 import { createAnswering } from './answering.ts'
+import { createDeclaredOrder, type Spoken } from './declared-order.ts'
 import type { Encoder, EncoderOptions, Wire } from './wire.ts'
 
 export const textWire: Wire = {
@@ -25,6 +26,7 @@ export const textWire: Wire = {
 
 function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   const answering = createAnswering()
+  const order = createDeclaredOrder()
   /** Paths whose words the client has got. */
   const spoken = new Set<string>()
   let state: Encoder['state'] = 'open'
@@ -34,12 +36,14 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
     switch (entry.type) {
       case 'text-delta':
         if (!answering.speaks(entry.step)) return ''
-        spoken.add(entry.step)
-        return muted ? '' : entry.delta
+        return say({ type: 'say', path: entry.step, text: entry.delta }, muted)
       case 'step-start':
         answering.note(entry)
-        return ''
+        return entry.order === undefined ? '' : say({ type: 'start', path: entry.step, order: entry.order }, muted)
+      case 'step-finish':
+        return say({ type: 'finish', path: entry.step }, muted)
       case 'step-reset':
+        order.forget(entry.step)
         for (const path of spoken) if (isUnder(path, entry.step)) state = 'broken'
         return ''
       case 'suspend':
@@ -54,6 +58,16 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
       default:
         return ''
     }
+  }
+
+  /** What is held back has not been sent, so a client that resumes still gets it. */
+  function say(event: Spoken, muted: boolean): string {
+    let words = ''
+    for (const { path, text } of order.take(event)) {
+      spoken.add(path)
+      if (!muted) words += text
+    }
+    return words
   }
 
   return {

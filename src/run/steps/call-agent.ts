@@ -7,6 +7,7 @@ import { agentIdFault } from '../../pipeline/agent-id.ts'
 import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
+import { nameStep } from '../name-step.ts'
 import type { Scope } from '../scope.ts'
 import type { StepOutcome } from '../step.ts'
 import { inContainer, pipelineValue, runSteps, within, type Place } from '../walk.ts'
@@ -18,21 +19,26 @@ export function runCallAgent(
   scope: Scope,
   path: string,
   config: CallAgentConfig,
-  { place, at }: { place: Place; at: <T>(value: T) => T },
+  { id, place, at }: { id: string; place: Place; at: <T>(value: T) => T },
 ): Promise<StepOutcome> {
   const agent = String(at(config.agent))
   const pipeline = findPipeline(scope, path, agent)
   const answers = place.answers && (config.stream ?? place.last)
-  return inContainer(scope, path, { stepType: 'call-agent', agent, pipeline: pipeline.text }, async () => {
-    if (scope.depth >= maxDepth) {
-      throw new MillraceError('too-deep', `Agents call agents more than ${maxDepth} deep; is there a circle?`)
-    }
-    const given = config.input === undefined ? scope.input : at(config.input)
-    const input = checkInput(pipeline.input, given)
+  // An agent that cannot be called is a failed step like any other: named in the log, and told there.
+  const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
+  return inContainer(scope, path, { stepType: 'call-agent', ...start }, async () => {
+    const { called, input } = nameStep({ id, type: 'call-agent' }, () => {
+      if (pipeline === undefined) throw unknownAgent(agent)
+      if (scope.depth >= maxDepth) {
+        throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
+      }
+      const given = config.input === undefined ? scope.input : at(config.input)
+      return { called: pipeline, input: checkInput(pipeline.input, given) }
+    })
     const inner = within(scope, { input, variables: new Map(), depth: scope.depth + 1 })
-    const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
-    if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
-    const value = pipelineValue(inner, pipeline, last)
+    const last = await runSteps(inner, called.workflow, path, { answers, last: answers })
+    if (called.after.length > 0) scope.afterwards(inner, called, path)
+    const value = pipelineValue(inner, called, last)
     return {
       value: value === undefined ? last.value : value,
       ...(answers && last.answer ? { answer: last.answer } : undefined),
@@ -40,12 +46,14 @@ export function runCallAgent(
   })
 }
 
-function findPipeline(scope: Scope, path: string, agent: string): Pipeline {
+function findPipeline(scope: Scope, path: string, agent: string): Pipeline | undefined {
   const recorded = scope.state.calledPipelines.get(path)
   if (recorded !== undefined) return parsePipeline(recorded)
+  return agentIdFault(agent) === undefined ? scope.agent(agent) : undefined
+}
+
+function unknownAgent(agent: string): MillraceError {
   const fault = agentIdFault(agent)
-  if (fault !== undefined) throw new MillraceError('unknown-agent', `"${agent}" is no agent's name: ${fault}.`)
-  const pipeline = scope.agent(agent)
-  if (pipeline === undefined) throw new MillraceError('unknown-agent', `There is no agent "${agent}".`)
-  return pipeline
+  const why = fault === undefined ? `there is no agent "${agent}"` : `${JSON.stringify(agent.slice(0, 80))} ${fault}`
+  return new MillraceError('unknown-agent', `${why}.`)
 }

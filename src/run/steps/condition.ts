@@ -2,15 +2,22 @@
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { ConditionConfig } from '../../pipeline/pipeline.ts'
+import { nameStep } from '../name-step.ts'
 import type { Scope } from '../scope.ts'
 import type { StepOutcome } from '../step.ts'
 import { inContainer, runSteps, within, type Place } from '../walk.ts'
 
-export function runCondition(scope: Scope, path: string, config: ConditionConfig, place: Place): Promise<StepOutcome> {
+export function runCondition(
+  scope: Scope,
+  path: string,
+  config: ConditionConfig,
+  { id, place }: { id: string; place: Place },
+): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'condition' }, async () => {
     const { input, variables, env, state } = scope
     const began = (['then', 'else'] as const).find((name) => state.has(joinPath(path, name)))
-    const branch = began ?? (evaluate(config.if, { input, variables, env }) ? 'then' : 'else')
+    const holds = () => nameStep({ id, type: 'condition' }, () => evaluate(config.if, { input, variables, env }))
+    const branch = began ?? (holds() ? 'then' : 'else')
     const at = joinPath(path, branch)
     return inContainer(scope, at, { stepType: 'branch' }, () =>
       runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),

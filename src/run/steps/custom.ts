@@ -107,6 +107,8 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
     const cure = `A step may emit ${[...allowed].join(', ')}; text goes into a returned stream.`
     throw new MillraceError('bad-part', `Step ${path} emitted ${JSON.stringify(type) ?? 'no part'}. ${cure}`)
   }
+  // A step that speaks on after it was stopped, or after it has ended, speaks to nobody.
+  if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
   scope.emit(path, part as Part)
 }
 

@@ -3,7 +3,7 @@
  * start, going on after a client's answer and going on after a crash are one piece of code.
  */
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { MillraceError } from '../../part/error.ts'
+import { messageOf, MillraceError } from '../../part/error.ts'
 import { textOf } from '../../part/fold.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
@@ -15,6 +15,8 @@ import { readMcpTools, toToolName } from '../mcp/mcp-tool.ts'
 import { mcpOf } from '../mcp-of.ts'
 import type { ToolImplementation } from '../ports.ts'
 import { readJson } from './output-generator.ts'
+import { createPartialOutput } from '../partial-output.ts'
+import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from '../model-call.ts'
 import { toToolSpec } from '../model.ts'
 import { toldBefore, type Scope } from '../scope.ts'
@@ -50,9 +52,11 @@ export interface LlmOptions {
   config: LlmConfig & { messages: Message[] }
   /** The tools a client offers with its request, when this step answers it. */
   clientTools: ToolSpec[]
+  /** The client reads it while it is written. */
+  answer: boolean
 }
 
-export async function runLlm({ scope, path, config, clientTools }: LlmOptions): Promise<LlmResult> {
+export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
   const { registry, state } = scope
   const turns = state.turns(path)
   const first = config.model ?? registry.models.defaultModel
@@ -60,11 +64,18 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
     throw new MillraceError('unknown-model', `Step ${path}: no model is named and the config has no default model.`)
   }
   // All of them at once: a missing key of the first must not become a silent fall-back to the second.
-  const models = [first, ...(config.fallbacks ?? [])].map((name) => ({ name, model: registry.models.resolve(name) }))
+  const place = { step: path, number: () => turns.list.length - 1 }
+  const models = [first, ...(config.fallbacks ?? [])].map((name) => {
+    return { name, model: atPlace(registry.models.resolve(name), place) }
+  })
   const tools = await offeredTools(scope, config, clientTools)
   const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => turns.base?.messages ?? config.messages
   const messages = () => [...base(), ...turnMessages(turns.list)]
+
+  /** One id for the whole step: a client replaces what it has. */
+  const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
+  const shows = answer && config.output !== undefined
 
   for (;;) {
     const last = turns.list.at(-1)
@@ -85,7 +96,8 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
       if (ends) break
     }
     const { onChunk } = config
-    await runModelCall(scope, {
+    const partial = shows ? createPartialOutput(show) : undefined
+    const call = runModelCall(scope, {
       root: path,
       stage: config.stage ?? 'response',
       models,
@@ -94,15 +106,24 @@ export async function runLlm({ scope, path, config, clientTools }: LlmOptions): 
       tools: specs,
       retries: config.retries,
       ...(onChunk === undefined ? undefined : { onChunk }),
+      ...(partial === undefined ? undefined : { onText: partial.delta }),
     })
+    await call.finally(partial?.end)
   }
-  return llmResult(turns.list, usageOf(scope, path), config.output?.schema)
+  const result = llmResult(turns.list, usageOf(scope, path), config.output?.schema)
+  if (shows && result.object !== undefined) show(result.object)
+  return result
 }
 
 /** No tool of ours was asked for, or a client was handed the calls: the model has the last word. */
 function isLast(turn: Turn): boolean {
   const own = turn.calls.filter((call) => !call.providerExecuted)
-  return own.length === 0 || own.some((call) => call.result?.outcome === 'handed-over')
+  return own.length === 0 || handedOver([turn])
+}
+
+/** The client has the word: it comes back with the results of its tools. */
+function handedOver(list: readonly Turn[]): boolean {
+  return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
 }
 
 async function offeredTools(
@@ -162,10 +183,17 @@ function usageOf(scope: Scope, path: string): Usage {
 
 /** The answer's JSON against its shape. */
 function readObject(text: string, schema: ValueSchema): unknown {
-  const { value, faults } = checkValue(schema, readJson(text), 'output')
-  if (faults.length > 0)
-    throw new MillraceError('bad-output', `The answer does not fit its shape: ${faults.join('; ')}.`)
-  return value
+  const badOutput = (why: string) => new MillraceError('bad-output', `The answer does not fit its shape: ${why}`)
+  let json: unknown
+  try {
+    json = readJson(text)
+  } catch (error) {
+    throw badOutput(messageOf(error))
+  }
+  const { value, faults } = checkValue(schema, json, 'output')
+  if (faults.length === 0) return value
+  const more = faults.length > 20 ? `; and ${faults.length - 20} more` : ''
+  throw badOutput(`${faults.slice(0, 20).join('; ')}${more}.`)
 }
 
 /** `server_tool`, when such a server is known. */
@@ -189,7 +217,7 @@ export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?
     toolCalls: steps.flatMap(({ toolCalls }) => toolCalls),
     toolResults: steps.flatMap(({ toolResults }) => toolResults),
     response: { messages: turnMessages(list) },
-    ...(schema === undefined ? undefined : { object: readObject(last?.text ?? '', schema) }),
+    ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(last?.text ?? '', schema) }),
   }
 }
 

@@ -3,26 +3,38 @@ import { MillraceError } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
+import { nameStep } from '../name-step.ts'
 import type { Scope } from '../scope.ts'
 import type { StepOutcome } from '../step.ts'
 import { inContainer, runSteps, within } from '../walk.ts'
 
-export function runLoop(scope: Scope, path: string, config: LoopConfig, at: <T>(value: T) => T): Promise<StepOutcome> {
+export function runLoop(
+  scope: Scope,
+  path: string,
+  config: LoopConfig,
+  { id, at }: { id: string; at: <T>(value: T) => T },
+): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'loop' }, async () => {
     const { input, env, state } = scope
-    const items = config.over === undefined ? undefined : toItems(at(config.over), config.max)
+    const items = config.over === undefined ? undefined : toItems(id, at(config.over), config.max)
+    // Walked once more for its values: how many rounds there were is known.
+    const finished = state.finished.has(path)
     // One scope for all rounds: a round sees what the one before has set.
     const variables = new Map(scope.variables)
     const inner = within(scope, { variables })
     const values: unknown[] = []
-    const rounds = items?.length ?? config.max
-    for (let index = 0; index < rounds; index++) {
+
+    /** A round that the log holds began because there was reason to. */
+    const goes = (index: number, round: string) => {
+      if (finished || state.has(round)) return state.has(round)
+      if (items !== undefined) return index < items.length
+      return nameStep({ id, type: 'loop' }, () => evaluate(config.while!, { input, variables, env }))
+    }
+    for (let index = 0; index < config.max; index++) {
       const round = joinPath(path, index)
       variables.set('index', index)
       if (items !== undefined) variables.set(config.as, items[index])
-      // A round that the log holds began because the condition held then.
-      const goes = items !== undefined || state.has(round) || evaluate(config.while!, { input, variables, env })
-      if (!goes) break
+      if (!goes(index, round)) break
       const { value } = await inContainer(inner, round, { stepType: 'round' }, () =>
         runSteps(inner, config.steps, round, { answers: false, last: false }),
       )
@@ -32,9 +44,12 @@ export function runLoop(scope: Scope, path: string, config: LoopConfig, at: <T>(
   })
 }
 
-function toItems(value: unknown, max: number): unknown[] {
-  if (!Array.isArray(value)) throw new MillraceError('bad-value', `over must be a list, not ${JSON.stringify(value)}.`)
+function toItems(id: string, value: unknown, max: number): unknown[] {
+  const where = `Step ${id} (loop)`
+  if (!Array.isArray(value)) {
+    throw new MillraceError('bad-value', `${where}: over must be a list, not ${JSON.stringify(value)}.`)
+  }
   if (value.length <= max) return value
   const cure = 'Raise max, or shorten the list.'
-  throw new MillraceError('loop-too-long', `The list has ${value.length} items, and max is ${max}. ${cure}`)
+  throw new MillraceError('loop-too-long', `${where}: the list has ${value.length} items, and max is ${max}. ${cure}`)
 }

@@ -2,10 +2,11 @@
  * `parallel`: branches that really run at once, each in its own copy of the variables. Their parts enter the log as they
  * come. When one fails the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
  */
-import { toErrorValue } from '../../part/error.ts'
+import { toErrorValue, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
-import { Suspended, toError, type Scope } from '../scope.ts'
+import { Suspended, toError, toldBefore, type Scope } from '../scope.ts'
+import { grace } from '../settled-by.ts'
 import type { StepOutcome } from '../step.ts'
 import { inContainer, runSteps, within, type Place } from '../walk.ts'
 
@@ -17,6 +18,8 @@ export function runParallel(scope: Scope, path: string, config: ParallelConfig, 
     path,
     { stepType: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
     async () => {
+      const told = onError === 'fail' ? failedBefore(scope, path, names) : undefined
+      if (told !== undefined) throw toldBefore(told)
       const stop = new AbortController()
       const signal = AbortSignal.any([scope.signal, stop.signal])
       const results = new Map<string, StepOutcome>()
@@ -41,21 +44,19 @@ export function runParallel(scope: Scope, path: string, config: ParallelConfig, 
           }
         }
       }
+      const tasks = branches.map((branch) => () => run(branch.name, branch.steps))
       try {
-        const work = scope.fork(
-          branches.map(
-            ({ name, steps }) =>
-              () =>
-                run(name, steps),
-          ),
-        )
-        await Promise.race([work, afterGrace(stop.signal)])
+        await scope.fork(tasks, afterGrace(signal))
       } catch (error) {
-        throw failed === undefined ? error : failed.error
+        if (failed === undefined) throw error
       } finally {
         over = true
       }
-      if (failed !== undefined) throw failed.error
+      if (failed !== undefined) {
+        if (!scope.signal.aborted) await scope.tellAbort(path, failed.error)
+        throw failed.error
+      }
+      signal.throwIfAborted()
       const outcomes = names.map((name) => [name, results.get(name)!] as const)
       const answer = outcomes.find(([, outcome]) => outcome.answer !== undefined)?.[1].answer
       const value = Object.fromEntries(outcomes.map(([name, outcome]) => [name, outcome.value]))
@@ -64,9 +65,17 @@ export function runParallel(scope: Scope, path: string, config: ParallelConfig, 
   )
 }
 
-/** How long branches that were stopped may take to settle by themselves. */
-const grace = 300
+/** A branch that had failed before a crash has stopped the others for good: none of them is begun again. */
+function failedBefore({ state }: Scope, path: string, names: string[]): ErrorValue | undefined {
+  if (state.finished.has(path)) return undefined
+  return names.map((name) => state.finished.get(joinPath(path, name))?.error).find((error) => error !== undefined)
+}
 
+/** The time that branches which were stopped may take to settle by themselves. */
 function afterGrace(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => setTimeout(resolve, grace), { once: true }))
+  return new Promise((resolve) => {
+    const stop = () => setTimeout(resolve, grace)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
 }

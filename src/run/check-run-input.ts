@@ -1,0 +1,14 @@
+import { checkInput } from '../pipeline/check-input.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+
+/** What every request may bring, whatever an agent declares: the conversation, and tools that run in the client. */
+const always = ['messages', 'tools']
+
+/** What a run is given against what its agent declares, defaults filled in. Throws `bad-input` with all faults. */
+export function checkRunInput({ input: schema }: Pipeline, given: Record<string, unknown>): Record<string, unknown> {
+  if (schema === undefined) return given
+  const apart = always.filter((key) => Object.hasOwn(given, key) && !Object.hasOwn(schema.properties ?? {}, key))
+  const own = Object.entries(given).filter(([key]) => !apart.includes(key))
+  const checked = checkInput(schema, Object.fromEntries(own))
+  return { ...checked, ...Object.fromEntries(apart.map((key) => [key, given[key]])) }
+}

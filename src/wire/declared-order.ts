@@ -1,0 +1,83 @@
+/**
+ * Branches that speak at once, for a wire with one text: in the order that their `parallel` declares, each from its first
+ * word to its last. What a branch says before its turn is held back here, in memory: at most the text of the answers that
+ * wait, their deltas joined. (The log holds it as well; reading it back would bound this, and needs a reader.)
+ */
+import { isUnder, parentPath } from '../part/path.ts'
+
+export type Spoken =
+  | { type: 'say'; path: string; text: string }
+  | { type: 'finish'; path: string }
+  | { type: 'start'; path: string; order: readonly string[] }
+
+export interface DeclaredOrder {
+  /** What may be said now because of this, in order. */
+  take(event: Spoken): Extract<Spoken, { type: 'say' }>[]
+  /** An attempt was made void by a crash: what is held of it will not be said. */
+  forget(path: string): void
+}
+
+interface Parallel {
+  order: readonly string[]
+  /** Index of the branch whose turn it is. */
+  turn: number
+  held: Map<string, Spoken[]>
+}
+
+export function createDeclaredOrder(): DeclaredOrder {
+  /** Outer ones before those inside them: an inner one starts later. */
+  const parallels = new Map<string, Parallel>()
+
+  function take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
+    for (const [path, { order, turn, held }] of parallels) {
+      const name = branchOf(event.path, path)
+      if (name === undefined || order.indexOf(name) <= turn) continue
+      hold(held, name, event)
+      return []
+    }
+    if (event.type === 'say') return [event]
+    if (event.type === 'start') {
+      parallels.set(event.path, { order: event.order, turn: 0, held: new Map() })
+      return []
+    }
+    const parallel = parallels.get(parentPath(event.path))
+    if (parallel === undefined || !event.path.endsWith(`/${parallel.order[parallel.turn]}`)) return []
+    const next = parallel.order[++parallel.turn]
+    if (next === undefined) return []
+    const waiting = parallel.held.get(next) ?? []
+    parallel.held.delete(next)
+    // The end of that branch may be among what waited; then it is the next one's turn.
+    return waiting.flatMap(take)
+  }
+
+  return {
+    take,
+    forget(path) {
+      for (const [at, { held }] of parallels) {
+        if (isUnder(at, path)) parallels.delete(at)
+        for (const [name, events] of held) {
+          held.set(
+            name,
+            events.filter((event) => !isUnder(event.path, path)),
+          )
+        }
+      }
+    },
+  }
+}
+
+/** `main/all/left/say/1` below `main/all` → `left`. */
+function branchOf(path: string, parallel: string): string | undefined {
+  if (path.length <= parallel.length || !isUnder(path, parallel)) return undefined
+  const end = path.indexOf('/', parallel.length + 1)
+  return path.slice(parallel.length + 1, end < 0 ? undefined : end)
+}
+
+function hold(held: Map<string, Spoken[]>, name: string, event: Spoken): void {
+  const events = held.get(name) ?? []
+  const last = events.at(-1)
+  if (event.type === 'say' && last?.type === 'say' && last.path === event.path) {
+    events[events.length - 1] = { ...event, text: last.text + event.text }
+  } else events.push(event)
+  held.set(name, events)
+}
