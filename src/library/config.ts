@@ -2,12 +2,21 @@
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { McpServer } from '../run/mcp/server.ts'
 import type { Callback, LanguageModel, PrimitiveHandler, Pricing, ToolImplementation } from '../run/ports.ts'
+import type { Pack } from './packs.ts'
 
+/** What a config says; each key may be left out. A name used in YAML that nobody registers is a load error. */
 export interface Config {
+  /** By the name that YAML uses. Default: what {@link toolRegistry} holds. The tools that ship are there either way. */
   tools?: Record<string, ToolImplementation>
+  /** What `onFinish` and the like may name. Default: what {@link callbackRegistry} holds. */
   callbacks?: Record<string, Callback>
-  /** Step types by the Beddel contract, `(config, context) => value`. */
+  /** Step types by the Beddel contract, `(config, context) => value`. Default: what {@link handlerRegistry} holds. */
   steps?: Record<string, PrimitiveHandler>
+  /**
+   * Modules that bring steps, tools, callbacks and agents: `[import('millrace-pack-…')]`. What the config names itself wins
+   * over a pack; two packs that bring the same name are an error. `createRuntime` takes them awaited.
+   */
+  packs?: (Pack | PromiseLike<Pack>)[]
   models?: {
     /** For steps that name none. */
     default?: string

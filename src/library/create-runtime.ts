@@ -1,12 +1,16 @@
 /** The engine for a program of one's own: agents as YAML texts, everything else with a default. Web APIs only. */
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
+import { checkCalls } from '../pipeline/calls.ts'
+import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
+import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import { memoryStore } from '../record/memory-store.ts'
 import { createRuntime as createEngine, type Agent, type AgentSource, type Runtime } from '../run/runtime.ts'
 import type { Config } from './config.ts'
+import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from './registry.ts'
 
+/** A config, and what only a program can give. */
 export interface CreateRuntimeOptions extends Config {
   /** Agent id → YAML text. Faults throw at once, all of them. */
   agents: Record<string, string>
@@ -16,19 +20,47 @@ export interface CreateRuntimeOptions extends Config {
   environment?: Env
 }
 
+/**
+ * An engine with these agents. Throws {@link PipelineError} with the faults of all agents (also calls of agents that are
+ * not there, and calls that never end), `duplicate-agent`, `bad-config` and `invalid-endpoint`; starts nothing.
+ * `close()` it when the program ends.
+ */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, ...config } = options
-  const registry = createRegistry(config, environment)
-  const known = knownNames(registry)
-  const list = Object.entries(agents).map(([id, text]) => ({ id, pipeline: parsePipeline(text, known) }))
+  const unpacked = unpack(config)
+  const registry = createRegistry(unpacked, environment, { log: store.log })
   return createEngine({
-    agents: agentSource(list),
+    agents: agentSource(parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry))),
     registry,
     store,
     env: allowedEnv(config, environment),
     secrets: secretValues(config, environment),
     ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
   })
+}
+
+function parseAgents(texts: Record<string, string>, known: Known): Agent[] {
+  const agents: Agent[] = []
+  const faults: Fault[] = []
+  const lines: string[] = []
+  for (const [id, text] of Object.entries(texts)) {
+    try {
+      agents.push({ id, pipeline: parsePipeline(text, known) })
+    } catch (error) {
+      if (!(error instanceof PipelineError)) throw error
+      faults.push(...error.faults)
+      lines.push(formatFaults(id, error.faults))
+    }
+  }
+  // Calls are looked at once all agents can be: one that has faults of its own would look as if it were not there.
+  if (faults.length === 0) {
+    for (const { agent, fault } of checkCalls(agentsByName(agents))) {
+      faults.push(fault)
+      lines.push(formatFaults(agent, [fault]))
+    }
+  }
+  if (faults.length > 0) throw new PipelineError(faults, lines.join('\n'))
+  return agents
 }
 
 /** Agents by id and by alias; a name that two agents claim is refused. */
@@ -44,4 +76,12 @@ export function agentSource(agents: readonly Agent[]): AgentSource {
     }
   }
   return { get: (id) => byName.get(id), list: () => [...agents] }
+}
+
+function agentsByName(agents: readonly Agent[]): Map<string, Pipeline> {
+  const names = new Map(agents.map(({ id, pipeline }) => [id, pipeline]))
+  for (const { pipeline } of agents) {
+    for (const alias of pipeline.metadata.aliases ?? []) if (!names.has(alias)) names.set(alias, pipeline)
+  }
+  return names
 }

@@ -1,4 +1,5 @@
 /** A config and an environment → what the engine is given: maps, never objects with a prototype. */
+import type { Log } from '../part/log.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import { createMcpPool } from '../run/mcp/pool.ts'
@@ -6,27 +7,37 @@ import { createModelResolver, type Endpoint } from '../run/models/resolver.ts'
 import type { Registry } from '../run/ports.ts'
 import { builtinTools } from '../run/tools/builtin-tools.ts'
 import type { Config } from './config.ts'
+import { unpack } from './packs.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-export function createRegistry(config: Config, env: Env, endpoints: readonly Endpoint[] = []): Registry {
-  const { models = {}, mcpServers, pricing } = config
+export interface RegistryOptions {
+  /** Beside those of the config. */
+  endpoints?: readonly Endpoint[]
+  /** Where `recording:<run>` finds its runs. */
+  log?: Log
+}
+
+/** Throws `bad-config` and `invalid-endpoint`. */
+export function createRegistry(config: Config, env: Env, { endpoints = [], log }: RegistryOptions = {}): Registry {
+  const { models = {}, mcpServers, pricing, tools, callbacks, steps } = unpack(config)
   return {
     ...(mcpServers === undefined ? undefined : { mcp: createMcpPool(mcpServers) }),
     ...(pricing === undefined ? undefined : { pricing: new Map(Object.entries(pricing)) }),
-    tools: new Map([...builtinTools, ...Object.entries(config.tools ?? {})]),
-    callbacks: new Map(Object.entries(config.callbacks ?? {})),
-    steps: new Map(Object.entries(config.steps ?? {})),
+    tools: new Map([...builtinTools, ...Object.entries(tools)]),
+    callbacks: new Map(Object.entries(callbacks)),
+    steps: new Map(Object.entries(steps)),
     models: createModelResolver({
       env,
       endpoints: [...(models.endpoints ?? []), ...endpoints],
+      ...(log === undefined ? undefined : { log }),
       ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),
       ...(models.default === undefined ? undefined : { defaultModel: models.default }),
     }),
   }
 }
 
-/** The names a pipeline may use. */
+/** The names a pipeline may use. Agents are not among them: `checkCalls` looks at calls once all agents are there. */
 export function knownNames({ tools, callbacks, steps, models, mcp }: Registry): Known {
   return {
     stepTypes: [...builtinSteps, ...steps.keys()],

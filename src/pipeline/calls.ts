@@ -77,6 +77,17 @@ function wayBack(from: Pipeline, to: Pipeline, next: (pipeline: Pipeline) => Pip
   return undefined
 }
 
+/** Where an agent gives itself this alias; the start of its text when it does not. */
+export function placeOfAlias({ text }: Pipeline, alias: string): Pick<Fault, 'line' | 'column'> {
+  const faults = createFaultCollector(text)
+  const list = child(child(parseTree(text, createFaultCollector(text)), 'metadata'), 'aliases')
+  const item =
+    list?.kind === 'list' ? list.items.find((each) => each.kind === 'scalar' && each.text === alias) : undefined
+  faults.add(item?.at ?? 0, alias)
+  const [{ line, column }] = faults.list() as [Fault]
+  return { line, column }
+}
+
 /** The text is read once more, since a pipeline keeps no places: files are small, and faults are rare. */
 function placeFaults({ text }: Pipeline, wrong: ReadonlyMap<string, string>): Fault[] {
   const faults: FaultCollector = createFaultCollector(text)

@@ -5,8 +5,9 @@ import type { Fault } from './pipeline.ts'
 export class PipelineError extends MillraceError {
   readonly faults: Fault[]
 
-  constructor(faults: Fault[]) {
-    super('bad-pipeline', faults.map(formatFault).join('\n'))
+  /** `message`: the faults as lines, unless something else is told. */
+  constructor(faults: Fault[], message = faults.map(formatFault).join('\n')) {
+    super('bad-pipeline', message)
     this.faults = faults
   }
 }

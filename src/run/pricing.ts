@@ -1,7 +1,12 @@
 import type { Usage } from '../part/usage.ts'
 import type { Pricing } from './ports.ts'
 
-/** USD; undefined when no price is known: an unknown price is not 0. Cached input counts as input. */
-export function costOf({ inputTokens = 0, outputTokens = 0 }: Usage, pricing: Pricing | undefined): number | undefined {
+/**
+ * USD; undefined when no price is known: an unknown price is not 0, but of nothing (a recording) it is. Cached input counts
+ * as input.
+ */
+export function costOf(usage: Usage, pricing: Pricing | undefined): number | undefined {
+  if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0
+  const { inputTokens = 0, outputTokens = 0 } = usage
   return pricing && (inputTokens * pricing.input + outputTokens * pricing.output) / 1e6
 }

@@ -5,120 +5,138 @@
 import { readFileSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf, MillraceError } from '../part/error.ts'
-import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
+import { parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Known } from '../pipeline/pipeline.ts'
-import type { Agent, AgentSource } from '../run/runtime.ts'
+import type { AgentSource } from '../run/runtime.ts'
+import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
+import { configNames } from './load-config.ts'
 
-export interface AgentError {
-  file: string
-  /** `file:line:col message`, one fault a line. */
-  message: string
-}
+export type { AgentError } from './agent-set.ts'
 
 export interface AgentFolder extends AgentSource {
   readonly errors: AgentError[]
-  /** Reads what has changed; resolves names again. Gives the ids that changed. */
+  /** Reads what has changed; resolves names again. Gives the ids that changed, or whose faults did. */
   reload(): string[]
-  /** Calls back after each reload that a change in the folder caused. */
-  watch(onReload: (changed: string[], errors: AgentError[]) => void): void
+  /** Calls back after each reload that a change in the folder caused, and when the config file has changed. */
+  watch(onReload: (changed: string[], errors: AgentError[]) => void, onConfig?: (file: string) => void): void
   close(): void
 }
 
 const extension = /\.ya?ml$/u
 
-export function openAgentFolder(dir: string, known: Known): AgentFolder {
-  let byFile = new Map<string, { text: string | undefined; agent: Agent | undefined; error: AgentError | undefined }>()
-  let byName = new Map<string, Agent>()
-  let clashes: AgentError[] = []
+/** `packAgents`: id → text; an agent of the folder with the same id is served in its place. */
+export function openAgentFolder(dir: string, known: Known, packAgents: Record<string, string> = {}): AgentFolder {
+  let files = new Map<string, AgentFile>()
+  let { names, errors } = settle(files)
   let watcher: ReturnType<typeof watch> | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
+  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  const fromPacks = new Map(
+    Object.entries(packAgents).map(([id, text]) => [`pack:${id}`, parse(`pack:${id}`, id, text)]),
+  )
 
-  function reload(): string[] {
-    const changed = new Set<string>()
-    const next: typeof byFile = new Map()
-    for (const file of filesOf(dir)) {
-      const before = byFile.get(file)
-      const id = file.replace(extension, '')
-      let text: string
-      try {
-        text = readFileSync(join(dir, file), 'utf8')
-      } catch (error) {
-        // Editors replace files: one that is gone for a moment keeps its last version.
-        const fault = { file, message: `${file}: ${messageOf(error)}` }
-        if (before?.error?.message !== fault.message) changed.add(id)
-        next.set(file, { text: undefined, agent: before?.agent, error: fault })
-        continue
-      }
-      if (before?.text === text) {
-        next.set(file, before)
-        continue
-      }
-      changed.add(id)
-      try {
-        next.set(file, { text, agent: { id, pipeline: parsePipeline(text, known) }, error: undefined })
-      } catch (error) {
-        const message =
-          error instanceof PipelineError ? formatFaults(file, error.faults) : `${file}: ${messageOf(error)}`
-        next.set(file, { text, agent: before?.agent, error: { file, message } })
-      }
+  function parse(file: string, id: string, text: string, good?: AgentFile['good']): AgentFile {
+    try {
+      return { id, text, next: { id, pipeline: parsePipeline(text, known) }, good, fault: undefined }
+    } catch (error) {
+      if (!(error instanceof PipelineError)) throw error
+      return { id, text, next: undefined, good, fault: faultyFile(file, error.faults) }
     }
-    for (const file of byFile.keys()) if (!next.has(file)) changed.add(file.replace(extension, ''))
-    byFile = next
-    name()
-    return [...changed]
   }
 
-  /** Ids before aliases: an alias never takes another agent's own name. */
-  function name(): void {
-    byName = new Map()
-    clashes = []
-    const found = [...byFile].flatMap(([file, { agent }]) => (agent === undefined ? [] : [{ file, agent }]))
-    const claim = (file: string, agent: Agent, each: string) => {
-      const other = byName.get(each)
-      if (other === undefined) byName.set(each, agent)
-      else if (other !== agent) {
-        clashes.push({ file, message: `${file}: the name "${each}" belongs to agent ${other.id} already` })
-      }
+  function read(file: string): AgentFile {
+    const before = files.get(file)
+    const id = file.replace(extension, '')
+    let text: string
+    try {
+      text = readFileSync(join(dir, file), 'utf8')
+    } catch (error) {
+      // Editors replace files: one that is gone for a moment keeps its last version.
+      const fault = { file, message: `${file}: ${messageOf(error)}`, faults: [] }
+      return { id, text: undefined, next: undefined, good: before?.good, fault }
     }
-    for (const { file, agent } of found) claim(file, agent, agent.id)
-    for (const { file, agent } of found) {
-      for (const alias of agent.pipeline.metadata.aliases ?? []) claim(file, agent, alias)
-    }
+    return before !== undefined && before.text === text ? { ...before } : parse(file, id, text, before?.good)
+  }
+
+  function reload(): string[] {
+    const found = new Map(filesOf(dir).map((file) => [file, read(file)]))
+    const ids = new Set([...found.values()].map(({ id }) => id))
+    for (const [file, each] of fromPacks) if (!ids.has(each.id)) found.set(file, each)
+    const before = { files, errors }
+    files = found
+    ;({ names, errors } = settle(files))
+    return changes(before, { files, errors })
+  }
+
+  function soon(what: string, act: () => void): void {
+    // One save is several events.
+    clearTimeout(timers.get(what))
+    timers.set(what, setTimeout(act, 50))
   }
 
   reload()
   return {
-    get: (id) => byName.get(id),
-    list: () =>
-      [...byFile.values()].flatMap(({ agent }) =>
-        agent === undefined || byName.get(agent.id) !== agent ? [] : [agent],
-      ),
+    get: (name) => names.get(name),
+    list: () => [...files.values()].flatMap(({ good }) => (good && names.get(good.id) === good ? [good] : [])),
     get errors() {
-      return [...byFile.values()].flatMap(({ error }) => (error === undefined ? [] : [error])).concat(clashes)
+      return errors
     },
     reload,
-    watch(onReload) {
+    watch(onReload, onConfig = () => undefined) {
+      const configs = new Map(configNames.map((name) => [name, textOf(join(dir, name))]))
       watcher ??= watch(dir, (_, file) => {
+        if (file !== null && configs.has(file)) {
+          soon(file, () => {
+            const text = textOf(join(dir, file))
+            if (text === configs.get(file)) return
+            configs.set(file, text)
+            onConfig(file)
+          })
+          return
+        }
         if (file !== null && !extension.test(file)) return
-        // One save is several events.
-        clearTimeout(timer)
-        timer = setTimeout(() => {
+        soon('', () => {
           let changed: string[]
           try {
             changed = reload()
           } catch (error) {
-            onReload([], [{ file: dir, message: messageOf(error) }])
+            onReload([], [{ file: dir, message: messageOf(error), faults: [] }])
             return
           }
-          if (changed.length > 0) onReload(changed, this.errors)
-        }, 50)
+          if (changed.length > 0) onReload(changed, errors)
+        })
       })
       watcher.on('error', () => watcher?.close())
     },
     close() {
-      clearTimeout(timer)
+      for (const timer of timers.values()) clearTimeout(timer)
       watcher?.close()
     },
+  }
+}
+
+interface State {
+  files: ReadonlyMap<string, AgentFile>
+  errors: readonly AgentError[]
+}
+
+/** The ids of files that have come, gone or changed, and of those that others have made faulty or sound. */
+function changes(before: State, after: State): string[] {
+  const messageAt = ({ errors }: State, file: string) => errors.find((error) => error.file === file)?.message
+  const changed = new Set<string>()
+  for (const file of new Set([...before.files.keys(), ...after.files.keys()])) {
+    const [old, now] = [before.files.get(file), after.files.get(file)]
+    const isSame = old?.text === now?.text && old?.good === now?.good
+    if (isSame && messageAt(before, file) === messageAt(after, file)) continue
+    changed.add((now ?? old)!.id)
+  }
+  return [...changed]
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
   }
 }
 

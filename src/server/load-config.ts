@@ -4,12 +4,14 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, MillraceError } from '../part/error.ts'
 import type { Config } from '../library/config.ts'
+import { awaitPacks, unpack } from '../library/packs.ts'
 
-const names = ['millrace.config.ts', 'millrace.config.mts', 'millrace.config.js', 'millrace.config.mjs']
+/** The first that is there is taken. */
+export const configNames = ['millrace.config.ts', 'millrace.config.mts', 'millrace.config.js', 'millrace.config.mjs']
 
-/** The config beside the agents, else an empty one. Throws `bad-config` naming the file. */
+/** The config beside the agents, its packs awaited; else an empty one. Throws `bad-config` naming the file. */
 export async function loadConfig(dir: string): Promise<Config> {
-  const file = names.map((name) => resolve(join(dir, name))).find((path) => existsSync(path))
+  const file = configNames.map((name) => resolve(join(dir, name))).find((path) => existsSync(path))
   if (file === undefined) return {}
   let module: { default?: unknown }
   try {
@@ -21,5 +23,11 @@ export async function loadConfig(dir: string): Promise<Config> {
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw new MillraceError('bad-config', `${file} must have a default export made with defineConfig({ … }).`)
   }
-  return config
+  try {
+    const awaited = await awaitPacks(config)
+    unpack(awaited)
+    return awaited
+  } catch (error) {
+    throw new MillraceError('bad-config', `${file}: ${messageOf(error)}`, { cause: error })
+  }
 }

@@ -6,6 +6,7 @@ import type { Store } from '../part/log.ts'
 import { memoryStore } from '../record/memory-store.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
 import type { Config } from '../library/config.ts'
+import { unpack } from '../library/packs.ts'
 import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { EndpointProtocol } from '../run/models/providers.ts'
@@ -31,17 +32,30 @@ export interface ProjectOptions {
 
 export async function openProject({ dir, data, env, endpoints = [], secrets = [] }: ProjectOptions): Promise<Project> {
   const config = await loadConfig(dir)
-  const registry = createRegistry(config, env, [...endpointsOf(env), ...endpoints])
-  const agents = openAgentFolder(dir, knownNames(registry))
-  const runtime = createRuntime({
-    agents,
-    registry,
-    store: openStore(data),
-    env: allowedEnv(config, env),
-    secrets: [...new Set([...secretValues(config, env), ...secrets])],
-    ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
-  })
-  return { runtime, agents, config }
+  const store = openStore(data)
+  try {
+    const registry = createRegistry(config, env, { endpoints: [...endpointsOf(env), ...endpoints], log: store.log })
+    const agents = openAgentFolder(dir, knownNames(registry), unpack(config).agents)
+    const runtime = createRuntime({
+      agents,
+      registry,
+      store,
+      env: allowedEnv(config, env),
+      secrets: [...new Set([...secretValues(config, env), ...secrets])],
+      ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
+    })
+    return { runtime, agents, config }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** The agents of a folder as `serve` would load them, for a look at what is wrong with them. Starts and keeps nothing. */
+export async function readAgents(dir: string, env: Env): Promise<AgentFolder> {
+  const config = await loadConfig(dir)
+  const registry = createRegistry(config, env, { endpoints: endpointsOf(env), log: memoryStore().log })
+  return openAgentFolder(dir, knownNames(registry), unpack(config).agents)
 }
 
 export function openStore(data: string): Store {

@@ -59,10 +59,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
     writeServerFile(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
-    agents.watch((changed, errors) => {
-      for (const { message } of errors) log(message)
-      if (changed.length > 0) log(`reloaded: ${changed.join(', ')}`)
-    })
+    agents.watch(
+      (changed, errors) => {
+        for (const { message } of errors) log(message)
+        if (changed.length > 0) log(`reloaded: ${changed.join(', ')}`)
+      },
+      (file) => log(`${file} has changed: restart the server to take it`),
+    )
 
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {

@@ -65,7 +65,9 @@ test('a broken file beside good ones: the good ones work, the fault is shown wit
   })
   const { agents, errors } = await list()
   expect(agents.map(({ id }) => id)).toEqual(['a', 'b'])
-  expect(errors).toEqual([{ file: 'broken.yaml', message: expect.stringMatching(/^broken\.yaml:6:7 .*strem.*stream/) }])
+  const message = expect.stringMatching(/^broken\.yaml:6:7 .*strem.*stream/)
+  const place = { line: 6, column: 7, message: expect.stringContaining('strem') }
+  expect(errors).toEqual([{ file: 'broken.yaml', message, faults: [place] }])
   expect([await ask('a'), await ask('b'), await ask('broken')]).toEqual(['A', 'B', 404])
 })
 
@@ -124,8 +126,8 @@ test('an alias answers; two agents that claim one are told, and the first keeps 
   // A name of one's own goes before the alias of another.
   expect([await ask('a'), await ask('b'), await ask('fast'), await ask('slow')]).toEqual(['A', 'B', 'A', 'B'])
   expect(errors.map(({ file, message }) => [file, message])).toEqual([
-    ['a.yaml', expect.stringContaining('"b" belongs to agent b')],
-    ['b.yaml', expect.stringContaining('"fast" belongs to agent a')],
+    ['a.yaml', expect.stringMatching(/^a\.yaml:1:47 .*"b" belongs to agent b/)],
+    ['b.yaml', expect.stringMatching(/^b\.yaml:1:41 .*"fast" belongs to agent a/)],
   ])
   save('a.yaml', good('A'))
   await soon(async () => expect((await list()).errors).toEqual([]))
@@ -144,4 +146,63 @@ test('a folder that is not there is refused by name', async () => {
   const dir = join(folder(), 'missing')
   const options = { dir, data: 'none', env: {}, port: 0, host: '127.0.0.1' }
   await expect(serve(options)).rejects.toMatchObject({ code: 'bad-folder', message: expect.stringContaining(dir) })
+})
+
+const calls = (agent: string) => `metadata: { description: "calls ${agent}" }
+workflow:
+  - id: call
+    type: call-agent
+    config: { agent: ${agent} }
+`
+
+test('calls of agents that are not there, and calls in a circle, are load errors at the call in its file', async () => {
+  const { list, ask, save } = await served({
+    'a.yaml': calls('b'),
+    'b.yaml': calls('c'),
+    'c.yaml': calls('a'),
+    'd.yaml': calls('good'),
+    'e.yaml': calls('goode'),
+    'f.yaml': calls('broken'),
+    'good.yaml': good('yes'),
+    'broken.yaml': broken,
+  })
+  const { agents, errors } = await list()
+  expect(agents.map(({ id }) => id)).toEqual(['d', 'f', 'good'])
+  expect(errors.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^a\.yaml:5:22 this call never ends: a → b → c → a/),
+    expect.stringMatching(/^b\.yaml:5:22 this call never ends: b → c → a → b/),
+    expect.stringMatching(/^broken\.yaml:6:7 /),
+    expect.stringMatching(/^c\.yaml:5:22 this call never ends: c → a → b → c/),
+    expect.stringMatching(/^e\.yaml:5:22 unknown agent "goode" \(did you mean "good"\?\)/),
+  ])
+  expect([await ask('d'), await ask('a'), await ask('e')]).toEqual(['yes', 404, 404])
+  save('goode.yaml', good('too'))
+  save('c.yaml', good('end'))
+  await soon(async () => expect((await list()).errors).toHaveLength(1))
+  expect([await ask('a'), await ask('e')]).toEqual(['end', 'too'])
+})
+
+test('a reload that closes a circle keeps the last good version; one that removes a called agent is told', async () => {
+  const { dir, list, ask, save, told } = await served({ 'a.yaml': calls('b'), 'b.yaml': good('B') })
+  save('b.yaml', calls('a'))
+  await soon(() => expect(told.join('\n')).toMatch(/^b\.yaml:5:22 this call never ends: b → a → b/m))
+  expect((await list()).errors.map(({ file }) => file)).toEqual(['b.yaml'])
+  expect([await ask('a'), await ask('b')]).toEqual(['B', 'B'])
+  rmSync(join(dir, 'b.yaml'))
+  await soon(() => expect(told.join('\n')).toMatch(/^a\.yaml:5:22 unknown agent "b"/m))
+  expect((await list()).errors).toMatchObject([{ file: 'a.yaml', faults: [{ line: 5, column: 22 }] }])
+  save('b.yaml', good('again'))
+  await soon(async () => expect((await list()).errors).toEqual([]))
+  expect(await ask('a')).toBe('again')
+})
+
+test('a changed config is told: it is taken with the next start', async () => {
+  const config = 'export default {}\n'
+  const { save, told } = await served({ 'a.yaml': good('A'), 'millrace.config.mjs': config })
+  save('millrace.config.mjs', config)
+  save('a.yaml', good('B'))
+  await soon(() => expect(told).toContain('reloaded: a'))
+  expect(told.join('\n')).not.toContain('millrace.config')
+  save('millrace.config.mjs', 'export default { env: [] }\n')
+  await soon(() => expect(told).toContain('millrace.config.mjs has changed: restart the server to take it'))
 })

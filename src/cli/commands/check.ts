@@ -1,26 +1,25 @@
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
-import { createRegistry, knownNames } from '../../library/registry.ts'
-import { formatFaults, parsePipeline, PipelineError } from '../../pipeline/parse.ts'
-import type { Fault, Known } from '../../pipeline/pipeline.ts'
-import { loadConfig } from '../../server/load-config.ts'
+import { formatFaults } from '../../pipeline/parse.ts'
+import type { Fault } from '../../pipeline/pipeline.ts'
+import { readAgents } from '../../server/project.ts'
 
 export async function checkCommand(paths: string[], { json = false }: { json?: boolean }): Promise<void> {
-  const files = paths.flatMap(filesIn)
+  const files = [...new Set(paths.flatMap(filesIn))]
   if (files.length === 0) throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}.`)
-  const known = new Map<string, Known>()
   const found: ({ file: string } & Fault)[] = []
-  for (const file of files) {
-    const dir = dirname(file)
-    const names = known.get(dir) ?? knownNames(createRegistry(await loadConfig(dir), process.env))
-    known.set(dir, names)
-    try {
-      parsePipeline(readFileSync(file, 'utf8'), names)
-    } catch (error) {
-      if (!(error instanceof PipelineError)) throw error
-      found.push(...error.faults.map((fault) => ({ file, ...fault })))
-      if (!json) process.stdout.write(`${formatFaults(file, error.faults)}\n`)
+  // A file is looked at among its neighbours: they are what its calls may lead to.
+  for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
+    const { errors } = await readAgents(dir, process.env)
+    const names = new Set(inside.map((file) => basename(file)))
+    for (const { file, message, faults } of errors) {
+      const fromPack = file.startsWith('pack:')
+      if (!fromPack && !names.has(file)) continue
+      if (faults.length === 0) throw new MillraceError('usage', message)
+      const path = fromPack ? file : join(dir, file)
+      found.push(...faults.map((fault) => ({ file: path, ...fault })))
+      if (!json) process.stdout.write(`${formatFaults(path, faults)}\n`)
     }
   }
   if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
@@ -31,7 +30,10 @@ export async function checkCommand(paths: string[], { json = false }: { json?: b
 
 function filesIn(path: string): string[] {
   if (!existsSync(path)) throw new MillraceError('usage', `There is no file or folder ${path}.`)
-  if (!statSync(path).isDirectory()) return [path]
+  if (!statSync(path).isDirectory()) {
+    if (/\.ya?ml$/u.test(path)) return [path]
+    throw new MillraceError('usage', `${path} is no agent: the name of its file must end in .yaml or .yml.`)
+  }
   return readdirSync(path)
     .filter((name) => /\.ya?ml$/u.test(name))
     .toSorted()

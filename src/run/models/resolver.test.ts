@@ -67,7 +67,7 @@ test("the caller's own models come first", () => {
   const resolver = createModelResolver({ env: {}, providers, defaultModel: 'openai:x' })
   expect(resolver.resolve('openai:x')).toBe(model)
   expect(resolver.defaultModel).toBe('openai:x')
-  expect(resolver.providers).toEqual(['openai', 'google', 'anthropic', 'demo'])
+  expect(resolver.providers).toEqual(['openai', 'google', 'anthropic', 'demo', 'recording'])
 })
 
 test.each<[Endpoint[], RegExp]>([

@@ -4,10 +4,12 @@
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { MillraceError } from '../../part/error.ts'
+import type { Log } from '../../part/log.ts'
 import type { LanguageModel, ModelResolver } from '../ports.ts'
 import { createDemoModel } from './demo.ts'
 import { createLazyModel } from './lazy-model.ts'
 import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './providers.ts'
+import { createRecordingModel } from './recording.ts'
 
 /** A server of one's own: Ollama, vLLM, llama.cpp, a gateway. */
 export interface Endpoint {
@@ -27,6 +29,8 @@ export interface ModelResolverOptions {
   /** Models made by the caller; they win over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
+  /** Where `recording:<run>` finds its runs. */
+  log?: Log
 }
 
 /** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept. */
@@ -37,7 +41,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     checkEndpoint(endpoint, endpoints.has(endpoint.name) || providers.has(endpoint.name))
     endpoints.set(endpoint.name, endpoint)
   }
-  const known = [...new Set([...providers.keys(), ...endpoints.keys(), ...builtIn.keys(), 'demo'])]
+  const known = [...new Set([...providers.keys(), ...endpoints.keys(), ...builtIn.keys(), 'demo', 'recording'])]
   const models = new Map<string, LanguageModel>()
 
   function resolve(name: string): LanguageModel {
@@ -56,6 +60,10 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     if (provider === 'demo') {
       if (modelId === 'assistant') return createDemoModel({ delayMs: delayOf(env['MILLRACE_DEMO_DELAY_MS']) })
       throw new MillraceError('unknown-model', `There is no model "${name}"; the demo model is "demo:assistant".`)
+    }
+    if (provider === 'recording') {
+      if (options.log !== undefined) return createRecordingModel(options.log, modelId)
+      throw new MillraceError('unknown-model', `The model "${name}" needs the log of that run, and there is none here.`)
     }
     const entry = builtIn.get(provider)
     if (entry === undefined) throw unknown(name)
@@ -132,7 +140,8 @@ function checkEndpoint({ name, baseURL }: Endpoint, taken: boolean): void {
   }
   if (!/^[A-Za-z][\w-]*$/.test(name)) fail('needs a name of letters, digits, - and _.')
   if (taken) fail('has the name of another provider; each name may be given once.')
-  if (builtIn.has(name) || name === 'demo') fail('has the name of a built-in provider; choose another.')
+  if (builtIn.has(name) || name === 'demo' || name === 'recording')
+    fail('has the name of a built-in provider; choose another.')
   const url = URL.parse(baseURL)
   if (url === null || !/^https?:$/.test(url.protocol)) fail('needs a baseURL that begins with http:// or https://.')
 }

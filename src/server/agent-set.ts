@@ -1,0 +1,98 @@
+/**
+ * Which versions of a folder's agents are served, and what is wrong with the others. A text is taken when it is valid by
+ * itself and its calls lead to agents that are there and never back to itself; otherwise the last good one stays.
+ */
+import { checkCalls, placeOfAlias } from '../pipeline/calls.ts'
+import { formatFaults } from '../pipeline/parse.ts'
+import type { Fault, Pipeline } from '../pipeline/pipeline.ts'
+import type { Agent } from '../run/runtime.ts'
+
+export interface AgentError {
+  file: string
+  /** `file:line:col message`, one fault a line. */
+  message: string
+  /** The same, apart; empty when the file could not be read. */
+  faults: Fault[]
+}
+
+export function faultyFile(file: string, faults: Fault[]): AgentError {
+  return { file, message: formatFaults(file, faults), faults }
+}
+
+export interface AgentFile {
+  id: string
+  /** Undefined when it could not be read. */
+  text: string | undefined
+  /** What the text says; undefined when it has faults. */
+  next: Agent | undefined
+  /** What is served. */
+  good: Agent | undefined
+  fault: AgentError | undefined
+}
+
+export interface AgentSet {
+  /** By id and by alias. */
+  names: Map<string, Agent>
+  errors: AgentError[]
+}
+
+/** Decides for each file; sets its `good`. */
+export function settle(files: ReadonlyMap<string, AgentFile>): AgentSet {
+  const wanted = callFaults(files, ({ next, good }) => next ?? good)
+  for (const [file, each] of files) if (each.next !== undefined && !wanted.has(file)) each.good = each.next
+  // Looked at again with what is served: a call whose target has gone is told, though nobody touched the file.
+  const served = callFaults(files, ({ good }) => good)
+  const errors: AgentError[] = []
+  for (const [file, each] of files) {
+    if (each.fault !== undefined) errors.push(each.fault)
+    else {
+      const faults = (each.next === each.good ? served : wanted).get(file)
+      if (faults !== undefined) errors.push(faultyFile(file, faults))
+    }
+  }
+  const { names, clashes } = claimNames(files, ({ good }) => good)
+  return { names, errors: [...errors, ...clashes] }
+}
+
+type Choice = (file: AgentFile) => Agent | undefined
+
+function callFaults(files: ReadonlyMap<string, AgentFile>, choose: Choice): Map<string, Fault[]> {
+  const { names } = claimNames(files, choose)
+  const pipelines = new Map<string, Pipeline>()
+  for (const [name, { pipeline }] of names) pipelines.set(name, pipeline)
+  const fileOf = new Map<string, string>()
+  for (const [file, { id }] of files) {
+    if (!fileOf.has(id)) fileOf.set(id, file)
+    // One that has faults of its own is there, for those who call it: they need not hear of its faults.
+    if (!pipelines.has(id)) pipelines.set(id, { text: '', metadata: {}, workflow: [], after: [], recover: false })
+  }
+  const found = new Map<string, Fault[]>()
+  for (const { agent, fault } of checkCalls(pipelines)) {
+    const file = fileOf.get(agent)
+    if (file !== undefined) found.set(file, [...(found.get(file) ?? []), fault])
+  }
+  return found
+}
+
+/** Ids before aliases: an alias never takes another agent's own name. */
+function claimNames(files: ReadonlyMap<string, AgentFile>, choose: Choice) {
+  const names = new Map<string, Agent>()
+  const clashes: AgentError[] = []
+  const found = [...files].flatMap(([file, each]) => {
+    const agent = choose(each)
+    return agent === undefined ? [] : [{ file, agent }]
+  })
+  const claim = (file: string, agent: Agent, name: string) => {
+    const other = names.get(name)
+    if (other === undefined) names.set(name, agent)
+    else if (other !== agent) {
+      const message = `the name "${name}" belongs to agent ${other.id} already; choose another`
+      clashes.push(faultyFile(file, [{ ...placeOfAlias(agent.pipeline, name), message }]))
+    }
+  }
+  for (const { file, agent } of found) claim(file, agent, agent.id)
+  for (const { file, agent } of found) {
+    for (const alias of agent.pipeline.metadata.aliases ?? []) claim(file, agent, alias)
+  }
+  return { names, clashes }
+}
