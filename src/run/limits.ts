@@ -5,10 +5,9 @@
 import { MillraceError } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Budget } from '../pipeline/pipeline.ts'
-import { closeUnder, Suspended, type Scope } from './scope.ts'
+import { closeUnder, Suspended, within, type Scope } from './scope.ts'
 import { settledBy } from './settled-by.ts'
 import type { RunState } from './state.ts'
-import { within } from './walk.ts'
 
 export interface Limit {
   /** Aborts when a limit was passed; the reason is the `MillraceError` that says which. */

@@ -86,6 +86,12 @@ export function toError(error: unknown): Error {
     : new MillraceError('step-failed', toErrorValue(error).message, { cause: error })
 }
 
+/** The same scope with something else in it. Everything not named is looked up in the outer one, live. */
+export function within(scope: Scope, changes: Partial<Scope>): Scope {
+  // Defined, not assigned: `input` of a run is a getter, which an assignment would run into.
+  return Object.create(scope, Object.getOwnPropertyDescriptors(changes)) as Scope
+}
+
 export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
 
 /**

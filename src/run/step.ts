@@ -8,10 +8,11 @@ import type { Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
 import { toMessages, toToolSpecs } from './input.ts'
 import { joinPath } from '../part/path.ts'
+import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
 import { nameStep } from './name-step.ts'
-import { inStep, Suspended, type Scope } from './scope.ts'
+import { inStep, Suspended, within, type Scope } from './scope.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
@@ -19,28 +20,34 @@ import { llmResult, runLlm } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runParallel } from './steps/parallel.ts'
-import { within, type Place } from './walk.ts'
 
-export interface StepOutcome {
-  value: unknown
-  /** The step was the answer: nothing after it in the workflow runs. */
-  answer?: { finishReason: string }
-}
-
-export async function runPipelineStep(scope: Scope, step: Step, path: string, place: Place): Promise<StepOutcome> {
+export async function runPipelineStep(
+  scope: Scope,
+  step: Step,
+  path: string,
+  place: Place,
+  runSteps: RunSteps,
+): Promise<StepOutcome> {
   const { budget, timeouts } = step
-  if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place)
+  if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place, runSteps)
   const timeout = timeouts?.step
   return withLimit(scope, { name: `Step ${step.id}`, root: path, budget, timeout }, (inner) =>
-    runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place),
+    runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place, runSteps),
   )
 }
 
-async function runByType(scope: Scope, step: Step, path: string, place: Place): Promise<StepOutcome> {
+async function runByType(
+  scope: Scope,
+  step: Step,
+  path: string,
+  place: Place,
+  runSteps: RunSteps,
+): Promise<StepOutcome> {
   const { answers } = place
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const type = step.type === 'custom' ? step.stepType : step.type
   const at = <T>(value: T): T => nameStep({ id: step.id, type }, () => resolve(value, values) as T)
+  const inside = { id: step.id, place, at, runSteps }
 
   switch (step.type) {
     case 'llm': {
@@ -82,13 +89,13 @@ async function runByType(scope: Scope, step: Step, path: string, place: Place): 
       })
     }
     case 'call-agent':
-      return runCallAgent(scope, path, step.config, { id: step.id, place, at })
+      return runCallAgent(scope, path, step.config, inside)
     case 'condition':
-      return runCondition(scope, path, step.config, { id: step.id, place })
+      return runCondition(scope, path, step.config, inside)
     case 'loop':
-      return runLoop(scope, path, step.config, { id: step.id, at })
+      return runLoop(scope, path, step.config, inside)
     case 'parallel':
-      return runParallel(scope, path, step.config, place)
+      return runParallel(scope, path, step.config, inside)
     case 'mcp-tool':
       refuseSecondRun(scope, step, path)
       return inStep(scope, path, { stepType: step.type }, async () => {

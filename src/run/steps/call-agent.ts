@@ -7,10 +7,9 @@ import { agentIdFault } from '../../pipeline/agent-id.ts'
 import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
+import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
 import { nameStep } from '../name-step.ts'
-import type { Scope } from '../scope.ts'
-import type { StepOutcome } from '../step.ts'
-import { inContainer, pipelineValue, runSteps, within, type Place } from '../walk.ts'
+import { within, type Scope } from '../scope.ts'
 
 /** Calls within calls; deeper is a circle that variables hide. */
 const maxDepth = 8
@@ -19,7 +18,7 @@ export function runCallAgent(
   scope: Scope,
   path: string,
   config: CallAgentConfig,
-  { id, place, at }: { id: string; place: Place; at: <T>(value: T) => T },
+  { id, place, at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   const agent = String(at(config.agent))
   const pipeline = findPipeline(scope, path, agent)

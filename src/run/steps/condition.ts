@@ -2,16 +2,15 @@
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { ConditionConfig } from '../../pipeline/pipeline.ts'
+import { inContainer, type Inside, type StepOutcome } from '../container.ts'
 import { nameStep } from '../name-step.ts'
-import type { Scope } from '../scope.ts'
-import type { StepOutcome } from '../step.ts'
-import { inContainer, runSteps, within, type Place } from '../walk.ts'
+import { within, type Scope } from '../scope.ts'
 
 export function runCondition(
   scope: Scope,
   path: string,
   config: ConditionConfig,
-  { id, place }: { id: string; place: Place },
+  { id, place, runSteps }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'condition' }, async () => {
     const { input, variables, env, state } = scope

@@ -3,16 +3,15 @@ import { MillraceError } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
+import { inContainer, type Inside, type StepOutcome } from '../container.ts'
 import { nameStep } from '../name-step.ts'
-import type { Scope } from '../scope.ts'
-import type { StepOutcome } from '../step.ts'
-import { inContainer, runSteps, within } from '../walk.ts'
+import { within, type Scope } from '../scope.ts'
 
 export function runLoop(
   scope: Scope,
   path: string,
   config: LoopConfig,
-  { id, at }: { id: string; at: <T>(value: T) => T },
+  { id, at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'loop' }, async () => {
     const { input, env, state } = scope

@@ -5,12 +5,16 @@
 import { toErrorValue, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
-import { Suspended, toError, toldBefore, type Scope } from '../scope.ts'
+import { inContainer, type Inside, type StepOutcome } from '../container.ts'
+import { Suspended, toError, toldBefore, within, type Scope } from '../scope.ts'
 import { grace } from '../settled-by.ts'
-import type { StepOutcome } from '../step.ts'
-import { inContainer, runSteps, within, type Place } from '../walk.ts'
 
-export function runParallel(scope: Scope, path: string, config: ParallelConfig, place: Place): Promise<StepOutcome> {
+export function runParallel(
+  scope: Scope,
+  path: string,
+  config: ParallelConfig,
+  { place, runSteps }: Inside,
+): Promise<StepOutcome> {
   const { branches, onError, order } = config
   const names = branches.map(({ name }) => name)
   return inContainer(
