@@ -1,0 +1,262 @@
+/** Containers that wait for a client, and crashes behind any entry of them: nothing twice, the same end. */
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Entry } from '../../src/part/entry.ts'
+import { withoutSuperseded } from '../../src/part/superseded.ts'
+import type { ToolImplementation } from '../../src/run/ports.ts'
+import { finish, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const any = z.looseObject({})
+const llm = (id: string, more = '') =>
+  `{ id: ${id}, type: llm, result: ${id}, config: { model: "script:m", messages: [{ role: user, content: "${id}" }]${more} } }`
+
+interface Scenario {
+  workflow: string
+  /** Further agents. */
+  agents?: Record<string, string>
+  /** Calls of the client's tool, and approvals, that a whole run asks for. */
+  asks: number
+  /** How it ends; default `completed`. */
+  outcome?: string
+  /** `error` parts of a whole run; default none. */
+  errors?: number
+}
+
+/**
+ * Calls a tool of the server when its first message says `work…`, the client's when it says `ask…`, one that wants an
+ * approval when it says `pay…`; then says what came of it.
+ */
+function answer(prompt: LanguageModelV4Prompt): ScriptStep[] {
+  const said = prompt.findLast(({ role }) => role === 'user')!.content as { text: string }[]
+  const word = said[0]!.text
+  const results = [...resultsIn(prompt).values()]
+  const name = /^(work|ask|pay)/u.exec(word)?.[1]
+  if (name === undefined || results.length > 0) return [text(`${word}:`, JSON.stringify(results)), finish()]
+  return [text('Wait. '), toolCall(`call-${word}`, name, { word }), finish('tool-calls')]
+}
+
+const scenarios: Record<string, Scenario> = {
+  condition: {
+    workflow: `
+  - ${llm('work1', ', tools: [work]')}
+  - id: choose
+    type: condition
+    result: chosen
+    config:
+      if: $work1.text contains "work1"
+      then:
+        - ${llm('ask1', ', tools: [ask]')}
+        - id: deeper
+          type: condition
+          config: { if: $ask1.text == "", then: [${llm('never')}], else: [${llm('say')}] }
+      else: [${llm('never2')}]
+  - { id: end, type: output-generator, config: { template: { chosen: "$chosen.text" } } }`,
+    asks: 1,
+  },
+  'loop over a list': {
+    workflow: `
+  - id: all
+    type: loop
+    result: all
+    config:
+      over: [a, b, c]
+      max: 5
+      as: letter
+      steps:
+        - { id: call, type: llm, result: last, config: { model: "script:m", tools: [work, ask], messages: [{ role: user, content: "work$letter" }] } }
+        - { id: note, type: output-generator, config: { template: { n: "$index", letter: "$letter", text: "$last.text" } } }
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    asks: 0,
+  },
+  'loop while, with the variables of the round before': {
+    workflow: `
+  - id: all
+    type: loop
+    result: all
+    config:
+      while: $last.n? != 2
+      max: 5
+      steps:
+        - { id: call, type: llm, result: said, config: { model: "script:m", tools: [ask], messages: [{ role: user, content: "ask$index after $last.n?" }] } }
+        - { id: note, type: output-generator, result: last, config: { template: { n: "$index", text: "$said.text" } } }
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    asks: 3,
+  },
+  'parallel with tools of the server, of the client and an approval': {
+    workflow: `
+  - id: all
+    type: parallel
+    result: all
+    config:
+      branches:
+        one: [${llm('work1', ', tools: [work]')}, { id: one-out, type: output-generator, config: { template: "$work1.text" } }]
+        two: [${llm('ask1', ', tools: [ask]')}, { id: two-out, type: output-generator, config: { template: "$ask1.text" } }]
+        three: [${llm('pay1', ', tools: [{ name: pay, approval: true }]')}, { id: three-out, type: output-generator, config: { template: "$pay1.text" } }]
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    asks: 2,
+  },
+  'parallel that goes on behind a failure': {
+    workflow: `
+  - id: all
+    type: parallel
+    result: all
+    config:
+      onError: continue
+      branches:
+        bad: [{ id: wrong, type: output-generator, config: { template: "$input.nothing" } }]
+        good: [${llm('ask1', ', tools: [ask]')}, { id: good-out, type: output-generator, config: { template: "$ask1.text" } }]
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    asks: 1,
+    errors: 1,
+  },
+  'parallel that fails': {
+    workflow: `
+  - id: all
+    type: parallel
+    config:
+      branches:
+        bad: [${llm('say')}, { id: wrong, type: output-generator, config: { template: "$input.nothing" } }]
+        good: [${llm('ask1', ', tools: [ask]')}]`,
+    asks: 0,
+    outcome: 'failed',
+    errors: 1,
+  },
+  'a called agent that asks, in a loop in a branch': {
+    workflow: `
+  - id: all
+    type: parallel
+    result: all
+    config:
+      branches:
+        left:
+          - id: rounds
+            type: loop
+            config:
+              over: [x, y]
+              max: 2
+              steps: [{ id: child, type: call-agent, config: { agent: child, input: { word: "ask$item" } } }]
+        right: [{ id: child2, type: call-agent, config: { agent: child, input: { word: workr } } }]
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    agents: {
+      child: `
+input: { word: string, tone: { type: string, default: dry } }
+workflow:
+  - { id: call, type: llm, result: call, config: { model: "script:m", tools: [work, ask], messages: [{ role: user, content: "$input.word" }] } }
+return: { tone: "$input.tone", text: "$call.text" }
+after:
+  - { id: note, type: output-generator, config: { template: "$call.text" } }
+`,
+    },
+    asks: 2,
+  },
+  'answers of parallel branches': {
+    workflow: `
+  - id: all
+    type: parallel
+    config:
+      branches:
+        a: [${llm('work1', ', tools: [work], stream: true')}]
+        b: [${llm('ask1', ', tools: [ask], stream: true')}]`,
+    asks: 1,
+  },
+}
+
+function live({ workflow, agents = {} }: Scenario, top: string) {
+  const ran: string[] = []
+  const run: ToolImplementation['execute'] = (_, { toolCallId }) => {
+    ran.push(toolCallId)
+    return { result: 'done' }
+  }
+  const tools = {
+    work: { parameters: any, execute: run },
+    pay: { parameters: any, execute: run },
+    ask: { parameters: any },
+  }
+  const model = createTold(answer)
+  const options: EngineOptions = {
+    agents: { a: `${top}\nworkflow:${workflow}\n`, ...agents },
+    tools,
+    scripts: { m: model },
+  }
+  return { options, model, ran }
+}
+
+/** Answers whatever is asked until the run ends: the client's tool with its own input, approvals with yes. */
+async function attend(engine: Engine, run: string): Promise<Entry[]> {
+  for (;;) {
+    const { outcome } = await (await engine.runtime.open(run))!.result
+    if (outcome !== 'suspended') return entriesOf(engine.store, run)
+    const entries = await entriesOf(engine.store, run)
+    const answered = new Set(only(entries, 'response').map(({ requestId }) => requestId))
+    for (const { requestId, kind, input } of only(entries, 'request')) {
+      if (answered.has(requestId)) continue
+      const answer = kind === 'tool' ? { kind, output: input } : { kind, approved: true }
+      await engine.runtime.answer(run, requestId, answer)
+      break
+    }
+  }
+}
+
+const steps = (entries: readonly Entry[]) =>
+  only(entries, 'step-start').map(({ step, stepType }) => `${step} ${stepType}`)
+
+describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
+  const { outcome = 'completed', asks, errors = 0 } = scenario
+  let whole: Entry[]
+  beforeAll(async () => {
+    const engine = createEngine(live(scenario, 'recover: true').options)
+    try {
+      const { id } = await engine.runtime.start('a', { messages })
+      whole = await attend(engine, id)
+    } finally {
+      await engine.close()
+    }
+  })
+
+  test('it waits for its client and goes on', () => {
+    const [end] = only(whole, 'run-end')
+    expect(end).toMatchObject({ outcome })
+    expect(only(whole, 'request').length).toBeGreaterThanOrEqual(asks)
+    expect(only(whole, 'response').filter((each) => each.outcome === 'answered')).toHaveLength(asks)
+    expect(only(whole, 'suspend').length > 0).toBe(asks > 0)
+    expect(JSON.stringify(end)).not.toContain('never')
+    expect(only(whole, 'error')).toHaveLength(errors)
+  })
+
+  test('a crash behind any entry: nothing twice, the same end', async () => {
+    const runId = only(whole, 'run-start')[0]!.runId
+    for (let k = 1; k < whole.length; k++) {
+      const { options, model, ran } = live(scenario, 'recover: true')
+      const engine = await cutAfter(whole, k, options)
+      const prefix = whole.slice(0, k)
+      const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
+      try {
+        const waits = prefix.at(-1)!.type === 'suspend'
+        expect(await engine.runtime.recover(), where).toEqual({ resumed: waits ? 0 : 1, interrupted: 0 })
+        const entries = await attend(engine, runId)
+        expect(entries.slice(0, k), where).toEqual(prefix)
+        const [end] = only(entries, 'run-end')
+        expect(end, where).toMatchObject({ outcome })
+        expect(end!.error?.message, where).toBe(only(whole, 'run-end')[0]!.error?.message)
+
+        const kept = withoutSuperseded(entries)
+        const begun = only(prefix, 'step-start').filter(({ stepType }) => stepType === 'tool-call')
+        const done = new Set(only(prefix, 'tool-result').map(({ toolCallId }) => toolCallId))
+        const lost = begun.map(({ toolCallId }) => toolCallId!).filter((id) => !done.has(id))
+        expect(new Set(ran).size, where).toBe(ran.length)
+        for (const { toolCallId } of begun) expect(ran, where).not.toContain(toolCallId)
+        if (outcome === 'failed') continue
+        expect(steps(kept).toSorted(), where).toEqual(steps(whole).toSorted())
+        const said = only(withoutSuperseded(prefix), 'finish').length
+        expect(model.calls.length, where).toBe(only(whole, 'finish').length - said)
+        if (lost.length === 0) expect(end!.output, where).toEqual(only(whole, 'run-end')[0]!.output)
+      } finally {
+        await engine.close()
+      }
+    }
+  })
+})
