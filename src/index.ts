@@ -1,15 +1,23 @@
 /** `millrace`: the engine. Runs wherever Web APIs do. */
 export { defineConfig, defineTool, type Config } from './library/config.ts'
 export { createRuntime, type CreateRuntimeOptions } from './library/create-runtime.ts'
-export { MillraceError } from './part/error.ts'
+export type { Pack } from './library/packs.ts'
+export { callbackRegistry, handlerRegistry, toolRegistry } from './library/registries.ts'
+export { loadYaml, parseYaml, type ParsedYaml } from './library/yaml.ts'
+export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'
-export type { Pipeline } from './pipeline/pipeline.ts'
+export type { Fault, Known, Pipeline, Step } from './pipeline/pipeline.ts'
+export type { McpServer } from './run/mcp/server.ts'
+export type { Endpoint } from './run/models/resolver.ts'
 export type {
   Callback,
   ExecutionContext,
   LanguageModel,
+  Pricing,
   PrimitiveHandler,
   ToolContext,
   ToolImplementation,
 } from './run/ports.ts'
-export type { Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
+export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
+export type { LlmResult, LlmStepResult } from './run/steps/llm.ts'
+export { WorkflowExecutor, type ExecuteOptions, type ExecutorOptions } from './server/workflow-executor.ts'

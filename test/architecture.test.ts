@@ -70,6 +70,7 @@ const layers: Record<string, string[]> = {
   run: ['part', 'pipeline', 'ingest'],
   wire: ['part'],
   record: ['part'],
+  client: ['part'],
   library: ['part', 'pipeline', 'run', 'record'],
   server: ['part', 'pipeline', 'run', 'wire', 'record', 'library'],
   cli: ['part', 'pipeline', 'run', 'wire', 'record', 'library', 'server'],

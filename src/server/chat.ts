@@ -1,6 +1,5 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
 import { MillraceError } from '../part/error.ts'
-import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { turnKey } from '../run/turn-key.ts'
@@ -12,6 +11,7 @@ import { awaitAcceptance } from './acceptance.ts'
 import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { errorResponse } from './http-error.ts'
+import { mayStream } from './may-stream.ts'
 import { streamResponse } from './stream-response.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
@@ -108,41 +108,6 @@ function inputOf(body: Record<string, unknown>): Record<string, unknown> {
   const { agentId, messages, id, trigger, messageId, ...input } = body
   void [agentId, messages, id, trigger, messageId]
   return input
-}
-
-/**
- * Whether the answer may be a stream. A step of a type of one's own may answer as well; whether it does is seen when it
- * does.
- */
-function mayStream(
-  pipeline: Pipeline,
-  agent: (id: string) => Pipeline | undefined,
-  seen = new Set<Pipeline>(),
-): boolean {
-  if (seen.has(pipeline)) return false
-  seen.add(pipeline)
-  const { workflow } = pipeline
-  const anyOf = (steps: readonly Step[], last: boolean): boolean =>
-    steps.some((step, i) => {
-      const isLast = last && i === steps.length - 1
-      switch (step.type) {
-        case 'llm':
-          return step.config.stream
-        case 'call-agent': {
-          if (!(step.config.stream ?? isLast)) return false
-          const called = agent(step.config.agent)
-          // Which agent a variable names is not known yet.
-          return called === undefined || mayStream(called, agent, seen)
-        }
-        case 'condition':
-          return anyOf(step.config.then, isLast) || anyOf(step.config.else, isLast)
-        case 'parallel':
-          return step.config.branches.some(({ steps: branch }) => anyOf(branch, isLast))
-        default:
-          return false
-      }
-    })
-  return anyOf(workflow, true)
 }
 
 function withRunId(response: Response, runId: string): Response {

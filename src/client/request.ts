@@ -1,0 +1,48 @@
+/** One request to a server of ours; whatever is no success is a `MillraceError` with the server's own words. */
+import { messageOf, MillraceError } from '../part/error.ts'
+
+export interface Connection {
+  /** Without a slash at its end; empty for the page's own server. */
+  url: string
+  headers: Record<string, string>
+  fetch: typeof fetch
+}
+
+export interface RequestInit {
+  method?: 'GET' | 'POST'
+  body?: unknown
+  accept?: string
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+/** Rejects with `connection-lost` when nobody answers, else with the server's code; `status` is the HTTP status. */
+export async function request({ url, headers, fetch }: Connection, path: string, init: RequestInit = {}) {
+  const { method = 'GET', body, accept = 'application/json', signal } = init
+  let response: Response
+  try {
+    response = await fetch(url + path, {
+      method,
+      headers: {
+        accept,
+        ...(body === undefined ? undefined : { 'content-type': 'application/json' }),
+        ...headers,
+        ...init.headers,
+      },
+      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? undefined : { signal }),
+    })
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    throw new MillraceError('connection-lost', `${url}${path} cannot be reached: ${messageOf(cause)}`, { cause })
+  }
+  if (response.ok) return response
+  const answer = (await response.json().catch(() => undefined)) as Partial<{ error: Answer }> | undefined
+  const { code = 'http', message = `${url}${path} answered ${response.status}.` } = answer?.error ?? {}
+  throw new MillraceError(code, message, { status: response.status })
+}
+
+interface Answer {
+  code?: string
+  message?: string
+}

@@ -1,0 +1,89 @@
+/** `parseYaml` and `loadYaml`: an agent's text, or its file, as what `WorkflowExecutor` takes. */
+import { messageOf, MillraceError } from '../part/error.ts'
+import { callsOf, checkCalls } from '../pipeline/calls.ts'
+import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+
+/** A checked agent. `workflow` holds its steps, `metadata` what it says of itself, `text` the YAML it was read from. */
+export interface ParsedYaml extends Pipeline {
+  /** The agents that its `call-agent` steps may name, by id. `loadYaml` fills it with the files that the steps name. */
+  agents?: Record<string, ParsedYaml>
+}
+
+/**
+ * Pure: YAML text → agent. Throws {@link PipelineError} with every fault of the text. Names of tools, callbacks and step
+ * types are looked at by whoever runs it, since only there they are known.
+ */
+export function parseYaml(text: string): ParsedYaml {
+  return parsePipeline(text)
+}
+
+/**
+ * Reads an agent's file (`.yaml`, `.yml`), and those beside it that its steps call, on Node, Bun or Deno. Throws
+ * {@link PipelineError} with `file:line:col` of every fault, and `bad-path` for a path that is no such file. A relative
+ * path must not climb in its middle (`agents/../x.yaml`): an agent's id out of a request must not lead elsewhere.
+ */
+export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
+  const file = typeof path === 'string' ? path : decodeURIComponent(path.pathname)
+  checkPath(file)
+  const [, dir, name, extension] = /^(.*[/\\])?([^/\\]+?)(\.ya?ml)$/u.exec(file)!
+  const loaded = new Map<string, ParsedYaml>()
+  const files = new Map<string, string>()
+  await load(name!, [extension!])
+
+  async function load(id: string, extensions: string[]): Promise<void> {
+    const found = await firstFile(extensions.map((each) => `${dir ?? ''}${id}${each}`))
+    if (found === undefined) return
+    files.set(id, found.file)
+    const pipeline = parseFile(found.file, found.text)
+    loaded.set(id, pipeline)
+    for (const called of callsOf(pipeline)) if (!loaded.has(called)) await load(called, ['.yaml', '.yml'])
+  }
+
+  const agent = loaded.get(name!)
+  if (agent === undefined) throw new MillraceError('bad-path', `There is no file ${file}.`)
+  const faults = checkCalls(loaded)
+  if (faults.length > 0) {
+    const lines = faults.map(({ agent: id, fault }) => formatFaults(files.get(id)!, [fault]))
+    throw new PipelineError(
+      faults.map(({ fault }) => fault),
+      lines.join('\n'),
+    )
+  }
+  return { ...agent, agents: Object.fromEntries(loaded) }
+}
+
+function parseFile(file: string, text: string): ParsedYaml {
+  try {
+    return parseYaml(text)
+  } catch (error) {
+    if (error instanceof PipelineError) throw new PipelineError(error.faults, formatFaults(file, error.faults))
+    throw error
+  }
+}
+
+function checkPath(path: string): void {
+  const bad = (what: string) => new MillraceError('bad-path', `${JSON.stringify(path)} ${what}.`)
+  if (!/[^/\\]\.ya?ml$/u.test(path) || path.includes('\0')) throw bad('is no agent file: its name must end in .yaml')
+  const isAbsolute = /^([/\\]|[A-Za-z]:)/u.test(path)
+  const climbs = path.replace(/^(\.{1,2}[/\\])+/u, '').split(/[/\\]/u)
+  if (!isAbsolute && climbs.includes('..'))
+    throw bad('climbs out of a folder that it names; resolve it first if it shall')
+}
+
+async function firstFile(candidates: string[]): Promise<{ file: string; text: string } | undefined> {
+  // Not an import: bundles for browsers and the edge must not hold one, and only callers of this need it.
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  if (fs === undefined) {
+    throw new MillraceError('no-files', 'loadYaml reads files, and there are none here: use parseYaml(text).')
+  }
+  for (const file of candidates) {
+    try {
+      return { file, text: await fs.promises.readFile(file, 'utf8') }
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 'ENOENT') continue
+      throw new MillraceError('bad-path', `${file} cannot be read: ${messageOf(error)}`, { cause: error })
+    }
+  }
+  return undefined
+}

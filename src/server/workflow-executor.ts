@@ -1,0 +1,104 @@
+/** The Beddel document's executor: one agent, run in this process, its answer as a Response. Web APIs only. */
+import { MillraceError } from '../part/error.ts'
+import { checkCalls } from '../pipeline/calls.ts'
+import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { agentSource } from '../library/create-runtime.ts'
+import { createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
+import type { ParsedYaml } from '../library/yaml.ts'
+import { memoryStore } from '../record/memory-store.ts'
+import { createRuntime, type Runtime } from '../run/runtime.ts'
+import { textWire } from '../wire/text.ts'
+import { awaitAcceptance } from './acceptance.ts'
+import { errorResponse } from './http-error.ts'
+import { mayStream } from './may-stream.ts'
+import { streamResponse } from './stream-response.ts'
+
+export interface ExecutorOptions {
+  /** Where keys come from. Default: `process.env` where there is one. */
+  environment?: Env
+}
+
+export interface ExecuteOptions {
+  /** Stops the run. Whoever stops reading the Response stops it as well. */
+  signal?: AbortSignal
+}
+
+const agentId = 'workflow'
+
+/**
+ * Runs one agent with what {@link handlerRegistry}, {@link toolRegistry} and {@link callbackRegistry} hold when it is made.
+ * Throws {@link PipelineError} when the agent names what none of them has. Runs are kept in memory only; for a log, for
+ * more agents and for clients that come back use `createRuntime`.
+ *
+ *     const result = await new WorkflowExecutor(await loadYaml('agents/assistant.yaml')).execute({ messages })
+ *     return result instanceof Response ? result : Response.json(result)
+ */
+export class WorkflowExecutor {
+  readonly #runtime: Runtime
+  readonly #streams: boolean
+
+  constructor(yaml: ParsedYaml, { environment = globalThis.process?.env ?? {} }: ExecutorOptions = {}) {
+    if (typeof yaml?.text !== 'string') {
+      throw new MillraceError('bad-pipeline', 'WorkflowExecutor takes what loadYaml or parseYaml give.')
+    }
+    const store = memoryStore()
+    const registry = createRegistry({}, environment, { log: store.log })
+    const known = knownNames(registry)
+    // Parsed again: now it is known which names there are.
+    const pipeline = parsePipeline(yaml.text, known)
+    const others = Object.entries(yaml.agents ?? {}).filter(([, agent]) => agent.text !== yaml.text)
+    const agents = others.map(([id, agent]) => ({ id, pipeline: parsePipeline(agent.text, known) }))
+    const faults = checkCalls(
+      new Map([[agentId, pipeline], ...agents.map((each) => [each.id, each.pipeline] as const)]),
+    )
+    if (faults.length > 0) {
+      const lines = faults.map(({ agent, fault }) => formatFaults(agent, [fault]))
+      throw new PipelineError(
+        faults.map(({ fault }) => fault),
+        lines.join('\n'),
+      )
+    }
+    this.#streams = mayStream(pipeline, (id) => agents.find((each) => each.id === id)?.pipeline)
+    this.#runtime = createRuntime({
+      agents: agentSource([{ id: agentId, pipeline: { ...pipeline, return: shapeOf(pipeline) } }, ...agents]),
+      registry,
+      store,
+      secrets: secretValues({}, environment),
+    })
+  }
+
+  /**
+   * `input` is `$input`. A `Response` with the plain text stream when a step streams (a refusal before the first token is
+   * one with its 4xx or 5xx); otherwise what `return` says, or all results by name, and a failure is thrown as
+   * `MillraceError`.
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- what it gives without a stream is the agent's to say
+  async execute(input: Record<string, unknown>, { signal }: ExecuteOptions = {}): Promise<any> {
+    const runtime = this.#runtime
+    signal?.throwIfAborted()
+    const run = await runtime.start(agentId, input, { handOver: true })
+    const stop = () => void run.stop('Stopped by its caller.')
+    signal?.addEventListener('abort', stop, { once: true })
+    void run.result.then(() => signal?.removeEventListener('abort', stop))
+    const never = new AbortController().signal
+    const accepted = await awaitAcceptance(runtime, run.id, { streams: this.#streams, from: 0, signal: never })
+    if (accepted.kind === 'value') return accepted.output
+    if (accepted.kind === 'error') {
+      const { code, message, status, retryAfter } = accepted.error
+      if (this.#streams) return errorResponse(accepted.error)
+      throw new MillraceError(code, message, {
+        ...(status === undefined ? undefined : { status }),
+        ...(retryAfter === undefined ? undefined : { retryAfter }),
+      })
+    }
+    const context = { runtime, maxBodyBytes: 0, keepAliveMs: 15_000, onError: () => undefined }
+    return streamResponse(context, { runId: run.id, wire: textWire, policy: 'cancel' })
+  }
+}
+
+/** What the document's executor gives when nothing streamed: every result under its name. */
+function shapeOf({ return: shape, workflow }: Pipeline): unknown {
+  if (shape !== undefined) return shape
+  return Object.fromEntries(workflow.flatMap(({ result }) => (result === undefined ? [] : [[result, `$${result}?`]])))
+}
