@@ -3,15 +3,21 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
+import type { RunView } from '../part/fold.ts'
 import type { RunQuery, RunRow, RunStatus, Store } from '../part/log.ts'
 import { createNdjsonReader } from '../record/ndjson.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
+import { readView } from '../run/history.ts'
 import { readServerFile } from '../server/server-file.ts'
 
 export interface Access {
+  /** Of the live server; absent where the database is read. */
+  url?: string
   list(query: RunQuery): Promise<RunRow[]>
   /** Throws `unknown-run`. */
   status(run: string): Promise<RunStatus>
+  /** All that its log comes to. Throws `unknown-run`. */
+  view(run: string): Promise<RunView>
   /** Entries after `after`; with `follow` until the run ends. */
   read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
   /** Absent when there is no server: then nothing is running. */
@@ -39,14 +45,21 @@ async function answers(url: string): Promise<boolean> {
 }
 
 function local(store: Store): Access {
+  const unknownRun = (run: string) => new MillraceError('unknown-run', `There is no run ${run}.`)
+
   async function status(run: string): Promise<RunStatus> {
     const row = await store.runs.get(run)
-    if (row === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`)
+    if (row === undefined) throw unknownRun(run)
     return row.status
   }
   return {
     list: (query) => store.runs.list(query),
     status,
+    async view(run) {
+      const view = await readView(store, run)
+      if (view === undefined) throw unknownRun(run)
+      return view
+    },
     async *read(run, after) {
       await status(run)
       for await (const batch of store.log.read(run, after)) yield* batch
@@ -71,7 +84,16 @@ function remote(url: string): Access {
     throw new MillraceError('server', body?.error?.message ?? `${url}${path} answered ${response.status}.`)
   }
 
+  async function view(run: string): Promise<RunView> {
+    const { id, ...rest } = (await (await request(`/api/runs/${encodeURIComponent(run)}`)).json()) as RunView & {
+      id: string
+    }
+    return { ...rest, runId: id }
+  }
+
   return {
+    url,
+    view,
     async list({ threadId, ...query }) {
       const params = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...query, thread: threadId })) {
@@ -79,9 +101,7 @@ function remote(url: string): Access {
       }
       return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs
     },
-    async status(run) {
-      return ((await (await request(`/api/runs/${encodeURIComponent(run)}`)).json()) as { status: RunStatus }).status
-    },
+    status: async (run) => (await view(run)).status,
     async *read(run, after, follow) {
       const query = `after=${after}${follow ? '&follow=1' : ''}`
       const response = await request(`/api/runs/${encodeURIComponent(run)}/events?${query}`, {

@@ -1,9 +1,10 @@
 /** `millrace`: argv to commands. Each command stands in a file of its own. */
-import { Command, Option } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
 import type { RunStatus } from '../part/log.ts'
 import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
+import { shells, type Shell } from './completion-scripts.ts'
 
 /** Mistakes of whoever typed the command: exit 2. Everything else that fails: 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'no-key'])
@@ -12,7 +13,11 @@ export async function main(argv: string[]): Promise<void> {
   // `millrace logs … | head` ends when head has seen enough.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   try {
-    await createProgram().parseAsync(argv)
+    const program = createProgram()
+    // Whatever stands on the line that is being written is data here, not a flag of ours.
+    if (argv[2] === '__complete') {
+      await (await import('./commands/completion.ts')).completeCommand(program, argv.slice(3))
+    } else await program.parseAsync(argv)
   } catch (error) {
     const code = error instanceof MillraceError ? error.code : ''
     process.stderr.write(`millrace: ${messageOf(error)}\n`)
@@ -47,6 +52,13 @@ export function createProgram(): Command {
     })
 
   program
+    .command('init')
+    .description('write an agent, a config file and the schema for editors; keeps what is there')
+    .argument('[dir]', 'folder of the project', '.')
+    .addHelpText('after', '\nExample:\n  millrace init my-project')
+    .action(async (dir: string) => (await import('./commands/init.ts')).initCommand(dir))
+
+  program
     .command('serve')
     .description('serve a folder of agents over HTTP; changed files are reloaded')
     .argument('[dir]', 'folder of YAML agents', 'agents')
@@ -65,12 +77,20 @@ export function createProgram(): Command {
     .option('-m, --message <text>', 'the user message; without it stdin is read')
     .option('--input <file>', 'a JSON file that becomes $input')
     .addOption(new Option('--format <wire>', 'what is printed').choices(['text', 'ui', 'parts']).default('text'))
+    .option('-y, --yes', 'say yes to whatever the run asks approval for')
     .option('--dir <dir>', 'folder of YAML agents', 'agents')
     .addOption(dataOption())
     .addOption(endpointOption())
     .addHelpText(
       'after',
-      '\nExamples:\n  millrace run assistant -m "What is 12*7?"\n  echo "Hello" | millrace run agents/assistant.yaml',
+      `
+Exit code: 0 completed, 1 failed, 2 wrong usage or a broken agent, 130 stopped with Ctrl-C (twice kills).
+Approvals and tools of the client are asked for on the terminal; without one they are refused.
+
+Examples:
+  millrace run assistant -m "What is 12*7?"
+  echo "Hello" | millrace run agents/assistant.yaml
+  millrace run researcher --input input.json --format parts`,
     )
     .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
 
@@ -106,6 +126,15 @@ export function createProgram(): Command {
     .action(async (run: string, flags) => (await import('./commands/logs.ts')).logsCommand(run, flags))
 
   program
+    .command('show')
+    .description('what one run came to: status, steps, messages, tokens, cost, open requests')
+    .argument('<run>', 'run id')
+    .option('--json', 'as JSON')
+    .addOption(dataOption())
+    .addHelpText('after', '\nExample:\n  millrace show run_…')
+    .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(run, flags))
+
+  program
     .command('stop')
     .description('stop a run')
     .argument('<run>', 'run id')
@@ -120,6 +149,27 @@ export function createProgram(): Command {
     .addOption(dataOption())
     .addHelpText('after', '\nExamples:\n  millrace verify run.ndjson\n  millrace verify all')
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
+
+  program
+    .command('schema')
+    .description("print the JSON Schema of an agent file, with the names of the folder's config")
+    .argument('[dir]', 'folder of YAML agents', 'agents')
+    .addHelpText('after', '\nExample:\n  millrace schema > agents/millrace.schema.json')
+    .action(async (dir: string) => (await import('./commands/schema.ts')).schemaCommand(dir))
+
+  program
+    .command('completion')
+    .description('print what a shell loads so that Tab completes commands, options, agents and runs')
+    .addArgument(new Argument('<shell>').choices(shells))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  eval "$(millrace completion bash)"        # in ~/.bashrc
+  eval "$(millrace completion zsh)"         # in ~/.zshrc
+  millrace completion fish | source         # in ~/.config/fish/config.fish`,
+    )
+    .action(async (shell: Shell) => (await import('./commands/completion.ts')).completionCommand(shell))
 
   return program
 }

@@ -1,5 +1,6 @@
 /** What the runtime refuses, each with its status. */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { AgentSource } from './runtime.ts'
 
 export function closingError(): MillraceError {
@@ -20,13 +21,10 @@ export function unknownRequest(run: string, requestId: string): MillraceError {
 }
 
 export function unknownAgent(id: string, agents: AgentSource): MillraceError {
-  const known = agents
-    .list()
-    .map((agent) => agent.id)
-    .join(', ')
-  return new MillraceError('unknown-agent', `There is no agent "${id}". Known agents: ${known || 'none'}.`, {
-    status: 404,
-  })
+  const known = agents.list().flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])
+  const list = agents.list().map((agent) => agent.id)
+  const message = `There is no agent "${id.slice(0, 200)}"${didYouMean(id, known)}. Known agents: ${listNames(list)}.`
+  return new MillraceError('unknown-agent', message, { status: 404 })
 }
 
 /** Why a run's log has no end yet, as its readers are told. */

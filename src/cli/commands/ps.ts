@@ -1,6 +1,8 @@
 import { MillraceError } from '../../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
 import { openAccess } from '../access.ts'
+import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
+import { paint, paintStatus } from '../style.ts'
 import { formatTable } from '../table.ts'
 
 export interface PsFlags {
@@ -20,16 +22,22 @@ export async function psCommand({ status, agent, limit, json, data }: PsFlags): 
   const rows = await access.list(query)
   await access.close()
   if (json) process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`)
-  else
-    process.stdout.write(
-      `${formatTable(['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE'], rows.map(toCells))}\n`,
-    )
+  else process.stdout.write(`${formatTable(head, rows.map(toCells), { style })}\n`)
+  if (!json && rows.length === 0) {
+    const narrowed = status !== undefined || agent !== undefined
+    process.stderr.write(narrowed ? 'no such runs\n' : 'no runs yet\n')
+  }
+}
+
+const head = ['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE']
+
+function style(cell: string, column: number, row: number): string {
+  if (row < 0) return paint('bold', cell)
+  return column === head.indexOf('STATUS') ? paintStatus(cell) : cell
 }
 
 function toCells({ id, agent, status, startedAt, endedAt, usage, title }: RunRow): string[] {
-  const took = endedAt === undefined ? '' : `${((endedAt - startedAt) / 1000).toFixed(1)}s`
-  const tokens =
-    usage?.totalTokens === undefined ? '' : `${usage.totalTokens}${usage.source === 'estimated' ? '~' : ''}`
-  const started = new Date(startedAt).toISOString().slice(0, 19).replace('T', ' ')
-  return [id, agent, status, started, took, tokens, (title ?? '').replaceAll(/\s+/gu, ' ').slice(0, 60)]
+  const took = endedAt === undefined ? '' : formatDuration(endedAt - startedAt)
+  const words = (title ?? '').replaceAll(/\s+/gu, ' ').slice(0, 60)
+  return [id, agent, status, formatTime(startedAt), took, formatTokens(usage), words]
 }

@@ -1,11 +1,14 @@
 /** `millrace run`: one run, its answer on stdout as it comes, what happens beside it on stderr. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf, MillraceError } from '../../part/error.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
 import { openProject, parseEndpoint } from '../../server/project.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { wires } from '../../wire/wires.ts'
+import { askOnTerminal } from '../ask.ts'
+import { followRun, type Ask } from '../follow-run.ts'
 
 export interface RunFlags {
   message?: string
@@ -14,12 +17,17 @@ export interface RunFlags {
   dir: string
   data: string
   endpoint: string[]
+  yes?: boolean
 }
 
 export async function runCommand(agent: string, flags: RunFlags): Promise<void> {
   const isFile = /\.ya?ml$/u.test(agent)
   const dir = isFile ? dirname(agent) : flags.dir
-  if (isFile && !existsSync(agent)) throw new MillraceError('usage', `There is no file ${agent}.`)
+  if (isFile && !existsSync(agent)) throw noFile(agent)
+  if (!existsSync(dir)) {
+    const cure = 'millrace init makes one; --dir names another.'
+    throw new MillraceError('usage', `There is no folder ${dir} of agents. ${cure}`)
+  }
   const id = isFile ? basename(agent).replace(/\.ya?ml$/u, '') : agent
   const input = await readInput(flags)
   // The data folder of a running server is the server's: a run beside it is not recorded there.
@@ -43,15 +51,12 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
     process.stderr.write('stopping … (Ctrl-C again to kill)\n')
     void stop().catch(() => undefined)
   })
-  const run = await runtime.start(id, input, { protocol: 'cli', handOver: true })
+  const ask = asks(flags, data)
+  const run = await runtime.start(id, input, { protocol: 'cli', ...(ask ? undefined : { handOver: true }) })
   process.stderr.write(`run ${run.id}\n`)
   stop = () => run.stop('Stopped with Ctrl-C.')
   if (interrupted) await stop()
-  const encoder = wires[flags.format].createEncoder()
-  for await (const entry of run.parts) {
-    const out = encoder.encode(entry)
-    if (out !== '' && !process.stdout.write(out)) await new Promise((resolve) => process.stdout.once('drain', resolve))
-  }
+  await followRun(run, wires[flags.format], ask)
   const { outcome, error, usage } = await run.result
   if (flags.format === 'text') process.stdout.write('\n')
   const tokens = `${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
@@ -61,6 +66,23 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   const code = outcome === 'completed' ? 0 : interrupted ? 130 : 1
   // What a tool has left running must not keep the command alive; what was printed must be out.
   process.stdout.write('', () => process.exit(code))
+}
+
+/** Who answers the run's questions. Nobody where a suspended run has no log to wait in. */
+function asks({ yes = false }: RunFlags, data: string): Ask | undefined {
+  const isThere = process.stdin.isTTY === true
+  if (data === 'none' || (!yes && !isThere)) return undefined
+  return async (request, signal) => {
+    if (yes && request.kind === 'approval') return { kind: 'approval', approved: true }
+    if (isThere) return askOnTerminal(request, signal)
+    return { kind: 'tool', output: 'Nobody is here who could run this tool.', isError: true }
+  }
+}
+
+function noFile(path: string): MillraceError {
+  const dir = dirname(path)
+  const others = existsSync(dir) ? readdirSync(dir).filter((name) => /\.ya?ml$/u.test(name)) : []
+  return new MillraceError('usage', `There is no file ${path}${didYouMean(basename(path), others)}.`)
 }
 
 async function readInput({ message, input }: RunFlags): Promise<Record<string, unknown>> {

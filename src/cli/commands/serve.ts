@@ -1,6 +1,7 @@
-import { MillraceError } from '../../part/error.ts'
+import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../server/project.ts'
 import { serve } from '../../server/serve.ts'
+import { refreshSchema } from '../editor-schema.ts'
 
 export interface ServeFlags {
   port: string
@@ -29,6 +30,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
   const { url, project, recovered } = served
+  await tellEditors(dir)
   for (const { message } of project.agents.errors) process.stderr.write(`${message}\n`)
   if (recovered.resumed + recovered.interrupted > 0) {
     process.stderr.write(`recovered: ${recovered.resumed} runs go on, ${recovered.interrupted} were interrupted\n`)
@@ -49,6 +51,16 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
 
   // Last: whoever has read this may send a signal.
   process.stdout.write(`${welcome(url, project.agents.list())}\n`)
+}
+
+/** The config may name other tools than yesterday. A folder that cannot be written to is served all the same. */
+async function tellEditors(dir: string): Promise<void> {
+  try {
+    const file = await refreshSchema(dir)
+    if (file !== undefined) process.stderr.write(`${file}: brought up to date\n`)
+  } catch (error) {
+    process.stderr.write(`the schema for editors was not written: ${messageOf(error)}\n`)
+  }
 }
 
 function welcome(

@@ -1,0 +1,25 @@
+/** Times, tokens and money as tables and sentences show them. */
+import type { Usage } from '../part/usage.ts'
+
+/** `0.42s`, `12.3s`, `4m 05s`. */
+export function formatDuration(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 10) return `${seconds.toFixed(2)}s`
+  if (seconds < 60) return `${seconds.toFixed(1)}s`
+  const whole = Math.round(seconds)
+  return `${Math.floor(whole / 60)}m ${String(whole % 60).padStart(2, '0')}s`
+}
+
+/** A total; `~` when it is an estimate, nothing when nobody said. */
+export function formatTokens(usage: Usage | undefined): string {
+  return usage?.totalTokens === undefined ? '' : `${usage.totalTokens}${usage.source === 'estimated' ? '~' : ''}`
+}
+
+export function formatCost(usd: number): string {
+  return `$${usd.toFixed(usd < 0.01 ? 6 : 4)}`
+}
+
+/** UTC, to the second. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
+}

@@ -1,0 +1,18 @@
+import type { Command } from 'commander'
+import { complete } from '../complete.ts'
+import { completionScripts, type Shell } from '../completion-scripts.ts'
+
+export function completionCommand(shell: Shell): void {
+  process.stdout.write(completionScripts[shell])
+}
+
+/** What the scripts ask: lines of `word<Tab>meaning`, then `:files` where files may stand as well. */
+export async function completeCommand(program: Command, words: readonly string[]): Promise<void> {
+  const { words: found, files } = await complete(program, words)
+  const lines = found.map(({ word, about }) => `${oneLine(word)}\t${oneLine(about)}`)
+  process.stdout.write([...lines, ...(files ? [':files'] : [])].map((line) => `${line}\n`).join(''))
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/gu, ' ').trim()
+}

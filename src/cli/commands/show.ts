@@ -1,0 +1,74 @@
+/** `millrace show`: all that one run comes to, on a page. */
+import type { RunView } from '../../part/fold.ts'
+import type { Message } from '../../part/message.ts'
+import { openAccess, type Access } from '../access.ts'
+import { formatCost, formatDuration, formatTime } from '../amounts.ts'
+import { formatMessage } from '../message-lines.ts'
+import { formatSteps } from '../step-tree.ts'
+import { paint, paintStatus } from '../style.ts'
+
+export async function showCommand(run: string, { json, data }: { json?: boolean; data: string }): Promise<void> {
+  const access = await openAccess(data)
+  const view = await access.view(run)
+  await access.close()
+  const { runId, ...rest } = view
+  if (json) process.stdout.write(`${JSON.stringify({ id: runId, ...rest }, null, 2)}\n`)
+  else process.stdout.write(`${page(view, access.url)}\n`)
+}
+
+function page(view: RunView, url: Access['url']): string {
+  const { runId, agent, status, error, output, requests } = view
+  const sections = [
+    [`${paint('bold', runId)}  ${agent}  ${paintStatus(status)}`, ...facts(view)].join('\n'),
+    section('Steps', formatSteps(view)),
+    section('Messages', [...asked(view), ...view.messages].flatMap(formatMessage).join('\n')),
+    // What a client was told already needs no second line.
+    section('Output', output === undefined || output === view.text ? '' : JSON.stringify(output, null, 2)),
+    section('Open requests', requests.map((request) => waitsFor(request, view, url)).join('\n')),
+    section('Error', error === undefined ? '' : `${error.code}: ${error.message}`),
+  ]
+  return sections.filter((text) => text !== '').join('\n\n')
+}
+
+function facts(view: RunView): string[] {
+  const { startedAt, endedAt, threadId, parentRunId, protocol, usage, cost, lastSeq, summary } = view
+  const { inputTokens, outputTokens, source } = usage
+  const rows: [string, string | undefined][] = [
+    [
+      'started',
+      `${formatTime(startedAt)} UTC${endedAt === undefined ? '' : `, took ${formatDuration(endedAt - startedAt)}`}`,
+    ],
+    ['thread', threadId],
+    ['parent', parentRunId],
+    ['asked by', protocol],
+    ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
+    ['cost', cost === undefined ? 'unknown: the config has no price for every model' : formatCost(cost)],
+    ['log', `${lastSeq} entries, ${summary.toolCalls} tool calls, ${summary.errors} errors`],
+  ]
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${value}`]))
+}
+
+/** What the request brought; a client may send what it likes. */
+function asked({ input }: RunView): Message[] {
+  const { messages, ...rest } = input
+  const list = Array.isArray(messages) ? (messages as Message[]) : []
+  const known = list.filter((each) => typeof each?.content === 'string' || Array.isArray(each?.content))
+  return Object.keys(rest).length === 0 ? known : [{ role: 'user', content: JSON.stringify(rest) }, ...known]
+}
+
+function waitsFor(
+  { requestId, kind, toolName, input, deadline }: RunView['requests'][number],
+  { runId }: RunView,
+  url = 'http://localhost:3000',
+): string {
+  const [what, answer] =
+    kind === 'approval' ? ['wants a yes for', '{"approved": true}'] : ['waits for the result of', '{"output": …}']
+  return [
+    `${toolName}  ${what} ${JSON.stringify(input)}, until ${formatTime(deadline)} UTC`,
+    `  curl ${url}/api/runs/${runId}/requests/${requestId} -H 'Content-Type: application/json' -d '${answer}'`,
+  ].join('\n')
+}
+
+function section(title: string, text: string): string {
+  return text === '' ? '' : `${paint('bold', title)}\n${text}`
+}

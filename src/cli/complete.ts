@@ -1,0 +1,118 @@
+/**
+ * What may come next on a command line: commands, options, their values, agents, runs. The program itself says what there
+ * is, so that no script of a shell has to be kept in step with it.
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import type { Argument, Command, Option } from 'commander'
+import { openAccess } from './access.ts'
+
+/** A word and what it means, or `files`: the shell knows those better. */
+export type Completion = { word: string; about: string }
+export interface Completions {
+  words: Completion[]
+  files: boolean
+}
+
+const none: Completions = { words: [], files: false }
+const files: Completions = { words: [], files: true }
+
+/** `words`: what stands behind the program's name; the last one is what is being written, perhaps empty. */
+export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
+  const current = words.at(-1) ?? ''
+  const { words: found, files: orFiles } = await candidates(program, words.slice(0, -1), current)
+  return { words: found.filter(({ word }) => word.startsWith(current)), files: orFiles }
+}
+
+async function candidates(program: Command, before: readonly string[], current: string): Promise<Completions> {
+  const command = program.commands.find((each) => each.name() === before[0])
+  if (command === undefined) {
+    if (before.length > 0) return none
+    return current.startsWith('-') ? optionsOf(program) : { words: program.commands.map(nameAndAbout), files: false }
+  }
+  const given = before.slice(1)
+  const waiting = optionNamed(command, given.at(-1))
+  if (waiting !== undefined && takesValue(waiting)) return valuesOf(waiting, flags(command, given))
+  if (current.startsWith('-')) return optionsOf(command)
+  const place = positionals(command, given)
+  const argument =
+    command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic)
+  return argument === undefined ? none : argumentsOf(argument, flags(command, given))
+}
+
+function nameAndAbout(command: Command): Completion {
+  return { word: command.name(), about: command.description() }
+}
+
+function optionsOf(command: Command): Completions {
+  const own = command.options.flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : []))
+  return { words: [...own, { word: '--help', about: 'what it does, with an example' }], files: false }
+}
+
+function optionNamed(command: Command, word: string | undefined): Option | undefined {
+  return word?.startsWith('-') ? command.options.find(({ long, short }) => word === long || word === short) : undefined
+}
+
+function takesValue(option: Option): boolean {
+  return option.required || option.optional
+}
+
+async function valuesOf(option: Option, given: ReadonlyMap<string, string>): Promise<Completions> {
+  if (option.argChoices) return { words: option.argChoices.map((word) => ({ word, about: '' })), files: false }
+  if (option.long === '--agent') return { words: agentsIn(given.get('--dir') ?? 'agents'), files: false }
+  return ['--input', '--dir', '--data'].includes(option.long ?? '') ? files : none
+}
+
+async function argumentsOf(argument: Argument, given: ReadonlyMap<string, string>): Promise<Completions> {
+  if (argument.argChoices) return { words: argument.argChoices.map((word) => ({ word, about: '' })), files: false }
+  switch (argument.name()) {
+    case 'agent':
+      return { words: agentsIn(given.get('--dir') ?? 'agents'), files: true }
+    case 'run':
+    case 'file-or-run':
+      return { words: await runsIn(given.get('--data') ?? '.millrace'), files: argument.name() !== 'run' }
+    default:
+      return files
+  }
+}
+
+function agentsIn(dir: string): Completion[] {
+  if (!existsSync(dir)) return []
+  return readdirSync(dir).flatMap((name) => {
+    const word = /^(.+)\.ya?ml$/u.exec(name)?.[1]
+    return word === undefined ? [] : [{ word, about: 'agent' }]
+  })
+}
+
+async function runsIn(data: string): Promise<Completion[]> {
+  try {
+    const access = await openAccess(data)
+    const rows = await access.list({ limit: 20 })
+    await access.close()
+    return rows.map(({ id, agent, status, title }) => ({ word: id, about: `${agent}, ${status}: ${title ?? ''}` }))
+  } catch {
+    // No log, no runs: whoever presses Tab wants no message.
+    return []
+  }
+}
+
+/** Options that were given, with their values: `--dir x` and `--dir=x`. */
+function flags(command: Command, given: readonly string[]): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [i, word] of given.entries()) {
+    const [, name, value] = /^(--[\w-]+)=(.*)$/su.exec(word) ?? []
+    if (name !== undefined) found.set(name, value!)
+    const option = optionNamed(command, word)
+    if (option?.long && takesValue(option) && given[i + 1] !== undefined) found.set(option.long, given[i + 1]!)
+  }
+  return found
+}
+
+function positionals(command: Command, given: readonly string[]): number {
+  let count = 0
+  for (let i = 0; i < given.length; i++) {
+    const option = optionNamed(command, given[i])
+    if (option !== undefined && takesValue(option)) i++
+    else if (!given[i]!.startsWith('-')) count++
+  }
+  return count
+}

@@ -1,0 +1,46 @@
+/** The steps of a run as a tree: every step below the one that holds it, in the order in which they began. */
+import type { RunView, StepView } from '../part/fold.ts'
+import { parentPath } from '../part/path.ts'
+import { formatDuration, formatTokens } from './amounts.ts'
+import { paintStatus } from './style.ts'
+import { formatTable } from './table.ts'
+
+export function formatSteps({ steps, status }: RunView): string {
+  const paths = new Set(steps.map(({ path }) => path))
+  const children = Map.groupBy(steps, ({ path }) => holder(path, paths))
+  const rows: string[][] = []
+
+  function add(list: StepView[], indent: string, under: string): void {
+    for (const [i, step] of list.entries()) {
+      const isLast = i === list.length - 1
+      // The outermost steps have no line to hang on.
+      const [branch, rest] = under === '' ? ['', ''] : isLast ? ['└─ ', '   '] : ['├─ ', '│  ']
+      const name = under === '' ? step.path.replace(/^main\//u, '') : step.path.slice(under.length + 1)
+      const { stepType, toolName, duration, attempt, usage } = step
+      rows.push([
+        indent + branch + name,
+        toolName === undefined ? stepType : `${stepType} ${toolName}`,
+        duration === undefined ? '' : formatDuration(duration),
+        formatTokens(usage),
+        endOf(step, status) + (attempt > 1 ? ` (attempt ${attempt})` : ''),
+      ])
+      add(children.get(step.path) ?? [], indent + rest, step.path)
+    }
+  }
+  add(children.get('') ?? [], '', '')
+  const head = ['STEP', 'TYPE', 'TOOK', 'TOKENS', 'END']
+  return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(cell) : cell) })
+}
+
+/** The nearest step above; names on the way that are no steps of their own stay in the name. */
+function holder(path: string, paths: ReadonlySet<string>): string {
+  let at = parentPath(path)
+  while (at !== '' && !paths.has(at)) at = parentPath(at)
+  return at
+}
+
+function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {
+  if (error !== undefined) return `${error.code}: ${error.message}`
+  if (duration === undefined) return status === 'running' || status === 'suspended' ? status : ''
+  return [finishReason, answer && 'answer'].filter(Boolean).join(', ')
+}
