@@ -1,0 +1,21 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createSseReader } from './sse.ts'
+
+const body =
+  ': hello\r\nid: 1\r\ndata: {"a":1}\r\n\r\n\ndata:b\ndata: c\n\ndata: d\r\rid: 4\nevent: x\ndata: \u{1F600}\n\n'
+
+test('events, with any line ends, cut anywhere; comments and other fields are passed over', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(body.length), { maxLength: 20 }), (cuts) => {
+      const at = [0, ...cuts.toSorted((a, b) => a - b), body.length]
+      const read = createSseReader()
+      const events = at.flatMap((from, i) => (i === 0 ? [] : read(body.slice(at[i - 1], from))))
+      expect(events).toEqual(['{"a":1}', 'b\nc', 'd', '\u{1F600}'])
+    }),
+  )
+})
+
+test('an event without its end is none', () => {
+  expect(createSseReader()('data: half\n')).toEqual([])
+})

@@ -1,0 +1,173 @@
+/** `recording:<run>`: what a model said once, said again; and a run that keeps the text it started with. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import type { ToolImplementation } from '../../src/run/ports.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  reasoning,
+  text,
+  throws,
+  toolCall,
+} from '../../src/run/testing/scripted-model.ts'
+import { MillraceError } from '../../src/part/error.ts'
+import { serve } from '../../src/server/serve.ts'
+import { folder } from '../support/cli.ts'
+import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+
+let engine: Engine | undefined
+afterEach(() => engine?.close())
+
+const add: ToolImplementation = {
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }: { a: number; b: number }) => a + b,
+}
+const messages = [{ role: 'user', content: 'What is 1 + 2?' }]
+
+async function recorded(options: EngineOptions, name = 'a') {
+  engine = createEngine(options)
+  const { runtime, store } = engine
+  const result = await (await runtime.start(name, { messages })).result
+  // The same agents on the recording, beside what is recorded already.
+  const replayed = createEngine({
+    ...options,
+    agents: Object.fromEntries(
+      Object.entries(options.agents).map(([id, yaml]) => [
+        id,
+        yaml.replaceAll(/script:\w+/gu, `recording:${result.id}`),
+      ]),
+    ),
+    dir: engine.dir,
+    keep: true,
+    scripts: {},
+  })
+  onTestFinished(() => replayed.close())
+  return { store, result, replayed }
+}
+
+const said = (entries: Awaited<ReturnType<typeof entriesOf>>) =>
+  entries
+    .filter(({ type }) => /^(text|reasoning|tool-input)-(start|delta|end)$|^tool-(call|result)$|^retry$/u.test(type))
+    .map(({ seq: _, timestamp: __, ...rest }) => rest)
+
+test('a tool loop is said again, part by part, call by call; tools run anew; it costs nothing', async () => {
+  const model = createScriptedModel([
+    [reasoning('Let me ', 'add.'), text('Adding.'), toolCall('c1', 'add', { a: 1, b: 2 }), finish('tool-calls')],
+    [text('It ', 'is ', '3.'), finish()],
+  ])
+  const { store, result, replayed } = await recorded({
+    agents: { a: agent('tools: [add]') },
+    scripts: { m: model },
+    tools: { add },
+  })
+  for (const _ of [1, 2]) {
+    const run = await replayed.runtime.start('a', { messages })
+    expect(await run.result).toMatchObject({
+      outcome: 'completed',
+      text: 'Adding.It is 3.',
+      usage: { totalTokens: 0, source: 'reported' },
+    })
+    const entries = await entriesOf(replayed.store, run.id)
+    expect(said(entries)).toEqual(said(await entriesOf(store, result.id)))
+    expect(only(entries, 'run-end')[0]!.cost).toBe(0)
+  }
+  expect(model.calls).toHaveLength(2)
+})
+
+test('several steps, each of which gets its own calls; a step it has not is told which there are', async () => {
+  const step = (id: string, config = '') => `
+  - id: ${id}
+    type: llm
+    result: ${id}
+    config: { model: "script:${id}"${config} }`
+  const yaml = `workflow:${step('facts')}${step('poem', ', stream: true, system: "$facts.text"')}`
+  const scripts = {
+    facts: createScriptedModel([[text('facts'), finish()]]),
+    poem: createScriptedModel([[text('poem'), finish()]]),
+  }
+  const { result, replayed, store } = await recorded({ agents: { a: yaml }, scripts })
+  expect(await (await replayed.runtime.start('a', { messages })).result).toMatchObject({ text: 'poem' })
+  const other = createEngine({
+    agents: { b: yaml.replaceAll('poem', 'song').replaceAll(/script:\w+/gu, `recording:${result.id}`) },
+    dir: engine!.dir,
+    keep: true,
+  })
+  onTestFinished(() => other.close())
+  const run = await other.runtime.start('b', { messages })
+  expect((await run.result).error).toMatchObject({
+    code: 'recording-over',
+    message: `Run ${result.id} has no model call in step main/song; it has: main/facts, main/poem.`,
+  })
+  expect(await store.runs.get(run.id)).toMatchObject({ status: 'failed' })
+})
+
+test('a call that had failed fails again with the same code; a longer conversation than the recorded is told', async () => {
+  const refused = new MillraceError('model-refused', 'No.', { status: 400 })
+  const failing = await recorded({ agents: { a: agent() }, scripts: { m: createScriptedModel([[throws(refused)]]) } })
+  expect(failing.result.error).toMatchObject({ code: 'model-refused', status: 400 })
+  expect((await (await failing.replayed.runtime.start('a', { messages })).result).error).toEqual(failing.result.error)
+  await engine?.close()
+
+  const loop = createScriptedModel([[toolCall('c1', 'add', { a: 1, b: 2 }), finish('tool-calls')]])
+  const short = await recorded({
+    agents: { a: agent('tools: [add]\nmaxSteps: 1') },
+    scripts: { m: loop },
+    tools: { add },
+  })
+  const longer = createEngine({
+    agents: { a: agent('tools: [add]').replace('script:m', `recording:${short.result.id}`) },
+    tools: { add },
+    dir: engine!.dir,
+    keep: true,
+  })
+  onTestFinished(() => longer.close())
+  expect((await (await longer.runtime.start('a', { messages })).result).error).toMatchObject({
+    code: 'recording-over',
+    message: expect.stringContaining('has 1 model calls in this step, not more'),
+  })
+})
+
+test('a run that is not there is one clear line', async () => {
+  engine = createEngine({ agents: { a: agent().replace('script:m', 'recording:run_none') } })
+  expect((await (await engine.runtime.start('a', { messages })).result).error).toMatchObject({
+    code: 'unknown-model',
+    message: 'The model "recording:run_none": no run run_none with model calls is kept here.',
+  })
+})
+
+test('hot reload: a running run ends with the text it started with, the next one has the new text', async () => {
+  const gate = latch()
+  const held = createScriptedModel([
+    [text('one'), finish()],
+    [gate, text('two'), finish()],
+  ])
+  const yaml = (last: string) => `
+workflow:
+  - { id: first, type: llm, config: { model: "held:x" }, result: first }
+  - { id: second, type: llm, config: { model: "held:x" }, result: second }
+  - { id: out, type: output-generator, config: { template: "$first.text $second.text ${last}" } }
+`
+  ;(globalThis as { heldModel?: unknown }).heldModel = held
+  onTestFinished(() => void delete (globalThis as { heldModel?: unknown }).heldModel)
+  const dir = folder({
+    'a.yaml': yaml('old'),
+    'millrace.config.mjs': 'export default { models: { providers: { held: () => globalThis.heldModel } } }',
+  })
+  const told: string[] = []
+  const log = (line: string) => void told.push(line)
+  const server = await serve({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log })
+  onTestFinished(() => server.close())
+  const { runtime } = server.project
+  const run = await runtime.start('a', { messages })
+  await gate.reached
+  writeFileSync(join(dir, 'a.yaml'), yaml('new'))
+  await expect.poll(() => told, { timeout: 5000 }).toContain('reloaded: a')
+  gate.open()
+  expect((await run.result).output).toBe('one two old')
+  const start = await until(runtime.store, run.id, ({ type }) => type === 'run-start')
+  expect(start).toMatchObject({ pipeline: yaml('old') })
+  expect(runtime.agents.get('a')!.pipeline.text).toBe(yaml('new'))
+})
