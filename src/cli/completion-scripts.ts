@@ -35,8 +35,10 @@ _millrace() {
       found+=("\${word//:/\\\\:}:\${line#*$'\\t'}")
     fi
   done < <("\${words[1]}" __complete "\${(@)words[2,CURRENT]}" 2>/dev/null)
-  (( \${#found} )) && _describe 'millrace' found
-  [[ -n $files ]] && _files
+  local ret=1
+  (( \${#found} )) && _describe 'millrace' found && ret=0
+  [[ -n $files ]] && _files && ret=0
+  return ret
 }
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 compdef _millrace millrace

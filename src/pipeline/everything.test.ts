@@ -10,14 +10,6 @@ import { parsePipeline, PipelineError } from './parse.ts'
 import type { Fault, Known, Step } from './pipeline.ts'
 import { validate } from './testing/json-schema.ts'
 
-const known: Known = {
-  stepTypes: ['shout'],
-  tools: ['calculator', 'getCurrentTime'],
-  callbacks: ['log', 'persistConversation', 'logError'],
-  providers: ['demo', 'google', 'openai'],
-  agents: ['helper'],
-  mcpServers: ['files'],
-}
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const everything = read('testing/everything.yaml')
 const shipped = ['../../agents/', '../../examples/beddel/agents/'].flatMap((dir) =>
@@ -25,6 +17,15 @@ const shipped = ['../../agents/', '../../examples/beddel/agents/'].flatMap((dir)
     .filter((name) => /\.ya?ml$/.test(name))
     .map((name): [string, string] => [name, read(dir + name)]),
 )
+
+const known: Known = {
+  stepTypes: ['shout'],
+  tools: ['calculator', 'getCurrentTime'],
+  callbacks: ['log', 'persistConversation', 'logError'],
+  providers: ['demo', 'google', 'openai'],
+  agents: ['helper', ...shipped.map(([name]) => name.replace(/\.ya?ml$/, ''))],
+  mcpServers: ['files'],
+}
 
 function faultsOf(text: string): Fault[] {
   try {
@@ -152,7 +153,7 @@ describe('misspelt keys', () => {
   const schema = agentJsonSchema(known)
   for (const [file, text] of [['everything.yaml', everything] as [string, string], ...shipped]) {
     const lines = text.split('\n')
-    const ownBlock = blockOf(lines, /^\s+template:$/)
+    const ownBlock = file === 'everything.yaml' ? blockOf(lines, /^\s+template:$/) : ownKeysOf(lines)
     const keys = lines.flatMap((line, i) => {
       const match = /^([\s-]*)([A-Za-z]+):(?:\s|$)/.exec(line)
       return match && !line.endsWith('# own') && !ownBlock.has(i) ? [{ i, before: match[1]!, key: match[2]! }] : []
@@ -178,6 +179,14 @@ describe('misspelt keys', () => {
     }
   }
 })
+
+/** Lines of a shipped file that name things of its author: what it takes, gives and hands over, and its branches. */
+function ownKeysOf(lines: string[]): Set<number> {
+  const branches = [...blockOf(lines, /^\s+branches:/)]
+  const least = Math.min(...branches.map((i) => /^\s*/.exec(lines[i]!)![0].length))
+  const names = branches.filter((i) => /^\s*/.exec(lines[i]!)![0].length === least)
+  return new Set([...blockOf(lines, /^\s*(template|schema|input|return):$/), ...names])
+}
 
 /** The lines below the one that matches: a template's keys are the author's own. */
 function blockOf(lines: string[], head: RegExp): Set<number> {

@@ -1,0 +1,94 @@
+/** `init` and `schema`: a folder to begin with, and what editors know of it. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { folder, ran, serving } from '../support/cli.ts'
+
+const read = (...path: string[]) => readFileSync(join(...path), 'utf8')
+
+test('init writes an agent that checks and runs with no key, a config and the schema that the agent names', async () => {
+  const cwd = folder()
+  const { code, out, err } = await ran(['init'], { cwd })
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toBe(`wrote agents/assistant.yaml
+wrote agents/millrace.config.mts
+wrote agents/millrace.schema.json
+wrote .gitignore
+
+Next
+  millrace run assistant -m "What is 12*7?"
+  millrace serve
+`)
+  expect(read(cwd, 'agents/assistant.yaml')).toMatch(/^# yaml-language-server: \$schema=\.\/millrace\.schema\.json\n/)
+  expect(read(cwd, '.gitignore')).toContain('.millrace/')
+  expect(await ran(['check'], { cwd })).toMatchObject({ code: 0, out: '' })
+  const run = await ran(['run', 'assistant', '-m', 'What is 12*7?'], { cwd })
+  expect([run.code, run.out]).toEqual([0, expect.stringContaining('84')])
+  // Its config works: the callback was called, and Node has nothing to say about the file.
+  expect(run.err).toMatch(/^run run_\w+\nanswered \d+ characters, \d+ tokens\ncompleted;.*\n$/)
+  const schema = JSON.parse(read(cwd, 'agents/millrace.schema.json')) as { definitions: { llm: unknown } }
+  expect(JSON.stringify(schema.definitions.llm)).toMatch(/"enum":\[[^\]]*"calculator"[^]*"logAnswer"/)
+})
+
+test('init never overwrites, and says what it kept', async () => {
+  const files = {
+    'p/agents/assistant.yaml': 'mine',
+    'p/agents/millrace.config.js': 'export default {}',
+    'p/.gitignore': 'x',
+  }
+  const cwd = folder(files)
+  const { code, out } = await ran(['init', 'p'], { cwd })
+  expect(code).toBe(0)
+  expect(out).toMatch(
+    /^kept {2}p\/agents\/assistant\.yaml\nkept {2}p\/agents\/millrace\.config\.js\nwrote p\/agents\/millrace\.schema\.json\n/,
+  )
+  expect(out).toContain('\n  cd p\n')
+  for (const [name, text] of Object.entries(files)) expect(read(cwd, name)).toBe(text)
+  writeFileSync(join(cwd, 'p/agents/millrace.schema.json'), '{}')
+  expect((await ran(['init', 'p'], { cwd })).out).toContain('millrace schema p/agents > p/agents/millrace.schema.json')
+  expect(read(cwd, 'p/agents/millrace.schema.json')).toBe('{}')
+})
+
+test.each([
+  ['module', 'millrace.config.ts'],
+  ['commonjs', 'millrace.config.mts'],
+])('in a %s package the config is %s, and Node takes it without a word', async (type, config) => {
+  const cwd = folder({ 'package.json': JSON.stringify({ type }) })
+  expect((await ran(['init'], { cwd })).out).toContain(`wrote agents/${config}\n`)
+  expect((await ran(['check'], { cwd })).err).toBe('1 file checked, 0 faults\n')
+})
+
+test('a folder that cannot be made is exit 2', async () => {
+  const { code, err } = await ran(['init', 'file/inside'], { cwd: folder({ file: '' }) })
+  expect([code, err]).toEqual([2, expect.stringMatching(/^millrace: The folder file\/inside\/agents cannot be made: /)])
+})
+
+test('schema: with the names of the config, without a folder any name', async () => {
+  const cwd = folder({
+    'agents/a.yaml': 'workflow: [{ id: a, type: shout, config: {} }]\n',
+    'agents/millrace.config.mjs': `export default { steps: { shout: () => 1 }, callbacks: { note: () => 1 } }`,
+  })
+  const own = await ran(['schema'], { cwd })
+  expect([own.code, own.err]).toEqual([0, ''])
+  expect(own.out).toMatch(/"shout"[^]*"note"/)
+  const free = await ran(['schema'], { cwd: folder() })
+  expect(free.out).not.toContain('"shout"')
+  for (const { out } of [own, free])
+    expect(JSON.parse(out)).toMatchObject({ title: 'Millrace agent', required: ['workflow'] })
+})
+
+test('serve brings the schema up to date where there is one, and makes none', async () => {
+  const cwd = folder()
+  await ran(['init'], { cwd })
+  const fresh = read(cwd, 'agents/millrace.schema.json')
+  writeFileSync(join(cwd, 'agents/millrace.schema.json'), '{}')
+  const server = await serving([], { cwd })
+  expect(server.err).toContain('agents/millrace.schema.json: brought up to date\n')
+  expect(read(cwd, 'agents/millrace.schema.json')).toBe(fresh)
+  server.kill('SIGTERM')
+  await server.exit
+  rmSync(join(cwd, 'agents/millrace.schema.json'))
+  const again = await serving([], { cwd })
+  expect(again.err).toBe('')
+  expect(() => read(cwd, 'agents/millrace.schema.json')).toThrow('ENOENT')
+})
