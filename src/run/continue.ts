@@ -5,6 +5,7 @@ import type { Store } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Answer } from '../part/part.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
+import { checkRunInput } from './check-run-input.ts'
 import { withServerMessages } from './history.ts'
 import type { Run, Runtime } from './runtime.ts'
 
@@ -39,7 +40,7 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
 }
 
 /** Only requests of this thread can be answered: a call id alone would let one client answer for another. */
-async function resumed({ store, answerAll, open }: Runtime, turn: Turn): Promise<Turned | undefined> {
+async function resumed({ agents, store, answerAll, open }: Runtime, turn: Turn): Promise<Turned | undefined> {
   const { threadId, answers, protocol, labels, input } = turn
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
@@ -58,6 +59,9 @@ async function resumed({ store, answerAll, open }: Runtime, turn: Turn): Promise
     else if (before !== undefined) contrary = toolCallId
   }
   if (matched.size > 0) {
+    const pipeline = agents.get(row.agent)?.pipeline
+    // What comes with an answer is laid over the run's input: it has to fit before anything goes on.
+    if (pipeline !== undefined) checkRunInput(pipeline, { ...asked.input, ...input })
     await answerAll(row.id, matched, { protocol, input, ...(labels === undefined ? undefined : { labels }) })
     // A run that had not suspended yet goes on in its own stream; this one begins where it stands.
     return { run, how: asked.suspended ? 'resumed' : 'joined', from: asked.lastSeq + 1 }
@@ -74,9 +78,11 @@ async function readRequests({ log }: Store, run: string) {
   const calls = new Map<string, string>()
   let last: Entry | undefined
   let resumedAt = 0
+  let input: Record<string, unknown> = {}
   for await (const batch of log.read(run)) {
     for (const entry of batch) {
       last = entry
+      if (entry.type === 'run-start' || entry.type === 'resume') input = { ...input, ...entry.input }
       if (entry.type === 'resume') resumedAt = entry.seq
       else if (entry.type === 'request') {
         open.set(entry.toolCallId, entry.requestId)
@@ -88,7 +94,7 @@ async function readRequests({ log }: Store, run: string) {
       }
     }
   }
-  return { open, answered, resumedAt, lastSeq: last?.seq ?? 0, suspended: last?.type === 'suspend' }
+  return { open, answered, input, resumedAt, lastSeq: last?.seq ?? 0, suspended: last?.type === 'suspend' }
 }
 
 function conflict(toolCallId: string): MillraceError {
