@@ -40,6 +40,8 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     ...(key === undefined ? undefined : { turnKey: key }),
   }
   const { run, how, from } = await continueOrStart(runtime, turn)
+  // Asked for only where it is wanted: to know the result is to read the log.
+  if (context.waitUntil !== undefined) context.waitUntil(run.result)
   const pipeline = runtime.agents.get(agentId)?.pipeline
   const policy = pipeline?.onDisconnect ?? defaultPolicy
 

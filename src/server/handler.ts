@@ -31,6 +31,11 @@ export interface HandlerOptions {
   agentErrors?: () => { file: string; message: string }[]
   /** Told of every failure that a client is not told of. */
   onError?: (error: unknown) => void
+  /**
+   * The platform's own `waitUntil`, where a process ends with its response (Vercel, Cloudflare): given the end of every
+   * run, so that callbacks and `after` steps are not cut off.
+   */
+  waitUntil?: (ended: Promise<unknown>) => void
 }
 
 export interface HandlerContext {
@@ -38,14 +43,17 @@ export interface HandlerContext {
   maxBodyBytes: number
   keepAliveMs: number
   onError: (error: unknown) => void
+  waitUntil: HandlerOptions['waitUntil']
 }
 
+/** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
 export type Handler = (request: Request) => Promise<Response>
 
+/** Every route of the server (`/api/chat`, `/api/runs` …, `/health`) over one runtime. */
 export function createHandler(options: HandlerOptions): Handler {
   const { runtime, apiKey, maxBodyBytes = 4 * 1024 * 1024, keepAliveMs = 15_000 } = options
-  const { agentErrors = () => [], onError = () => undefined } = options
-  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError }
+  const { agentErrors = () => [], onError = () => undefined, waitUntil } = options
+  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil }
   const began = Date.now()
   const app = new Hono()
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)

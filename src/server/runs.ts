@@ -116,7 +116,8 @@ function selected(wire: Wire, types: string[] | undefined): Wire {
   }
 }
 
-export async function startRun({ runtime, maxBodyBytes }: HandlerContext, request: Request): Promise<Response> {
+export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
+  const { runtime, maxBodyBytes } = context
   const body = await readJson(request, maxBodyBytes)
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) throw bad('agentId', 'the name of an agent')
@@ -137,6 +138,7 @@ export async function startRun({ runtime, maxBodyBytes }: HandlerContext, reques
     ...(threadId === undefined ? undefined : { threadId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
+  if (context.waitUntil !== undefined) context.waitUntil(run.result)
   return Response.json(
     { id: run.id, threadId: run.threadId },
     { status: 202, headers: { 'x-millrace-run-id': run.id } },

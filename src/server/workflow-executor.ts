@@ -2,7 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import { checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
-import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { agentSource } from '../library/create-runtime.ts'
 import { createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
 import type { ParsedYaml } from '../library/yaml.ts'
@@ -20,7 +20,7 @@ export interface ExecutorOptions {
 }
 
 export interface ExecuteOptions {
-  /** Stops the run. Whoever stops reading the Response stops it as well. */
+  /** Stops the run. Whoever stops reading the Response stops it as well, unless the agent's `onDisconnect` says otherwise. */
   signal?: AbortSignal
 }
 
@@ -37,6 +37,7 @@ const agentId = 'workflow'
 export class WorkflowExecutor {
   readonly #runtime: Runtime
   readonly #streams: boolean
+  readonly #policy: DisconnectPolicy
 
   constructor(yaml: ParsedYaml, { environment = globalThis.process?.env ?? {} }: ExecutorOptions = {}) {
     if (typeof yaml?.text !== 'string') {
@@ -60,6 +61,7 @@ export class WorkflowExecutor {
       )
     }
     this.#streams = mayStream(pipeline, (id) => agents.find((each) => each.id === id)?.pipeline)
+    this.#policy = pipeline.onDisconnect ?? 'cancel'
     this.#runtime = createRuntime({
       agents: agentSource([{ id: agentId, pipeline: { ...pipeline, return: shapeOf(pipeline) } }, ...agents]),
       registry,
@@ -92,8 +94,14 @@ export class WorkflowExecutor {
         ...(retryAfter === undefined ? undefined : { retryAfter }),
       })
     }
-    const context = { runtime, maxBodyBytes: 0, keepAliveMs: 15_000, onError: () => undefined }
-    return streamResponse(context, { runId: run.id, wire: textWire, policy: 'cancel' })
+    const context = {
+      runtime,
+      maxBodyBytes: 0,
+      keepAliveMs: 15_000,
+      onError: () => undefined,
+      waitUntil: undefined,
+    }
+    return streamResponse(context, { runId: run.id, wire: textWire, policy: this.#policy })
   }
 }
 

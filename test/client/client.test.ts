@@ -203,22 +203,22 @@ test('follow: connections that break anywhere are made again, and nothing is mis
   const { client, url, store } = await start({ scripts: { m } })
   const proxy = await cutting(url)
   onTestFinished(() => proxy.close())
-  const { id } = await client.run({ agent: 'a', messages: 'Hi' })
+  const id = await client.run({ agent: 'a', messages: 'Hi' }).id
   const far = new MillraceClient({ url: proxy.url })
   const seen: Entry[] = []
   let open = 0
-  for await (const entry of far.follow(await id)) {
+  for await (const entry of far.follow(id)) {
     seen.push(entry)
     if (entry.type !== 'text-delta') continue
     if (++open % 13 === 0) proxy.cut()
     gates[open - 1]!.open()
   }
-  expect(seen).toEqual(await entriesOf(store, await id))
+  expect(seen).toEqual(await entriesOf(store, id))
   expect(proxy.connections).toBeGreaterThan(3)
   // From any entry on; and of a run that has ended, behind its last entry, nothing.
-  expect(await all(far.follow(await id, 7))).toEqual(seen.slice(7))
-  expect(await all(far.follow(await id, seen.length))).toEqual([])
-  expect((await all(far.follow(await id, 0, { types: ['text-delta'] }))).length).toBe(words.length)
+  expect(await all(far.follow(id, 7))).toEqual(seen.slice(7))
+  expect(await all(far.follow(id, seen.length))).toEqual([])
+  expect((await all(far.follow(id, 0, { types: ['text-delta'] }))).length).toBe(words.length)
 })
 
 test('follow gives up after its retries, at once when the server refuses, and quietly when it is told to stop', async () => {
