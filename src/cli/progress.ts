@@ -14,10 +14,12 @@ const silent: Progress = { apply: () => undefined, clear: () => undefined }
 /** `atLineStart`: whether the cursor of the terminal stands where a line may be written. */
 export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => boolean): Progress {
   if (!stream.isTTY) return silent
-  const running = new Map<string, string>()
+  const running = new Map<string, { what: string; since: number }>()
   let isShown = false
+  let tick: ReturnType<typeof setInterval> | undefined
 
   function clear(): void {
+    clearInterval(tick)
     if (!isShown) return
     stream.write('\r\u001b[K')
     isShown = false
@@ -27,16 +29,21 @@ export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => bo
     clear()
     const last = [...running].at(-1)
     if (last === undefined || !atLineStart()) return
-    const text = `… ${last[0].replace(/^main\//u, '')}  ${last[1]}`
-    stream.write(paint('dim', text.slice(0, Math.max(10, (stream.columns ?? 80) - 1)), stream))
+    const [path, { what, since }] = last
+    const seconds = Math.floor((performance.now() - since) / 1000)
+    const text = `… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`
+    // A longer line would break, and only its last piece could be taken back.
+    stream.write(paint('dim', text.slice(0, (stream.columns || 80) - 1), stream))
     isShown = true
+    tick = setInterval(show, 1000).unref()
   }
 
   return {
     clear,
     apply(entry) {
-      if (entry.type === 'step-start') running.set(entry.step, entry.toolName ?? entry.stepType)
-      else if (entry.type === 'step-finish') running.delete(entry.step)
+      const { type, step } = entry
+      if (type === 'step-start') running.set(step, { what: entry.toolName ?? entry.stepType, since: performance.now() })
+      else if (type === 'step-finish') running.delete(step)
       else return
       show()
     },

@@ -55,7 +55,7 @@ test.each([
 ])('in a %s package the config is %s, and Node takes it without a word', async (type, config) => {
   const cwd = folder({ 'package.json': JSON.stringify({ type }) })
   expect((await ran(['init'], { cwd })).out).toContain(`wrote agents/${config}\n`)
-  expect((await ran(['check'], { cwd })).err).toBe('1 file checked, 0 faults\n')
+  expect((await ran(['check'], { cwd })).err).toBe('1 file checked, all is well\n')
 })
 
 test('a folder that cannot be made is exit 2', async () => {

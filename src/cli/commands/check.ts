@@ -4,6 +4,7 @@ import { MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
 import { readAgents } from '../../server/project.ts'
+import { paint } from '../style.ts'
 
 export async function checkCommand(paths: string[], { json = false }: { json?: boolean }): Promise<void> {
   const files = [...new Set(paths.flatMap(filesIn))]
@@ -24,7 +25,10 @@ export async function checkCommand(paths: string[], { json = false }: { json?: b
   }
   if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
-  process.stderr.write(`${plural(files.length, 'file')} checked, ${plural(found.length, 'fault')}\n`)
+  const { stderr } = process
+  const verdict =
+    found.length === 0 ? paint('green', 'all is well', stderr) : paint('red', plural(found.length, 'fault'), stderr)
+  stderr.write(`${plural(files.length, 'file')} checked, ${verdict}\n`)
   process.exitCode = found.length > 0 ? 1 : 0
 }
 

@@ -60,7 +60,8 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   const { outcome, error, usage } = await run.result
   if (flags.format === 'text') process.stdout.write('\n')
   const tokens = `${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
-  process.stderr.write(`${outcome}${error === undefined ? '' : `: ${error.message}`}; ${tokens}\n`)
+  const why = error === undefined ? '' : `: ${error.message.replace(/\.$/u, '')}`
+  process.stderr.write(`${outcome}${why}; ${tokens}\n`)
   await runtime.close()
   shared?.()
   const code = outcome === 'completed' ? 0 : interrupted ? 130 : 1
