@@ -132,7 +132,9 @@ function oneKnown(kind: NameKind, known: Known): JsonSchema | undefined {
   if (names === undefined) return undefined
   const others: Partial<Record<NameKind, string | undefined>> = { agents: String.raw`^\$`, tools: toolPattern(known) }
   const pattern = others[kind]
-  return pattern === undefined ? { enum: [...names] } : { anyOf: [{ enum: [...names] }, { type: 'string', pattern }] }
+  // An empty enum is no valid schema: where nothing is known nothing fits.
+  const one = names.length > 0 ? { enum: [...names] } : { not: {} }
+  return pattern === undefined ? one : { anyOf: [one, { type: 'string', pattern }] }
 }
 
 function toolPattern({ mcpServers = [] }: Known): string | undefined {

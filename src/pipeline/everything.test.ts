@@ -237,6 +237,14 @@ describe('JSON Schema', () => {
     expect(validate(free, step({ toolz: [] }))).not.toEqual([])
   })
 
+  test('where nothing is known, nothing fits', () => {
+    const bare = agentJsonSchema({ ...known, callbacks: [], agents: [], mcpServers: [] })
+    expect(validate(bare, step({ onFinish: 'log' }))).not.toEqual([])
+    expect(validate(bare, step({ tools: [{ mcp: 'files' }] }))).not.toEqual([])
+    expect(validate(bare, step({ agent: 'helper' }, 'call-agent'))).not.toEqual([])
+    expect(validate(bare, step({ agent: '$input.agent' }, 'call-agent'))).toEqual([])
+  })
+
   test('an input may be written as JSON Schema is', () => {
     const input = { type: 'object', properties: { topic: { type: 'string' } }, required: ['topic'] }
     expect(validate(withNames, { ...step({}), input })).toEqual([])

@@ -19,6 +19,8 @@ export function validate(root: JsonSchema, value: unknown, schema: JsonSchema = 
       case 'type':
         return complain([wanted].flat().some((type) => isOfType(value, type as string)))
       case 'enum':
+        // Draft 7 wants one at least, and editors refuse a schema with less.
+        if ((wanted as unknown[]).length === 0) throw new Error(`${path}: an empty enum is no valid schema.`)
         return complain((wanted as unknown[]).some((each) => equal(each, value)))
       case 'const':
         return complain(equal(wanted, value))
@@ -57,6 +59,8 @@ export function validate(root: JsonSchema, value: unknown, schema: JsonSchema = 
         return again(wanted).length === 0 ? again(schema['then']) : []
       case 'then':
         return []
+      case 'not':
+        return complain(again(wanted).length > 0)
       default:
         if (notes.has(keyword)) return []
         throw new Error(`The test's validator does not know the keyword "${keyword}".`)
