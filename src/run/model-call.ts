@@ -37,7 +37,8 @@ export interface ModelStep {
 export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   const turns = scope.state.turns(step.root)
   const path = joinPath(step.root, turns.children + 1)
-  for (const limit of scope.limits) limit.checkStep()
+  // A second attempt, after a crash, is the same step.
+  if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
   await inStep(scope, path, { stepType: 'model-call' }, async () => {
     const { stage, newMessages: messages, tools } = step

@@ -106,6 +106,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   signal.addEventListener('abort', () => giveUp(signal.reason), { once: true })
 
+  // Before the limits, which count from them.
+  for (const part of options.first) writer.emit('', part)
   const limit = createLimit({
     name: 'The run',
     root: '',
@@ -168,8 +170,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void left.deferred.push(task),
   }
-
-  for (const part of options.first) writer.emit('', part)
 
   const take = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)

@@ -271,7 +271,7 @@ describe('parallel', () => {
         inner:
           - id: all
             type: parallel
-            config: { branches: { deaf: [{ id: deaf, type: deaf }], bad: [{ id: bad, type: bad }] } }
+            config: { branches: { deaf: [{ id: deaf, type: deaf }], deaf2: [{ id: deaf2, type: deaf }], bad: [{ id: bad, type: bad }] } }
   - id: answer
     type: llm
     config: { model: "script:m", stream: true, tools: [ask], messages: [{ role: user, content: Hi }] }`

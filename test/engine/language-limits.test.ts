@@ -220,6 +220,19 @@ workflow:
   )
 })
 
+test('steps: a second attempt after a crash is the same step', async () => {
+  const options = {
+    agents: { a: agent('', 'recover: true\nbudget: { steps: 1 }') },
+    scripts: { m: createTold(() => [text('Hello'), finish()]) },
+  }
+  const { entries, id } = await run(options)
+  await engine.close()
+  const k = entries.findIndex(({ type }) => type === 'text-delta') + 1
+  engine = await cutAfter(entries, k, options)
+  await engine.runtime.recover()
+  expect(await (await engine.runtime.open(id))!.result).toMatchObject({ outcome: 'completed', text: 'Hello' })
+})
+
 describe('timeouts', () => {
   const held = () => createScriptedModel([[latch(), text('late'), finish()]])
   const stuck = () => createScriptedModel([[text('Hel'), latch(), text('lo'), finish()]])
@@ -273,8 +286,9 @@ describe('timeouts', () => {
   })
 
   test('a step that is given up says nothing more, and the run goes on', async () => {
-    const over = latch()
-    const { outcome, output, entries } = await run({
+    const speak = latch()
+    const end = latch()
+    engine = createEngine({
       agents: {
         a: `
 workflow:
@@ -285,24 +299,24 @@ workflow:
       onError: continue
       branches:
         slow: [{ id: slow, type: slow, timeouts: { step: 50ms } }]
-  - { id: next, type: next, result: next }
+        other: [{ id: wait, type: wait }]
   - { id: end, type: output-generator, config: { template: "$all.slow.error.code" } }`,
       },
       steps: {
-        slow: (_, { emit }) =>
-          over.opened.then(() => {
-            emit({ type: 'data', name: 'late', data: 1 })
-            return 'late'
-          }),
-        next: async () => {
-          over.open()
-          await new Promise((resolve) => setImmediate(resolve))
-          return 1
+        slow: async (_, { emit }) => {
+          await speak.opened
+          emit({ type: 'data', name: 'late', data: 1 })
+          end.open()
+          return 'late'
         },
+        wait: () => end.opened,
       },
     })
-    expect([outcome, output]).toEqual(['completed', 'timed-out'])
-    expect(only(entries, 'data')).toEqual([])
+    const started = await engine.runtime.start('a', { messages })
+    await until(engine.store, started.id, ({ type, step }) => type === 'step-finish' && step === 'main/all/slow')
+    speak.open()
+    expect(await started.result).toMatchObject({ outcome: 'completed', output: 'timed-out' })
+    expect(only(await entriesOf(engine.store, started.id), 'data')).toEqual([])
   })
 
   test('a tool’s own timeout is a result, and the run goes on', async () => {
@@ -326,16 +340,20 @@ workflow:
 
   test('while a run is suspended its time stands still', async () => {
     const told: unknown[] = []
-    const answer = (prompt: LanguageModelV4Prompt) =>
-      resultsIn(prompt).size === 0 ? [toolCall('c', 'ask'), finish('tool-calls')] : [text('Thanks.'), finish()]
+    const answer = (prompt: LanguageModelV4Prompt) => {
+      const tool = ['ask', 'pause'][resultsIn(prompt).size]
+      return tool === undefined ? [text('Thanks.'), finish()] : [toolCall(tool, tool), finish('tool-calls')]
+    }
+    // A timer that is due fires meanwhile.
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 20))
     const options = {
       agents: {
         a: agent(
-          'tools: [ask]\nonAbort: aborted\ntimeouts: { step: 10s }\nbudget: { seconds: 10 }',
+          'tools: [ask, pause]\nonAbort: aborted\ntimeouts: { step: 10s }\nbudget: { seconds: 10 }',
           'timeouts: { run: 10s }\nbudget: { seconds: 10 }',
         ),
       },
-      tools: { ask: { parameters: any } },
+      tools: { ask: { parameters: any }, pause: { parameters: any, execute: pause } },
       scripts: { m: createTold(answer) },
       callbacks: { aborted: () => void told.push(1) },
     }

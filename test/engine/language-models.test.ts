@@ -11,6 +11,7 @@ import {
   toolCall,
 } from '../../src/run/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { cutAfter } from '../support/going-on.ts'
 
 let engine: Engine
 afterEach(() => engine.close())
@@ -61,6 +62,20 @@ describe('model: [a, b]', () => {
       },
     })
     expect([outcome, said]).toEqual(['completed', 'From b.'])
+  })
+
+  test('a crash while the second one speaks: what it had said is its usage', async () => {
+    const options = {
+      agents: { a },
+      scripts: { a: createScriptedModel([[busy]]), b: createScriptedModel([[text('From b.'), finish()]]) },
+    }
+    const { entries } = await run(options)
+    await engine.close()
+    const k = entries.findIndex(({ type }) => type === 'text-delta') + 1
+    engine = await cutAfter(entries, k, options)
+    expect(await engine.runtime.recover()).toEqual({ resumed: 0, interrupted: 1 })
+    const { runId } = only(entries, 'run-start')[0]!
+    expect(only(await entriesOf(engine.store, runId), 'usage')).toMatchObject([{ model: 'script:b' }])
   })
 
   test('when none answers, the last one’s reason is the run’s', async () => {

@@ -5,8 +5,8 @@ import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import { withoutSuperseded } from '../../src/part/superseded.ts'
 import type { ToolImplementation } from '../../src/run/ports.ts'
-import { finish, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
-import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { finish, latch, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
@@ -259,4 +259,60 @@ describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
       }
     }
   })
+})
+
+test('a branch that had failed before the crash has stopped the others for good', async () => {
+  const spoke = latch()
+  const model = createTold(() => [text('Once upon '), latch(), finish()])
+  const options: EngineOptions = {
+    agents: {
+      a: `recover: true
+workflow: [{ id: all, type: parallel, config: { branches: { talks: [${llm('talk')}], breaks: [{ id: break, type: break }] } } }]`,
+    },
+    scripts: { m: model },
+    steps: { break: () => spoke.opened.then(() => Promise.reject(new Error('broken'))) },
+  }
+  const first = createEngine(options)
+  const { id, result } = await first.runtime.start('a', { messages })
+  await until(first.store, id, ({ type }) => type === 'text-end')
+  spoke.open()
+  await result
+  const whole = await entriesOf(first.store, id)
+  await first.close()
+  const k = whole.findIndex(({ type, step }) => type === 'step-finish' && step === 'main/all/breaks') + 1
+  const asked = model.calls.length
+  const engine = await cutAfter(whole, k, options)
+  try {
+    await engine.runtime.recover()
+    expect(await (await engine.runtime.open(id))!.result).toMatchObject({
+      outcome: 'failed',
+      error: { message: 'broken' },
+    })
+    expect(model.calls.length).toBe(asked)
+    expect(only(await entriesOf(engine.store, id), 'error')).toHaveLength(1)
+  } finally {
+    await engine.close()
+  }
+})
+
+test.each([
+  [
+    'condition',
+    `{ id: c, type: condition, config: { if: $input.go, then: [${llm('ask1', ', tools: [ask]')}], else: [${llm('never')}] } }`,
+  ],
+  ['loop', `{ id: c, type: loop, config: { while: $input.go, max: 3, steps: [${llm('ask1', ', tools: [ask]')}] } }`],
+])('%s: what had begun goes on, also when what comes with the answer would decide otherwise', async (_, step) => {
+  const { options, model } = live({ workflow: `\n  - ${step}`, asks: 1 }, '')
+  const engine = createEngine(options)
+  try {
+    const run = await engine.runtime.start('a', { messages, go: true })
+    await run.result
+    const [request] = only(await entriesOf(engine.store, run.id), 'request')
+    await engine.runtime.answer(run.id, request!.requestId, { kind: 'tool', output: 1 }, { input: { go: false } })
+    expect(await (await engine.runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+    expect(model.calls).toHaveLength(2)
+    await entriesOf(engine.store, run.id)
+  } finally {
+    await engine.close()
+  }
 })
