@@ -7,6 +7,7 @@ import type { Usage } from '../part/usage.ts'
 import type { ClientAnswer, MillraceClient } from './client.ts'
 import { request, type Connection } from './request.ts'
 
+/** What a run is asked. */
 export interface RunOptions {
   /** Its id or an alias. */
   agent: string
@@ -24,6 +25,7 @@ export interface RunOptions {
   signal?: AbortSignal
 }
 
+/** A tool that runs where the client does. */
 export interface ClientTool {
   name: string
   description?: string

@@ -8,6 +8,7 @@ import { startRun, type ClientRun, type RunOptions } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { request, type Connection } from './request.ts'
 
+/** Where the server is and how to get in. */
 export interface ClientOptions {
   /** Where the server is, `http://localhost:3000` say. Default: where the page came from. */
   url?: string

@@ -5,6 +5,7 @@ import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
 import { createSseReader } from './sse.ts'
 
+/** How a log is followed. */
 export interface FollowOptions {
   /** Only these parts; how the run ended is seen either way. */
   types?: readonly PartType[]

@@ -26,7 +26,9 @@ type Recorded<P extends Part> = P extends { type: 'response-metadata' }
 
 /** A part in the form that the log keeps, without its envelope. */
 export type RecordedPart = Recorded<Part>
+/** A part as it is recorded and sent: its envelope and its fields, flat. JSON-safe. */
 export type Entry = Envelope & RecordedPart
+/** The entries of one type: `EntryOf<'text-delta'>`. */
 export type EntryOf<T extends Part['type']> = Extract<Entry, { type: T }>
 
 /** What a producer yields → what the log keeps. Pure; deltas and other plain members are given back as they are. */

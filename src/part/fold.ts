@@ -11,6 +11,7 @@ import { isUnder } from './path.ts'
 import { createTurns, turnMessages, type Turns } from './turns.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
+/** One step of a run. Times are epoch ms, durations ms. */
 export interface StepView {
   path: string
   stepType: string
@@ -24,6 +25,7 @@ export interface StepView {
   error?: ErrorValue
 }
 
+/** What a run’s log comes to: where it stands, what was said, what it cost. */
 export interface RunView {
   runId: string
   agent: string
@@ -59,11 +61,13 @@ export interface Summary {
   errors: number
 }
 
+/** Entries in, one at a time and in order; a view out at any time. */
 export interface RunFold {
   apply(entry: Entry): void
   view(): RunView
 }
 
+/** A fold over one run. `view()` throws a `TypeError` before the `run-start`. */
 export function createRunFold(): RunFold {
   const open = createOpenItems()
   const steps = new Map<string, StepView>()

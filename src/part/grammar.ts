@@ -13,6 +13,7 @@ import type { Entry } from './entry.ts'
 import { callKey, createOpenItems } from './open-items.ts'
 import { isUnder, parentPath } from './path.ts'
 
+/** A state machine over the entries of one run. */
 export interface Grammar {
   /** What is wrong with this entry at this place, or undefined. A wrong entry is applied all the same. */
   check(entry: Entry): string | undefined
@@ -20,6 +21,7 @@ export interface Grammar {
   end(options?: { open?: boolean }): string | undefined
 }
 
+/** The legal order of one run’s entries. `check` and `end` give a fault in words, or undefined. */
 export function createGrammar(): Grammar {
   const open = createOpenItems()
   const usedIds = new Set<string>()

@@ -8,6 +8,7 @@ import type { ErrorValue } from './error.ts'
 import type { Outcome } from './part.ts'
 import type { Usage } from './usage.ts'
 
+/** The entries of runs, and the messages left for them. Everything rejects with `store-failed` when the store does. */
 export interface Log {
   /**
    * Appends entries with dense `seq`s that follow the last stored one. One writer at a time: an `epoch` lower than the
@@ -32,6 +33,7 @@ export interface Posted {
   message: unknown
 }
 
+/** A message left for a run’s owner: an answer, a stop, a claim to a turn. */
 export interface InboxMessage {
   /** Position, from 1; pass it as `after` to go on. */
   n: number
@@ -39,6 +41,7 @@ export interface InboxMessage {
   message: unknown
 }
 
+/** Where a run stands: under way, waiting for an answer, or how it ended. */
 export type RunStatus = 'running' | 'suspended' | Outcome
 
 /** A run in a list: a fold of its log that the store keeps current within the append's own transaction. */
@@ -62,6 +65,7 @@ export interface RunRow {
   title?: string
 }
 
+/** Which runs to list; all conditions hold at once. */
 export interface RunQuery {
   agent?: string
   threadId?: string
@@ -80,6 +84,7 @@ export interface RunIndex {
   list(query?: RunQuery): Promise<RunRow[]>
 }
 
+/** A log, the list of its runs, and what they are kept in. `close()` it when the program ends. */
 export interface Store {
   log: Log
   runs: RunIndex

@@ -18,7 +18,9 @@ import type { Usage } from './usage.ts'
 type V3<T extends LanguageModelV3StreamPart['type']> = Extract<LanguageModelV3StreamPart, { type: T }>
 type V4<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 
+/** What a provider added to a part, by provider name. */
 export type ProviderMetadata = SharedV3ProviderMetadata
+/** Why a model stopped: `unified` is one of a few words, `raw` the provider’s own. */
 export type FinishReason = V4<'finish'>['finishReason']
 
 /** File contents: base64 text or bytes (V3), or a URL (what V4 adds). Recorded as base64. */
@@ -36,28 +38,50 @@ export type ToolOutcome = 'denied' | 'aborted' | 'unavailable' | 'handed-over'
  * Text and reasoning ids are made unique in the run; tool-call ids stay the provider's and are keyed by path.
  */
 export type ModelPart =
+  /** A model has accepted the request; `warnings` says what it will not do. */
   | V3<'stream-start'>
+  /** What the provider calls its answer: `id`, `modelId`, `timestamp`. */
   | V3<'response-metadata'>
+  /** A block of the answer's text begins, under an `id`. */
   | V3<'text-start'>
+  /** `delta`: the next piece of the text block `id`. */
   | V3<'text-delta'>
+  /** The text block `id` is complete; `citations` where a provider gives them. */
   | (V3<'text-end'> & Pick<V4<'text-end'>, 'citations'>)
+  /** A block of the model's thoughts begins, under an `id`. */
   | V3<'reasoning-start'>
+  /** `delta`: the next piece of the thoughts `id`. */
   | V3<'reasoning-delta'>
+  /** The thoughts `id` are complete; a provider's signature is in `providerMetadata`. */
   | V3<'reasoning-end'>
+  /** The model begins to write the arguments of a call: `id`, `toolName`. */
   | (V3<'tool-input-start'> & Pick<V4<'tool-input-start'>, 'inputEncoding'>)
+  /** `delta`: the next piece of the arguments' JSON. */
   | V3<'tool-input-delta'>
+  /** The arguments are complete. */
   | V3<'tool-input-end'>
+  /** The model calls a tool: `toolCallId`, `toolName`, `input` (JSON as text); `providerExecuted` when the provider runs it itself. */
   | V3<'tool-call'>
+  /** How a call ended: `result`, `isError`, `outcome`; `preliminary` ones come before it. */
   | (V3<'tool-result'> & { outcome?: ToolOutcome })
+  /** The provider asks whether it may run a tool of its own. */
   | V3<'tool-approval-request'>
+  /** Something the answer is based on: a `url` or a document, with its `title`. */
   | V3<'source'>
+  /** A file that the model made: `mediaType`, `data`. */
   | (Omit<V3<'file'>, 'data'> & { data: FileData })
+  /** A file that belongs to the model's thoughts. */
   | { type: 'reasoning-file'; mediaType: string; data: FileData; providerMetadata?: ProviderMetadata }
+  /** What only one provider has; its `kind` is `provider.name`. */
   | { type: 'custom'; kind: string; providerMetadata?: ProviderMetadata }
+  /** The model call is complete: `finishReason`, `usage`. */
   | (Omit<V3<'finish'>, 'finishReason'> & { finishReason: FinishReason })
+  /** A provider's own event, where it was asked for. */
   | V3<'raw'>
+  /** Something failed: `error` with `code` and `message`. */
   | V3<'error'>
 
+/** How a run ended. */
 export type Outcome = 'completed' | 'failed' | 'aborted' | 'budget-exceeded' | 'timed-out' | 'interrupted'
 
 /** Who asked: a wire's name, or `library`, `cli`, `api`. */
@@ -207,6 +231,7 @@ export interface SessionInfo {
   model?: string
   providerMetadata?: ProviderMetadata
 }
+/** `cli-output`: a line of a CLI agent that is no event, as it came. */
 export interface CliOutput {
   type: 'cli-output'
   stream: 'stdout' | 'stderr'
@@ -240,6 +265,7 @@ export interface RunEnd {
   error?: ErrorValue
 }
 
+/** What a run says around what its models say. */
 export type RunPart =
   | RunStart
   | StepStart
@@ -259,5 +285,7 @@ export type RunPart =
   | StepReset
   | RunEnd
 
+/** One event of a run. */
 export type Part = ModelPart | RunPart
+/** The name of a part: what stands in its `type`. */
 export type PartType = Part['type']

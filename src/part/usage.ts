@@ -45,6 +45,7 @@ export function estimateUsage(inputCharacters: number, outputCharacters: number)
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, source: 'estimated' }
 }
 
+/** The sum; a number that only one of the two has is that one’s. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (a === undefined) return { ...b }
   const sum: Usage = { source: a.source === 'reported' && b.source === 'reported' ? 'reported' : 'estimated' }

@@ -3,6 +3,7 @@ import type { Expression } from './expression.ts'
 import type { LlmConfig } from './llm-config.ts'
 import type { ValueSchema } from './value-schema.ts'
 
+/** A checked agent: plain data, and the text it came from. */
 export interface Pipeline {
   /** The YAML text it was parsed from: recorded with every run. */
   text: string
@@ -141,6 +142,7 @@ export interface Known {
   mcpServers?: readonly string[]
 }
 
+/** What is wrong in a YAML text, and where: line and column count from 1. */
 export interface Fault {
   line: number
   column: number

@@ -13,6 +13,7 @@ export interface LineFault {
   torn: boolean
 }
 
+/** A reader that is fed text; see {@link createNdjsonReader}. */
 export interface NdjsonReader {
   /** The entries completed by this piece of the file, cut anywhere. */
   feed(chunk: string): Entry[]
@@ -22,6 +23,7 @@ export interface NdjsonReader {
   readonly faults: readonly LineFault[]
 }
 
+/** Reads a file in pieces of any size. Never throws: what is no entry is a fault, and the rest is read. */
 export function createNdjsonReader(): NdjsonReader {
   const faults: LineFault[] = []
   /** Pieces of the line not yet complete: joined once, since adding to a long line piece by piece is O(N²). */

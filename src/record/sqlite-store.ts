@@ -18,6 +18,7 @@ import { openDatabase } from './sqlite-schema.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { storeClosed, storeFailed } from './store-error.ts'
 
+/** How the database is opened. */
 export interface SqliteOptions {
   /**
    * How long a write waits for another process that holds the file, in ms, default 5000; then it rejects with

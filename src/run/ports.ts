@@ -4,8 +4,10 @@ import type { McpPool } from './mcp/pool.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 
+/** A model of the AI SDK, of any provider package: specification V2, V3 or V4. */
 export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
 
+/** What a tool’s `execute` is given beside its input. */
 export interface ToolContext {
   /** Aborts when the run ends, for whatever reason, and when the tool's own timeout passes. */
   signal: AbortSignal
@@ -31,6 +33,7 @@ export interface ToolImplementation {
   approval?: boolean
 }
 
+/** What `onFinish` and the like name. Given what the key’s documentation says; what it throws becomes a `warning` of the run. */
 export type Callback = (event: any) => unknown
 
 /** What a custom step type is given, by the Beddel contract `(config, context) => Promise<Response | value>`. */

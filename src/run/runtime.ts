@@ -19,6 +19,7 @@ import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } fro
 import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
 
+/** An agent as a runtime holds it. */
 export interface Agent {
   id: string
   pipeline: Pipeline
@@ -46,6 +47,7 @@ export interface RuntimeOptions {
   requestDeadlineMs?: number
 }
 
+/** What a start may say beside agent and input; everything has a default. */
 export interface StartOptions {
   threadId?: string
   runId?: string
@@ -61,6 +63,7 @@ export interface StartOptions {
   turnKey?: string
 }
 
+/** How a run ended, or that it is suspended. `text` is the answer, `output` the pipeline’s value. */
 export interface RunResult {
   id: string
   outcome: Outcome | 'suspended'
@@ -70,6 +73,7 @@ export interface RunResult {
   error?: ErrorValue
 }
 
+/** One run of this runtime. */
 export interface Run {
   id: string
   threadId: string
@@ -89,6 +93,7 @@ export interface Answered {
   answer: PostedAnswer
 }
 
+/** What starts, wakes and stops runs. Methods reject with a `MillraceError` that has an HTTP `status` where one fits. */
 export interface Runtime {
   readonly agents: AgentSource
   readonly store: Store

@@ -14,6 +14,7 @@ import { errorResponse } from './http-error.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { version } from './version.ts'
 
+/** What the routes serve, and within which limits. */
 export interface HandlerOptions {
   runtime: Runtime
   /** With a key, every route but `GET /health` wants `Authorization: Bearer <key>`. */

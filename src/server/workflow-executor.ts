@@ -14,11 +14,13 @@ import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
 import { streamResponse } from './stream-response.ts'
 
+/** What an executor runs in. */
 export interface ExecutorOptions {
   /** Where keys come from. Default: `process.env` where there is one. */
   environment?: Env
 }
 
+/** How one execution may be stopped. */
 export interface ExecuteOptions {
   /** Stops the run. Whoever stops reading the Response stops it as well, unless the agent's `onDisconnect` says otherwise. */
   signal?: AbortSignal

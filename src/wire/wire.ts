@@ -9,6 +9,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 
+/** One client’s view of one run, advanced entry by entry. */
 export interface Encoder {
   /** What to send for this entry; `''` for nothing. After the terminal frame everything gives `''`. */
   encode(entry: Entry): string
@@ -23,6 +24,7 @@ export interface Encoder {
   readonly state: 'open' | 'complete' | 'broken'
 }
 
+/** What a client can take, and where it stands. */
 export interface EncoderOptions {
   /**
    * `suspend` entries with a smaller `seq` than this do not end the stream, because the run was resumed since: the
@@ -33,6 +35,7 @@ export interface EncoderOptions {
   ui7?: boolean
 }
 
+/** One protocol: how a run’s entries are said in it. See {@link Encoder}. */
 export interface Wire {
   readonly name: string
   readonly contentType: string

@@ -27,6 +27,7 @@ export interface McpHttpServer extends Limits {
   headers?: Readonly<Record<string, string>>
 }
 
+/** An MCP server: a command to start, or the URL of one that runs. */
 export type McpServer = McpStdioServer | McpHttpServer
 
 /** ms; timers take no more: what is beyond fires at once. */

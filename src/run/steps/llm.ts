@@ -37,6 +37,7 @@ export interface LlmResult {
   /** With `output`: the answer's JSON, checked. */
   object?: unknown
 }
+/** One model call of an `llm` step. */
 export interface LlmStepResult {
   text: string
   reasoning: string
