@@ -139,7 +139,7 @@ export interface StepFinish {
 
 /**
  * `prompt`: one per model call, before its output. `messages` holds what this model was told that the log under the
- * same parent does not hold yet: everything on the first call, usually nothing after. `foldPrompt` gives the whole.
+ * same parent does not hold yet: everything on the first call, usually nothing after; the turns of that parent are the rest.
  */
 export interface Prompt {
   type: 'prompt'

@@ -31,7 +31,7 @@ export function describeKeys(): KeyRow[] {
       const id = `${row.place} ${row.key}`
       const first = rows.get(id)
       if (first === undefined) rows.set(id, row)
-      else if (!first.type.split(' or ').includes(row.type)) first.type += ` or ${row.type}`
+      else first.type = [...new Set([...formsOf(first.type), ...formsOf(row.type)])].join(' or ')
     }
   }
   return [...rows.values()]
@@ -66,11 +66,17 @@ function typeOf(node: JsonSchema): string {
   if (forms) return [...new Set(forms.map(typeOf))].join(' or ')
   if (type === 'array') return `list of ${typeOf(items as JsonSchema)}`
   if (type === 'object') return 'map'
+  if (type === 'string') return 'text'
   if (!Array.isArray(type)) return 'any'
   if (type.includes('boolean') && !type.includes('number')) return 'true or false'
   if (type.length === 3) return 'text'
   if (String(node['pattern']).includes('ms|s|m')) return 'duration'
   return type[0] === 'integer' ? 'whole number' : 'number'
+}
+
+/** The words of a type that several forms of a value have come to. */
+function formsOf(type: string): string[] {
+  return type === 'true or false' ? [type] : type.split(' or ')
 }
 
 function written(value: unknown): string {

@@ -278,6 +278,8 @@ describe('JSON Schema', () => {
     expect(row('step', 'id')).toMatchObject({ type: 'text', required: true })
     expect(row('loop', 'max')).toMatchObject({ default: '10' })
     expect(row('shape', 'items')).toMatchObject({ type: 'shape' })
+    expect(row('llm', 'tools[].approval')).toMatchObject({ type: 'true or false' })
+    expect(row('llm', 'messages[].content')).toMatchObject({ type: 'text or list of map' })
     expect(rows.every(({ description }) => description.length > 5)).toBe(true)
   })
 })

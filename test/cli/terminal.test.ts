@@ -88,9 +88,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const cwd = folder({ 'agents/a.yaml': ask })
     const command = onTerminal(['run', 'a', '-m', 'Hello'], { cwd, env: { NO_COLOR: '1' } })
     expect(await command.exit).toBe(0)
-    expect(command.shown).toMatch(
-      /… answer {2}llm\r\u001b\[K… answer\/1 {2}model-call\r\u001b\[KI am the Millrace demo model/,
-    )
+    const gone = '\r\u001b[K'
+    expect(command.shown).toContain(`… answer  llm${gone}… answer/1  model-call${gone}I am the Millrace demo model`)
     expect(command.shown).toMatch(/\.\r\ncompleted; /)
   })
 

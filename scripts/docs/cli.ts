@@ -1,0 +1,26 @@
+/** docs/cli.md: the help of every command, as the command prints it. */
+import type { Command } from 'commander'
+import { createProgram } from '../../src/cli/main.ts'
+
+export function cliDoc(): string {
+  const program = createProgram()
+  const sections = program.commands.map((command) => `## millrace ${command.name()}\n\n${block(command)}`)
+  return `# The commands
+
+\`millrace <command> --help\` prints what stands here. Answers go to stdout, everything else to stderr; colours and progress appear on a
+terminal only, and \`NO_COLOR\` is honoured. Exit codes: 0 done, 1 failed, 2 wrong usage or a broken agent, 130 stopped with Ctrl-C.
+Commands about runs ask the live server of the data folder, else they read its database. \`MILLRACE_API_KEY\` is the server's key,
+\`MILLRACE_ENDPOINT_<NAME>\` does what \`--endpoint <name>=…\` does.
+
+${block(program)}
+
+${sections.join('\n\n')}
+`
+}
+
+function block(command: Command): string {
+  let text = ''
+  command.configureHelp({ helpWidth: 110 }).configureOutput({ writeOut: (piece) => void (text += piece) })
+  command.outputHelp()
+  return `\`\`\`text\n${text.trim()}\n\`\`\``
+}
