@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -84,7 +85,48 @@ test('an agent runs in a program of two imports, and its command knows its versi
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/u)
 })
 
+test('a program of the library: registries, a file, an executor; and a client of a server', async () => {
+  writeFileSync(
+    join(project, 'shout.yaml'),
+    'workflow: [{ id: a, type: shout, config: { text: "$input.text" }, result: loud }]',
+  )
+  const said = await node(`
+    import { createServer } from 'node:http'
+    import { createRuntime, handlerRegistry, loadYaml, WorkflowExecutor } from 'millrace'
+    import { MillraceClient } from 'millrace/client'
+    import { memoryStore, readNdjson } from 'millrace/record'
+    import { createHandler } from 'millrace/server'
+    handlerRegistry.shout = async ({ text }) => ({ text: text.toUpperCase() })
+    console.log(JSON.stringify(await new WorkflowExecutor(await loadYaml('shout.yaml')).execute({ text: 'hey' })))
+
+    const yaml = 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]'
+    const environment = { MILLRACE_DEMO_DELAY_MS: '0' }
+    const runtime = createRuntime({ agents: { assistant: yaml }, environment, store: memoryStore() })
+    const handler = createHandler({ runtime })
+    const client = new MillraceClient({ url: 'http://here', fetch: (url, init) => handler(new Request(url, init)) })
+    const run = client.run({ agent: 'assistant', messages: 'Hello!' })
+    const lines = []
+    for await (const entry of run) lines.push(JSON.stringify(entry))
+    const { entries, faults } = readNdjson(lines.join('\\n'))
+    console.log(entries.at(-1).type, faults.length, (await run.result).outcome, (await run.text).length > 10)
+    await runtime.close()
+  `)
+  expect(said).toBe('{"loud":{"text":"HEY"}}\nrun-end 0 completed true\n')
+})
+
+test('the client is small: a page that shows a run loads little more than it', async () => {
+  const bundle = await rolldown({ input: join(installed, 'dist/client.js'), platform: 'browser', logLevel: 'silent' })
+  const { output } = await bundle.generate({ format: 'esm', minify: true })
+  await bundle.close()
+  expect(gzipSync(output[0].code).length).toBeLessThan(4000)
+})
+
 const browserSafe = ['./part', './wire', './client', './react'].filter((door) => doors.includes(door))
+test('the doors are those of the contract', () => {
+  expect(doors.toSorted()).toEqual(
+    expect.arrayContaining(['.', './client', './part', './record', './server', './wire']),
+  )
+})
 test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {
   expect(await foreignIn(door)).toEqual([])
 })
