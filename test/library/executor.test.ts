@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import { createRuntime } from '../../src/library/create-runtime.ts'
 import { callbackRegistry, handlerRegistry, toolRegistry } from '../../src/library/registries.ts'
 import { loadYaml, parseYaml, type ParsedYaml } from '../../src/library/yaml.ts'
 import type { ExecutionContext, PrimitiveHandler, ToolImplementation } from '../../src/run/ports.ts'
@@ -98,6 +99,15 @@ test('the registries are records without a prototype, with the tools that ship',
     expect('constructor' in registry).toBe(false)
   }
   expect(Object.keys(toolRegistry)).toEqual(['calculator', 'getCurrentTime'])
+})
+
+test('a runtime without registries of its own uses them; one that has its own does not', async () => {
+  handlerRegistry['hello'] = async () => 'hello'
+  const agents = { a: 'workflow: [{ id: a, type: hello, config: {} }]' }
+  const runtime = createRuntime({ agents, environment })
+  expect((await (await runtime.start('a', {})).result).output).toBe('hello')
+  await runtime.close(0)
+  expect(() => createRuntime({ agents, steps: {} })).toThrow(/unknown step type "hello"/)
 })
 
 test('a step that returns a Response or a stream is the answer', async () => {
