@@ -289,7 +289,10 @@ workflow: [{ id: all, type: parallel, config: { branches: { talks: [${llm('talk'
       error: { message: 'broken' },
     })
     expect(model.calls.length).toBe(asked)
-    expect(only(await entriesOf(engine.store, id), 'error')).toHaveLength(1)
+    const entries = await entriesOf(engine.store, id)
+    expect(only(entries, 'error')).toHaveLength(1)
+    const began = entries.slice(k).filter(({ type }) => /^(step-start|step-reset|prompt)$/u.test(type))
+    expect(began).toEqual([])
   } finally {
     await engine.close()
   }
