@@ -36,31 +36,15 @@ export const load = () => loadYaml('a.yaml')
 `
 
 /** What every edge runtime has (https://min-common-api.proposal.wintertc.org), and not a name more. */
-const webApis = [
-  ...[
-    'AbortController',
-    'AbortSignal',
-    'Blob',
-    'ByteLengthQueuingStrategy',
-    'CompressionStream',
-    'CountQueuingStrategy',
-  ],
-  ...[
-    'Crypto',
-    'DOMException',
-    'DecompressionStream',
-    'Event',
-    'EventTarget',
-    'File',
-    'FormData',
-    'Headers',
-    'Request',
-  ],
-  ...['ReadableStream', 'ReadableStreamDefaultReader', 'Response', 'TextDecoder', 'TextDecoderStream', 'TextEncoder'],
-  ...['TextEncoderStream', 'TransformStream', 'URL', 'URLPattern', 'URLSearchParams', 'WritableStream', 'atob', 'btoa'],
-  ...['clearInterval', 'clearTimeout', 'console', 'crypto', 'fetch', 'performance', 'queueMicrotask', 'setInterval'],
-  ...['setTimeout', 'structuredClone', 'Uint8Array'],
-]
+const webApis = `
+  AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy Crypto
+  DOMException DecompressionStream Event EventTarget File FormData Headers Request ReadableStream
+  ReadableStreamDefaultReader Response TextDecoder TextDecoderStream TextEncoder TextEncoderStream
+  TransformStream URL URLPattern URLSearchParams WritableStream atob btoa clearInterval clearTimeout console
+  crypto fetch performance queueMicrotask setInterval setTimeout structuredClone Uint8Array
+`
+  .trim()
+  .split(/\s+/u)
 
 interface Edge {
   handler(request: Request): Promise<Response>
