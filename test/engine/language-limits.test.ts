@@ -3,6 +3,7 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
+import { startStub } from '../../src/run/mcp/testing/http-stub.ts'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
 import { textWire } from '../../src/wire/text.ts'
 import { uiWire } from '../../src/wire/ui.ts'
@@ -283,6 +284,22 @@ describe('timeouts', () => {
     expect(only(entries, 'error')).toHaveLength(1)
     emit?.()
     expect(await entriesOf(engine.store, id)).toHaveLength(entries.length)
+  })
+
+  test.each([
+    ['timeouts of the step', 'timeouts: { step: 100ms }', '', 'timed-out'],
+    ['its own timeout', '', ', timeout: 100ms', 'timed-out'],
+  ])('mcp-tool: %s', async (_, step, config, outcome) => {
+    const stub = await startStub()
+    try {
+      const yaml = `workflow: [{ id: it, type: mcp-tool, ${step && `${step}, `}config: { server: far, tool: hold${config} } }]`
+      const result = await run({ agents: { a: yaml }, mcpServers: { far: { url: stub.url } } })
+      expect(result).toMatchObject({ outcome, error: { message: expect.stringContaining('100 ms') } })
+      expect(stub.held).toHaveLength(1)
+    } finally {
+      await engine.close()
+      await stub.close()
+    }
   })
 
   test('a step that is given up says nothing more, and the run goes on', async () => {
