@@ -282,3 +282,39 @@ test('a schema that JSON Schema cannot say names its tool', async () => {
     message: expect.stringContaining('"when"'),
   })
 })
+
+test.each([
+  ['http://169.254.169.254/latest/meta-data', 'text/plain'],
+  ['https://files.example/a.png', 'image/png'],
+  ['ftp://files.example/a.png', 'image/png'],
+])('a file is never fetched for a model that does not take its address: %s', async (data, mediaType) => {
+  const fetched: unknown[] = []
+  const { fetch } = globalThis
+  globalThis.fetch = async (url) => (fetched.push(url), new Response('secret', { status: 418 }))
+  try {
+    const asked = ask(createScriptedModel([[finish()]]), {
+      messages: [{ role: 'user', content: [{ type: 'file', mediaType, data }] }],
+    })
+    const message = 'The model does not take files by their address: send the file as a data: URL.'
+    await expect(asked).rejects.toMatchObject({ code: 'bad-input', status: 400, message })
+    expect(fetched).toEqual([])
+  } finally {
+    globalThis.fetch = fetch
+  }
+})
+
+test('a data: URL, and an address that the model takes itself, reach it', async () => {
+  const model = createScriptedModel([[finish()]])
+  Object.assign(model, { supportedUrls: { 'image/*': [/^https:\/\/files\.example\//] } })
+  await ask(model, {
+    messages: [
+      {
+        role: 'user',
+        content: ['data:image/png;base64,AQI=', 'https://files.example/a.png'].map((data) => {
+          return { type: 'file', mediaType: 'image/png', data }
+        }),
+      },
+    ],
+  })
+  expect(JSON.stringify(model.calls[0]!.options.prompt)).toMatch(/AQI=.*https:\/\/files\.example\/a\.png/)
+})

@@ -9,6 +9,7 @@ import { messageOf, MillraceError } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
+import { refuseDownloads } from './download.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import { readParts, type Reading } from './model-read.ts'
 import type { LanguageModel, ToolImplementation } from './ports.ts'
@@ -33,8 +34,8 @@ export interface ModelCall extends Pick<
  * complete. `ready` is asked after each part: while a promise it gave is pending, nothing more is read.
  *
  * An `error` part carries a `MillraceError`; unless the model recovers from it and finishes, the call rejects with that
- * same error. Rejects with a `MillraceError` otherwise too (codes: `model-error.ts`; `invalid-messages` before anything is
- * sent), also when the provider's stream ended without its final event; a `finish` part may then have been handed on
+ * same error. Rejects with a `MillraceError` otherwise too (codes: `model-error.ts`; `invalid-messages` and, for a
+ * file that the model cannot be given, `bad-input` before anything is sent), also when the provider's stream ended without its final event; a `finish` part may then have been handed on
  * already, with its usage.
  * After it has settled `onPart` is not called again. What `onPart` or `ready` throw comes out as it is.
  */
@@ -81,11 +82,13 @@ async function openStream(model: LanguageModel, call: ModelCall) {
         allowSystemInMessages: true,
       }),
       supportedUrls,
-      download: undefined,
+      // The SDK's own would fetch whatever a client names.
+      download: refuseDownloads,
       abortSignal: signal,
       provider: resolved.provider.split('.')[0],
     })
   } catch (error) {
+    if (error instanceof MillraceError) throw error
     throw new MillraceError('invalid-messages', `The messages cannot be sent to the model: ${messageOf(error)}`, {
       status: 400,
       cause: error,

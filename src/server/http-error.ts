@@ -1,43 +1,47 @@
 /** Errors as HTTP says them: `{"error": {message, code, type}}`, a status, `Retry-After`; internals stay in the log. */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 
-const statuses: Readonly<Record<string, number>> = {
-  'bad-input': 400,
-  'bad-messages': 400,
-  'bad-tools': 400,
-  'bad-json': 400,
-  'bad-request': 400,
-  'missing-value': 400,
-  unauthorized: 401,
-  forbidden: 403,
-  'unknown-agent': 404,
-  'unknown-run': 404,
-  'unknown-request': 404,
-  'unknown-cursor': 404,
-  'not-found': 404,
-  'method-not-allowed': 405,
-  aborted: 409,
-  'thread-busy': 409,
-  'answer-conflict': 409,
-  'too-large': 413,
-  'unsupported-type': 415,
-  'rate-limited': 429,
-  'missing-key': 500,
-  'unknown-model': 500,
-  'model-refused': 502,
-  'model-unavailable': 502,
-  'model-incomplete': 502,
-  'model-failed': 502,
-  'connection-lost': 502,
-  'timed-out': 504,
-  closing: 503,
-  'store-failed': 503,
-}
+// A map: codes of an application's own may be called `constructor`.
+const statuses: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    'bad-input': 400,
+    'bad-messages': 400,
+    'invalid-messages': 400,
+    'bad-tools': 400,
+    'bad-json': 400,
+    'bad-request': 400,
+    'missing-value': 400,
+    unauthorized: 401,
+    forbidden: 403,
+    'unknown-agent': 404,
+    'unknown-run': 404,
+    'unknown-request': 404,
+    'unknown-cursor': 404,
+    'not-found': 404,
+    'method-not-allowed': 405,
+    aborted: 409,
+    'thread-busy': 409,
+    'answer-conflict': 409,
+    'too-large': 413,
+    'unsupported-type': 415,
+    'rate-limited': 429,
+    'missing-key': 500,
+    'unknown-model': 500,
+    'model-refused': 502,
+    'model-unavailable': 502,
+    'model-incomplete': 502,
+    'model-failed': 502,
+    'connection-lost': 502,
+    'timed-out': 504,
+    closing: 503,
+    'store-failed': 503,
+  }),
+)
 
 export function statusOf({ code, status }: ErrorValue): number {
   // A provider's 401 is our misconfiguration, not the client's missing key.
   if (code === 'model-refused' && (status === 401 || status === 403)) return 500
-  return statuses[code] ?? 500
+  return statuses.get(code) ?? 500
 }
 
 export function errorResponse(error: unknown): Response {
