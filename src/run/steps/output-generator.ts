@@ -7,11 +7,14 @@ export function generateOutput(config: OutputConfig): unknown {
   return config.json === undefined ? config.template : readJson(config.json)
 }
 
-/** The first JSON value in a text: the whole of it, else a fenced block, else the first object or array that parses. */
+/**
+ * The JSON value in a text: the whole of it, else the first fenced block that is marked as JSON or as nothing, else what
+ * stands between the first bracket and the last that closes its kind. Linear: the text is a model's, and may be long.
+ */
 export function readJson(text: string): unknown {
-  const fenced = /```(?:json)?\s*\n([\s\S]*?)\n?```/u.exec(text)?.[1]
   let fault = 'it is empty'
-  for (const candidate of [text, fenced, bracketed(text)]) {
+  for (const find of [whole, fenced, bracketed]) {
+    const candidate = find(text)
     if (candidate === undefined || candidate.trim() === '') continue
     try {
       return JSON.parse(candidate)
@@ -22,7 +25,27 @@ export function readJson(text: string): unknown {
   throw new MillraceError('no-json', `The text holds no JSON (${fault}): "${text.slice(0, 80)}".`)
 }
 
-/** From the first bracket to the last that matches it in kind. */
+function whole(text: string): string {
+  return text
+}
+
+const fence = '```'
+
+function fenced(text: string): string | undefined {
+  for (let at = text.indexOf(fence); at >= 0;) {
+    const lineEnd = text.indexOf('\n', at)
+    if (lineEnd < 0) return undefined
+    // A line is read once, whatever stands in it: only its last fence can open a block.
+    const mark = text.slice(text.lastIndexOf(fence, lineEnd) + fence.length, lineEnd).trim()
+    const end = text.indexOf(fence, lineEnd)
+    if (end < 0) return undefined
+    if (mark === '' || mark === 'json') return text.slice(lineEnd + 1, end)
+    const isBlock = /^[\w+-]+$/u.test(mark)
+    at = isBlock ? text.indexOf(fence, end + fence.length) : end
+  }
+  return undefined
+}
+
 function bracketed(text: string): string | undefined {
   const start = text.search(/[{[]/u)
   if (start < 0) return undefined
