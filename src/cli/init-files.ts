@@ -31,7 +31,7 @@ workflow:
         - name: calculator
         - name: getCurrentTime
       maxSteps: 5 # model calls for one answer, at most
-      onFinish: logAnswer # a callback of the config file
+      # onFinish: logAnswer # a callback of the config file: remove the first "#" to have it called after each answer
 `
 
 export const configText = `// What agents may name beside what ships: tools, callbacks, step types, models, prices. Node runs this file as it is.

@@ -50,6 +50,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
       runtime,
       agentErrors: () => agents.errors,
       localOnly: isLocal(host) && apiKey === undefined,
+      // Without a key beyond this machine is refused above unless it was said aloud.
+      ...(isLocal(host) || apiKey !== undefined ? undefined : { authorize: () => true }),
       onError,
       ...(apiKey === undefined ? undefined : { apiKey }),
     })
@@ -62,7 +64,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
     agents.watch(
       (changed, errors) => {
         for (const { message } of errors) log(message)
-        if (changed.length > 0) log(`reloaded: ${changed.join(', ')}`)
+        const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
+        const taken = changed.filter((id) => !broken.has(id))
+        const kept = changed.filter((id) => broken.has(id) && agents.get(id) !== undefined)
+        if (taken.length > 0) log(`reloaded: ${taken.join(', ')}`)
+        if (kept.length > 0) log(`kept as it was before: ${kept.join(', ')}`)
       },
       (file) => log(`${file} has changed: restart the server to take it`),
     )

@@ -24,8 +24,14 @@ Next
   expect(await ran(['check'], { cwd })).toMatchObject({ code: 0, out: '' })
   const run = await ran(['run', 'assistant', '-m', 'What is 12*7?'], { cwd })
   expect([run.code, run.out]).toEqual([0, expect.stringContaining('84')])
-  // Its config works: the callback was called, and Node has nothing to say about the file.
-  expect(run.err).toMatch(/^run run_\w+\nanswered \d+ characters, \d+ tokens\ncompleted;.*\n$/)
+  // Node has nothing to say about its config.
+  expect(run.err).toMatch(/^run run_\w+\ncompleted;.*\n$/)
+  // The callback that it proposes is there.
+  writeFileSync(
+    join(cwd, 'agents/assistant.yaml'),
+    read(cwd, 'agents/assistant.yaml').replace('# onFinish', 'onFinish'),
+  )
+  expect((await ran(['run', 'assistant', '-m', 'Hi'], { cwd })).err).toMatch(/^answered \d+ characters, \d+ tokens$/m)
   const schema = JSON.parse(read(cwd, 'agents/millrace.schema.json')) as { definitions: { llm: unknown } }
   expect(JSON.stringify(schema.definitions.llm)).toMatch(/"enum":\[[^\]]*"calculator"[^]*"logAnswer"/)
 })

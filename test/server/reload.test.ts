@@ -206,3 +206,12 @@ test('a changed config is told: it is taken with the next start', async () => {
   save('millrace.config.mjs', 'export default { env: [] }\n')
   await soon(() => expect(told).toContain('millrace.config.mjs has changed: restart the server to take it'))
 })
+
+test('what was taken and what was kept are told apart', async () => {
+  const { save, told } = await served({ 'a.yaml': good('A') })
+  save('a.yaml', good('B').replace('workflow', 'workfow'))
+  await soon(() => expect(told.at(-1)).toBe('kept as it was before: a'))
+  expect(told.join('\n')).not.toContain('reloaded')
+  save('a.yaml', good('B'))
+  await soon(() => expect(told.at(-1)).toBe('reloaded: a'))
+})

@@ -24,7 +24,10 @@ export async function logsCommand(run: string, { follow = false, since, type, js
 
 function toLine({ seq, timestamp, step, type, ...rest }: Entry): string {
   const time = new Date(timestamp).toISOString().slice(11, 23)
+  const head = `${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `
   const text = JSON.stringify(rest)
-  const detail = text === '{}' ? '' : text.length > 160 ? `${text.slice(0, 159)}…` : text
-  return `${String(seq).padStart(5)}  ${time}  ${type.padEnd(16)}  ${step.padEnd(12)}  ${detail}`.trimEnd()
+  // On a terminal an entry is one line to the eye as well.
+  const room = Math.max(20, (process.stdout.columns || head.length + 160) - head.length)
+  const detail = text === '{}' ? '' : text.length > room ? `${text.slice(0, room - 1)}…` : text
+  return `${head}${detail}`.trimEnd()
 }

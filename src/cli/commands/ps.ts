@@ -37,7 +37,9 @@ function style(cell: string, column: number, row: number): string {
 }
 
 function toCells({ id, agent, status, startedAt, endedAt, usage, title }: RunRow): string[] {
-  const took = endedAt === undefined ? '' : formatDuration(endedAt - startedAt)
+  // How long it has run, as long as it does.
+  const end = endedAt ?? (status === 'running' ? Date.now() : undefined)
+  const took = end === undefined ? '' : formatDuration(Math.max(0, end - startedAt))
   const words = (title ?? '').replaceAll(/\s+/gu, ' ').slice(0, 60)
   return [id, agent, status, formatTime(startedAt), took, formatTokens(usage), words]
 }

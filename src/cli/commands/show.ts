@@ -42,7 +42,7 @@ function facts(view: RunView): string[] {
     ['parent', parentRunId],
     ['asked by', protocol],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
-    ['cost', cost === undefined ? 'unknown: the config has no price for every model' : formatCost(cost)],
+    ['cost', cost === undefined ? 'unknown: the config names no price for it' : formatCost(cost)],
     ['log', `${lastSeq} entries, ${summary.toolCalls} tool calls, ${summary.errors} errors`],
   ]
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${value}`]))

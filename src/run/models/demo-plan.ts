@@ -27,7 +27,8 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   const calls = callsFor(words, tools, toolChoice)
   const plan: DemoPlan = { text: '', calls }
   if (isToThink(words, options.reasoning)) plan.reasoning = think(words, calls, tools)
-  if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.`
+  // Where a client shows one text, what is said after the tools begins on a line of its own.
+  if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.\n`
   else if (responseFormat?.type === 'json') plan.text = jsonFor(responseFormat.schema, words)
   else plan.text = answer(words, files, tools)
   return plan

@@ -205,7 +205,7 @@ test('keeps calling when told to do it again and again', async () => {
     ],
     { tools: [tool('a')] },
   )
-  expect([calls.length, text]).toEqual([1, 'Let me use a.'])
+  expect([calls.length, text]).toEqual([1, 'Let me use a.\n'])
 })
 
 test('pauses before each word, and stops in the middle of a pause', async () => {
@@ -262,6 +262,6 @@ test('doGenerate gives the same answer in one piece', async () => {
     tools: [calculator],
   })
   expect(content.map(({ type }) => type)).toEqual(['reasoning', 'text', 'tool-call'])
-  expect(content[1]).toMatchObject({ text: 'Let me use calculator.' })
+  expect(content[1]).toMatchObject({ text: 'Let me use calculator.\n' })
   expect(finishReason.unified).toBe('tool-calls')
 })
