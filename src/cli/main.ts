@@ -99,6 +99,7 @@ Examples:
     .description('check agents; prints file:line:col for every fault, exits 1 when there is one')
     .argument('[paths...]', 'files or folders', ['agents'])
     .option('--json', 'faults as JSON')
+    .addOption(endpointOption())
     .addHelpText('after', '\nExample:\n  millrace check agents')
     .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(paths, flags))
 

@@ -93,6 +93,8 @@ export function checkAgent(name: Node | undefined, known: Known | undefined, fau
   }
 }
 
+const ownServer = 'for a server of your own: --endpoint name=http://…'
+
 function checkModel(model: string, at: number, providers: readonly string[], faults: FaultCollector): void {
   // What a reference stands for is known only when the run has come that far.
   if (references(model).length > 0) return
@@ -106,7 +108,7 @@ function checkModel(model: string, at: number, providers: readonly string[], fau
   }
   const provider = model.slice(0, colon)
   if (!providers.includes(provider)) {
-    faults.add(at, `unknown model provider "${provider}"${didYouMean(provider, providers)}; ${list}`)
+    faults.add(at, `unknown model provider "${provider}"${didYouMean(provider, providers)}; ${list}; ${ownServer}`)
   } else if (colon === model.length - 1) faults.add(at, `"${model}" names no model; write "${model}<model>"`)
 }
 

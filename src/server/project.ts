@@ -52,9 +52,12 @@ export async function openProject({ dir, data, env, endpoints = [], secrets = []
 }
 
 /** The agents of a folder as `serve` would load them, for a look at what is wrong with them. Starts and keeps nothing. */
-export async function readAgents(dir: string, env: Env): Promise<AgentFolder> {
+export async function readAgents(dir: string, env: Env, endpoints: readonly Endpoint[] = []): Promise<AgentFolder> {
   const config = await loadConfig(dir)
-  const registry = createRegistry(config, env, { endpoints: endpointsOf(env), log: memoryStore().log })
+  const registry = createRegistry(config, env, {
+    endpoints: [...endpointsOf(env), ...endpoints],
+    log: memoryStore().log,
+  })
   return openAgentFolder(dir, knownNames(registry), unpack(config).agents)
 }
 

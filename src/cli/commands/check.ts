@@ -3,16 +3,22 @@ import { basename, dirname, join } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
-import { readAgents } from '../../server/project.ts'
+import { parseEndpoint, readAgents } from '../../server/project.ts'
 import { paint } from '../style.ts'
 
-export async function checkCommand(paths: string[], { json = false }: { json?: boolean }): Promise<void> {
+export interface CheckFlags {
+  json?: boolean
+  endpoint: string[]
+}
+
+export async function checkCommand(paths: string[], { json = false, endpoint }: CheckFlags): Promise<void> {
+  const endpoints = endpoint.map(parseEndpoint)
   const files = [...new Set(paths.flatMap(filesIn))]
   if (files.length === 0) throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}.`)
   const found: ({ file: string } & Fault)[] = []
   // A file is looked at among its neighbours: they are what its calls may lead to.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const { errors } = await readAgents(dir, process.env)
+    const { errors } = await readAgents(dir, process.env, endpoints)
     const names = new Set(inside.map((file) => basename(file)))
     for (const { file, message, faults } of errors) {
       const fromPack = file.startsWith('pack:')
