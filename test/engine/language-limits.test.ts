@@ -295,7 +295,6 @@ describe('timeouts', () => {
       const yaml = `workflow: [{ id: it, type: mcp-tool, ${step && `${step}, `}config: { server: far, tool: hold${config} } }]`
       const result = await run({ agents: { a: yaml }, mcpServers: { far: { url: stub.url } } })
       expect(result).toMatchObject({ outcome, error: { message: expect.stringContaining('100 ms') } })
-      expect(stub.held).toHaveLength(1)
     } finally {
       await engine.close()
       await stub.close()

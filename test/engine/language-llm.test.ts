@@ -171,7 +171,7 @@ headers: { x-tone: "$input.tone" }`),
       const same = entries.filter(({ type }) => !['run-start', 'run-end', 'answer-end'].includes(type))
       logs.push([
         model.calls.map(({ options }) => options.prompt),
-        same.map(({ seq: _, timestamp: __, ...part }) => ({ ...part, duration: 0, answer: undefined })),
+        same.map((entry) => ({ ...entry, seq: 0, timestamp: 0, duration: 0, answer: undefined })),
       ])
       await engine.close()
     }

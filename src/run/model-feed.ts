@@ -1,0 +1,130 @@
+/**
+ * Between a provider and the log: whatever is sent, what leaves here obeys the grammar. Block ids are made unique, what
+ * was left open is closed, what is repeated is dropped. One per attempt.
+ */
+import { MillraceError } from '../part/error.ts'
+import type { Message } from '../part/message.ts'
+import { callKey } from '../part/open-items.ts'
+import type { ModelPart } from '../part/part.ts'
+import { toUsage, type Usage } from '../part/usage.ts'
+import type { Speaking } from './limits.ts'
+import type { Scope } from './scope.ts'
+
+export interface FeedOptions {
+  /** By the name people write in YAML: for its price. */
+  model: string
+  messages: readonly Message[]
+  /** Callback for every piece. */
+  onChunk?: string
+  /** Sees the text of the answer as it is written. */
+  onText?: (delta: string) => void
+  /** Content came. */
+  alive(): void
+}
+
+export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, alive }: FeedOptions) {
+  const { open } = scope.state
+  const { limits } = scope
+  const pricing = scope.registry.pricing?.get(model)
+  const speaking: Speaking = {
+    inputCharacters: limits.some(({ watches }) => watches) ? JSON.stringify(messages).length : 0,
+    outputCharacters: 0,
+    price: pricing && { input: pricing.input / 1e6, output: pricing.output / 1e6 },
+  }
+  scope.speaking.set(path, speaking)
+  const ids = new Map<string, string>()
+  const inputs = new Map<string, string>()
+  const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
+
+  function start(type: 'text' | 'reasoning', providerId: string): string {
+    const id = scope.newId()
+    ids.set(`${type}:${providerId}`, id)
+    return id
+  }
+
+  function part(part: ModelPart): void {
+    switch (part.type) {
+      case 'stream-start':
+      case 'response-metadata':
+      case 'raw':
+        scope.emit(path, part)
+        return
+      case 'error':
+        feed.error ??=
+          part.error ?? new MillraceError('model-failed', 'The model reported an error without saying which.')
+        return
+      case 'finish':
+        closeBlocks()
+        feed.usage = toUsage(part.usage)
+        scope.emit(path, part)
+        return
+      default:
+    }
+    feed.hasContent = true
+    alive()
+    if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
+    say(part)
+    if (!('delta' in part)) return
+    if (part.type === 'text-delta') onText?.(part.delta)
+    speaking.outputCharacters += part.delta.length
+    for (const limit of limits) if (limit.watches) limit.check()
+  }
+
+  function say(part: Exclude<ModelPart, { type: 'stream-start' | 'response-metadata' | 'raw' | 'error' | 'finish' }>) {
+    switch (part.type) {
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const kind = part.type === 'text-delta' ? 'text' : 'reasoning'
+        let id = ids.get(`${kind}:${part.id}`)
+        if (id === undefined) {
+          id = start(kind, part.id)
+          scope.emit(path, { type: `${kind}-start`, id })
+        }
+        scope.emit(path, { ...part, id })
+        return
+      }
+      case 'text-start':
+        scope.emit(path, { ...part, id: start('text', part.id) })
+        return
+      case 'reasoning-start':
+        scope.emit(path, { ...part, id: start('reasoning', part.id) })
+        return
+      case 'text-end':
+      case 'reasoning-end': {
+        const key = `${part.type === 'text-end' ? 'text' : 'reasoning'}:${part.id}`
+        const id = ids.get(key)
+        ids.delete(key)
+        if (id !== undefined) scope.emit(path, { ...part, id })
+        return
+      }
+      case 'tool-input-start':
+        if (open.inputs.has(callKey(path, part.id))) return
+        inputs.set(part.id, part.toolName)
+        scope.emit(path, part)
+        return
+      case 'tool-input-delta':
+      case 'tool-input-end':
+        if (open.inputs.has(callKey(path, part.id))) scope.emit(path, part)
+        return
+      case 'tool-call':
+        if (open.inputs.has(callKey(path, part.toolCallId))) {
+          scope.emit(path, { type: 'tool-input-end', id: part.toolCallId })
+        }
+        if (!open.calls.has(callKey(path, part.toolCallId))) scope.emit(path, part)
+        return
+      case 'tool-result':
+        if (open.calls.has(callKey(path, part.toolCallId))) scope.emit(path, part)
+        return
+      default:
+        scope.emit(path, part)
+    }
+  }
+
+  function closeBlocks(): void {
+    for (const [id, at] of open.texts) if (at === path) scope.emit(path, { type: 'text-end', id })
+    for (const [id, at] of open.reasonings) if (at === path) scope.emit(path, { type: 'reasoning-end', id })
+    for (const { step, id } of open.inputs.values()) if (step === path) scope.emit(path, { type: 'tool-input-end', id })
+  }
+
+  return feed
+}
