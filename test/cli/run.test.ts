@@ -79,8 +79,15 @@ test('a failed run is exit 1 and says why', async () => {
 })
 
 test.each([
-  ['an unknown agent', ['run', 'b', '-m', 'x'], /no agent "b".*Known agents: a\./],
+  ['an unknown agent', ['run', 'b', '-m', 'x'], /no agent "b" \(did you mean "a"\?\)\. Known agents: a\./],
   ['a missing file', ['run', 'b.yaml', '-m', 'x'], /no file b\.yaml/],
+  [
+    'a misspelt file',
+    ['run', 'agents/brokn.yaml', '-m', 'x'],
+    /no file agents\/brokn\.yaml \(did you mean "broken\.yaml"\?\)/,
+  ],
+  ['a missing folder', ['run', 'a', '--dir', 'nowhere', '-m', 'x'], /no folder nowhere of agents.*millrace init/],
+  ['a yes that nobody can record', ['run', 'a', '--yes', '--data', 'none', '-m', 'x'], /--yes needs a log/],
   ['a broken agent', ['run', 'broken', '-m', 'x'], /broken\.yaml:2:\d+ /],
   ['an empty message', ['run', 'a', '-m', ''], /message is empty/],
   ['a missing input file', ['run', 'a', '--input', 'none.json'], /none\.json/],

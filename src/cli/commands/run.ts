@@ -29,11 +29,17 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
     throw new MillraceError('usage', `There is no folder ${dir} of agents. ${cure}`)
   }
   const id = isFile ? basename(agent).replace(/\.ya?ml$/u, '') : agent
+  if (flags.yes && flags.data === 'none') {
+    throw new MillraceError('usage', '--yes needs a log, in which a run waits for its answers: leave out --data none.')
+  }
   const input = await readInput(flags)
   // The data folder of a running server is the server's: a run beside it is not recorded there.
   const shared = flags.data === 'none' ? undefined : lockData(flags.data, 'shared')
   const data = shared === undefined ? 'none' : flags.data
-  if (data !== flags.data) process.stderr.write(`${flags.data} belongs to a running server: this run is not recorded\n`)
+  if (data !== flags.data)
+    process.stderr.write(
+      `${flags.data} belongs to a running server: this run is not recorded, and approvals are refused\n`,
+    )
   const { runtime, agents } = await openProject({
     dir,
     data,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../server/project.ts'
 import { serve } from '../../server/serve.ts'
@@ -15,6 +16,9 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   const port = Number(flags.port)
   if (!/^\d+$/u.test(flags.port) || port > 65_535) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
+  }
+  if (!existsSync(dir)) {
+    throw new MillraceError('usage', `There is no folder ${dir} of agents. millrace init makes one.`)
   }
   const { env } = process
   const apiKey = env['MILLRACE_API_KEY']
