@@ -15,12 +15,19 @@ wireContract(textWire, {
       entries.flatMap((entry) => (entry.type === 'step-start' && entry.answer ? [entry.step] : [])),
     )
     let words = ''
+    const heard = new Set<string>()
     let broken = false
     for (const entry of entries.slice(0, end)) {
       const answer = [...answers].some((path) => entry.step.startsWith(`${path}/`))
-      if (entry.type === 'text-delta' && answer) words += entry.delta
+      if (entry.type === 'text-delta' && answer && entry.delta !== '') {
+        const isNew = !heard.has(entry.step)
+        heard.add(entry.step)
+        words += `${isNew && words !== '' && !words.endsWith('\n') ? '\n\n' : ''}${entry.delta}`
+      }
       if (entry.type !== 'step-reset') continue
-      broken = entries.slice(0, entry.seq).some((e) => answer && e.type === 'text-delta' && e.step === entry.step)
+      broken = entries
+        .slice(0, entry.seq)
+        .some((e) => answer && e.type === 'text-delta' && e.delta !== '' && e.step === entry.step)
       if (broken) break
     }
     const last = entries[end]!
@@ -61,7 +68,21 @@ test('a sub-agent inside a tool is not the answer; one that answers is', () => {
     ...speak('main/b/stream', 't4', 'shown '),
     ...speak('main/a', 't5', 'too'),
   ])
-  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('shown too')
+  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('shown \n\ntoo')
+})
+
+test('a blank line stands between the words of two model calls, none inside one or after a newline', () => {
+  const encoder = textWire.createEncoder()
+  const entries = buildRun([
+    { step: '', part: startPart },
+    { step: 'main/a', part: { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } },
+    ...speak('main/a/1', 't1', 'I will'),
+    ...speak('main/a/1', 't2', ' look.'),
+    ...speak('main/a/3', 't3', ''),
+    ...speak('main/a/5', 't4', 'Once more.\n'),
+    ...speak('main/a/7', 't5', '84'),
+  ])
+  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('I will look.\n\nOnce more.\n84')
 })
 
 test('a path that spoke before its ancestor answers is heard once it does', () => {

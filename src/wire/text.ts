@@ -3,7 +3,7 @@
  *
  * | part | frame |
  * |---|---|
- * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`declared-order.ts`) |
+ * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`declared-order.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
  * | `answer-end` | none; the body ends here, complete |
  * | `suspend` (not resumed since) | none; the body ends here, complete: the text so far is all there will be now |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
@@ -29,6 +29,7 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   const order = createDeclaredOrder()
   /** Paths whose words the client has got. */
   const spoken = new Set<string>()
+  let isAtLineStart = true
   let state: Encoder['state'] = 'open'
 
   function apply(entry: Entry, muted: boolean): string {
@@ -64,8 +65,12 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   function say(event: Spoken, muted: boolean): string {
     let words = ''
     for (const { path, text } of order.take(event)) {
+      if (text === '') continue
+      // Kept up while muted as well: whoever resumes gets the bytes that the whole would have.
+      const gap = isAtLineStart || spoken.has(path) ? '' : '\n\n'
+      isAtLineStart = text.endsWith('\n')
       spoken.add(path)
-      if (!muted) words += text
+      if (!muted) words += gap + text
     }
     return words
   }
