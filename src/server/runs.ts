@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
 import { continueOrStart } from '../run/continue.ts'
 import { readView } from '../run/history.ts'
 import { partsSseWire, partsWire } from '../wire/parts.ts'
@@ -116,11 +117,18 @@ function selected(wire: Wire, types: string[] | undefined): Wire {
   }
 }
 
+const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])
+
 export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
   const body = await readJson(request, maxBodyBytes)
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) throw bad('agentId', 'the name of an agent')
+  for (const key of Object.keys(body)) {
+    // Who names no agent that is there is told that first.
+    if (runKeys.has(key) || runtime.agents.get(agentId) === undefined) continue
+    throw new MillraceError('bad-input', `unknown key "${key}"; put it under "input"${didYouMean(key, runKeys)}`)
+  }
   const { input = {} } = body
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
   const threadId = optionalText(body, 'threadId')

@@ -113,7 +113,14 @@ test('input, threadId and Idempotency-Key are checked', async () => {
   }
   for (const key of ['', '  ', 'k'.repeat(257)]) {
     const headers = { 'idempotency-key': key }
-    await refused(await server.post('/api/runs', JSON.parse(chat({})), { headers }), 400, 'bad-input')
+    await refused(await server.post('/api/runs', { agentId: 'a' }, { headers }), 400, 'bad-input')
+  }
+})
+
+test('a chat key beside input is refused and told where it belongs', async () => {
+  for (const key of ['messages', 'tools', 'id']) {
+    const response = await server.post('/api/runs', { agentId: 'a', input: {}, [key]: [] })
+    expect(await refused(response, 400, 'bad-input')).toContain(`unknown key "${key}"; put it under "input"`)
   }
 })
 
