@@ -2,6 +2,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
 import { MillraceError } from '../part/error.ts'
+import type { Agent } from '../run/runtime.ts'
 import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
 import { createNodeListener } from './node-listener.ts'
@@ -61,14 +62,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
     writeServerFile(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
+    let before = byId(agents.list())
     agents.watch(
       (changed, errors) => {
         for (const { message } of errors) log(message)
+        const now = byId(agents.list())
         const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
-        const taken = changed.filter((id) => !broken.has(id))
-        const kept = changed.filter((id) => broken.has(id) && agents.get(id) !== undefined)
-        if (taken.length > 0) log(`reloaded: ${taken.join(', ')}`)
-        if (kept.length > 0) log(`kept as it was before: ${kept.join(', ')}`)
+        for (const id of changed) log(fateOf(id, before.get(id), now.get(id), broken.has(id)))
+        before = now
       },
       (file) => log(`${file} has changed: restart the server to take it`),
     )
@@ -94,6 +95,18 @@ export async function serve(options: ServeOptions): Promise<Served> {
     release()
     throw error
   }
+}
+
+function byId(agents: readonly Agent[]): Map<string, Agent> {
+  return new Map(agents.map((agent) => [agent.id, agent]))
+}
+
+/** What a reload did to an agent, in a line. */
+function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, isBroken: boolean): string {
+  if (isBroken && now === undefined) return `${id}: not loaded`
+  if (isBroken && now === before) return `${id}: not reloaded, the version from before stays`
+  if (now === undefined) return `removed: ${id}`
+  return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
 }
 
 /** What is no HTTP, or too large for its head. */

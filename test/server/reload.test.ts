@@ -207,11 +207,17 @@ test('a changed config is told: it is taken with the next start', async () => {
   await soon(() => expect(told).toContain('millrace.config.mjs has changed: restart the server to take it'))
 })
 
-test('what was taken and what was kept are told apart', async () => {
-  const { save, told } = await served({ 'a.yaml': good('A') })
+test('what was taken, kept, added, removed and never loaded are told apart', async () => {
+  const { dir, save, told } = await served({ 'a.yaml': good('A') })
   save('a.yaml', good('B').replace('workflow', 'workfow'))
-  await soon(() => expect(told.at(-1)).toBe('kept as it was before: a'))
-  expect(told.join('\n')).not.toContain('reloaded')
+  await soon(() => expect(told.at(-1)).toBe('a: not reloaded, the version from before stays'))
+  expect(told.join('\n')).not.toContain('reloaded: ')
   save('a.yaml', good('B'))
   await soon(() => expect(told.at(-1)).toBe('reloaded: a'))
+  save('b.yaml', good('B'))
+  await soon(() => expect(told.at(-1)).toBe('added: b'))
+  save('c.yaml', broken)
+  await soon(() => expect(told.at(-1)).toBe('c: not loaded'))
+  rmSync(join(dir, 'b.yaml'))
+  await soon(() => expect(told.at(-1)).toBe('removed: b'))
 })
