@@ -102,7 +102,7 @@ test('a program of the library: registries, a file, an executor; and a client of
     const yaml = 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]'
     const environment = { MILLRACE_DEMO_DELAY_MS: '0' }
     const runtime = createRuntime({ agents: { assistant: yaml }, environment, store: memoryStore() })
-    const handler = createHandler({ runtime })
+    const handler = createHandler({ runtime, authorize: () => true })
     const client = new MillraceClient({ url: 'http://here', fetch: (url, init) => handler(new Request(url, init)) })
     const run = client.run({ agent: 'assistant', messages: 'Hello!' })
     const lines = []

@@ -19,3 +19,13 @@ test.each([
 ])('host %s, origin %s: a page of another site', (host, origin) => {
   expect(foreignFault(host, origin)).toContain('MILLRACE_API_KEY')
 })
+
+test.each([
+  ['cross-site', undefined, true],
+  ['cross-site', 'http://localhost:5173', false],
+  ['same-site', undefined, false],
+  ['same-origin', undefined, false],
+  ['none', undefined, false],
+])('Sec-Fetch-Site %s with origin %s is of another site: %s', (site, origin, foreign) => {
+  expect(foreignFault('127.0.0.1:3000', origin, site) !== undefined).toBe(foreign)
+})

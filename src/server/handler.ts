@@ -20,6 +20,11 @@ export interface HandlerOptions {
   /** With a key, every route but `GET /health` wants `Authorization: Bearer <key>`. */
   apiKey?: string
   /**
+   * Who may send this request, by the application's own means (a session, a token): asked for every route but
+   * `GET /health`; a false answer is a 403, a throw a 500.
+   */
+  authorize?: (request: Request) => boolean | Promise<boolean>
+  /**
    * The server is for this machine alone and has no key: requests that a web page of another site makes the browser send
    * (a foreign `Origin`, or a name that was pointed at this machine in `Host`) are refused with 403.
    */
@@ -50,9 +55,19 @@ export interface HandlerContext {
 /** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
 export type Handler = (request: Request) => Promise<Response>
 
-/** Every route of the server (`/api/chat`, `/api/runs` …, `/health`) over one runtime. */
+/**
+ * Every route of the server (`/api/chat`, `/api/runs` …, `/health`) over one runtime. Routes under `/api/runs` read, stop
+ * and answer everybody's runs: they are there only with `apiKey`, `authorize` or `localOnly`.
+ */
 export function createHandler(options: HandlerOptions): Handler {
-  const { runtime, apiKey, maxBodyBytes = 4 * 1024 * 1024, keepAliveMs = 15_000 } = options
+  const {
+    runtime,
+    apiKey,
+    authorize,
+    localOnly = false,
+    maxBodyBytes = 4 * 1024 * 1024,
+    keepAliveMs = 15_000,
+  } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil } = options
   const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil }
   const began = Date.now()
@@ -61,16 +76,20 @@ export function createHandler(options: HandlerOptions): Handler {
 
   app.use(async (c, next) => {
     const { path, method } = c.req
-    const open = allowsKey === undefined || (path === '/health' && (method === 'GET' || method === 'HEAD'))
-    if (!open && !(await allowsKey(c.req.header('authorization')))) {
+    if (path === '/health' && (method === 'GET' || method === 'HEAD')) return next()
+    if (allowsKey !== undefined && !(await allowsKey(c.req.header('authorization')))) {
       return errorResponse(new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.'))
+    }
+    if (authorize !== undefined && !(await authorize(c.req.raw))) {
+      return errorResponse(new MillraceError('forbidden', 'This request is not allowed here.'))
     }
     return next()
   })
 
-  if (options.localOnly) {
+  if (localOnly) {
     app.use(async (c, next) => {
-      const fault = foreignFault(c.req.header('host'), c.req.header('origin'))
+      const [host, origin, site] = ['host', 'origin', 'sec-fetch-site'].map((name) => c.req.header(name))
+      const fault = foreignFault(host, origin, site)
       return fault === undefined ? next() : errorResponse(new MillraceError('forbidden', fault))
     })
   }
@@ -89,15 +108,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
   app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
   app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
-  app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
-  app.post('/api/runs', (c) => startRun(context, c.req.raw))
-  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
-  app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
-  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.param('id')))
-  app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
-  app.post('/api/runs/:id/requests/:requestId', (c) =>
-    answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
-  )
+  if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
 
   app.notFound((c) => {
     const { path, method } = c.req
@@ -115,6 +126,18 @@ export function createHandler(options: HandlerOptions): Handler {
   })
 
   return async (request) => app.fetch(request)
+}
+
+function mountRuns(app: Hono, context: HandlerContext): void {
+  app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
+  app.post('/api/runs', (c) => startRun(context, c.req.raw))
+  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
+  app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
+  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.param('id')))
+  app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
+  app.post('/api/runs/:id/requests/:requestId', (c) =>
+    answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
+  )
 }
 
 function describe({ id, pipeline }: Agent) {

@@ -95,6 +95,37 @@ test('an empty key opens nothing', async () => {
   }
 })
 
+test('without a key and without authorize there are chats only', async () => {
+  engine = createEngine({ agents: { a: agent() } })
+  const handler = createHandler({ runtime: engine.runtime })
+  for (const [method, path] of routes.filter(([, at]) => at.startsWith('/api/runs'))) {
+    expect([method, path, (await handler(new Request(`http://x${path}`, { method }))).status]).toEqual([
+      method,
+      path,
+      404,
+    ])
+  }
+  for (const path of ['/health', '/api/agents', '/api/agents/a']) {
+    expect([path, (await handler(new Request(`http://x${path}`))).status]).toEqual([path, 200])
+  }
+  expect((await handler(new Request('http://x/api/chat/x/stream'))).status).toBe(204)
+})
+
+test('authorize is asked for every route but GET /health, and what it says holds', async () => {
+  engine = createEngine({ agents: { a: agent() } })
+  const authorize = async (request: Request) => request.headers.get('cookie') === 'me'
+  const handler = createHandler({ runtime: engine.runtime, authorize })
+  for (const [method, path] of routes) {
+    expect([method, path, (await handler(new Request(`http://x${path}`, { method }))).status]).toEqual([
+      method,
+      path,
+      403,
+    ])
+  }
+  expect((await handler(new Request('http://x/health'))).status).toBe(200)
+  expect((await handler(new Request('http://x/api/runs', { headers: { cookie: 'me' } }))).status).toBe(200)
+})
+
 async function served(options: Partial<ServeOptions>) {
   const dir = folder({ 'a.yaml': agent().replace('script:m', 'demo:assistant') })
   const server = await serve({ dir, data: `${dir}/data`, env: {}, port: 0, host: '127.0.0.1', ...options })
@@ -115,7 +146,7 @@ test('no other address than this machine without a key', async () => {
 
 test('with a key, or when it is said aloud, it listens everywhere', async () => {
   const open = await served({ host: '0.0.0.0', insecureNoAuth: true })
-  expect((await fetch(`${open.url}/api/agents`)).status).toBe(200)
+  expect((await fetch(`${open.url}/api/runs`)).status).toBe(200)
   const locked = await served({ host: '0.0.0.0', apiKey: key })
   expect((await fetch(`${locked.url}/api/agents`)).status).toBe(401)
   expect((await fetch(`${locked.url}/health`)).status).toBe(200)
@@ -160,5 +191,6 @@ test('a server without a key answers to this machine, not to pages of other site
   expect(await status({})).toBe(200)
   expect(await status({ origin: 'http://localhost:5173' })).toBe(200)
   expect(await status({ origin: 'https://evil.example' })).toBe(403)
+  expect(await status({ 'sec-fetch-site': 'cross-site' })).toBe(403)
   expect(await status({ host: 'evil.example:3000', origin: 'http://evil.example:3000' })).toBe(403)
 })

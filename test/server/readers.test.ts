@@ -103,7 +103,7 @@ workflow:
 async function startSlow(url: string, path: string, accept: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   await once(socket, 'connect')
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\n\r\n`)
   await once(socket, 'readable')
   expect(String(socket.read(12))).toBe('HTTP/1.1 200')
   const sips = setInterval(() => socket.read(16), 200)
@@ -287,7 +287,7 @@ test('readers that are reset leave no cursor in the log and are no longer presen
   }
   const reported: unknown[] = []
   const onError = (error: unknown) => void reported.push(error)
-  const server = createServer(createNodeListener(createHandler({ runtime, onError }), onError))
+  const server = createServer(createNodeListener(createHandler({ runtime, authorize: () => true, onError }), onError))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close().closeAllConnections())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

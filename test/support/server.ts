@@ -20,7 +20,7 @@ export async function startServer(
   const engine = createEngine(options)
   const reported: unknown[] = []
   const onError = (error: unknown) => void reported.push(error)
-  const handler = createHandler({ runtime: engine.runtime, onError, ...handlerOptions })
+  const handler = createHandler({ runtime: engine.runtime, authorize: () => true, onError, ...handlerOptions })
   const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

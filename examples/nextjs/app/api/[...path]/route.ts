@@ -1,4 +1,4 @@
-// Every route of Millrace under /api: /api/chat for useChat, /api/runs for the log …
+// Millrace's routes under /api: /api/chat for useChat. Give `apiKey` or `authorize` to have /api/runs (the log), too.
 import { createRuntime, loadYaml } from 'millrace'
 import { createHandler } from 'millrace/server'
 
