@@ -78,6 +78,7 @@ async function runByType(
       const handler = scope.registry.steps.get(step.stepType)
       refuseSecondRun(scope, step, path)
       return inStep(scope, path, { stepType: step.stepType }, async () => {
+        await recorded(scope)
         if (handler === undefined) {
           const known = [...scope.registry.steps.keys()].join(', ') || 'none'
           throw new MillraceError('unknown-step-type', `Step ${step.id}: no type "${step.stepType}". Known: ${known}.`)
@@ -99,6 +100,7 @@ async function runByType(
     case 'mcp-tool':
       refuseSecondRun(scope, step, path)
       return inStep(scope, path, { stepType: step.type }, async () => {
+        await recorded(scope)
         const { server, tool, input, timeout } = step.config
         const options = { signal: scope.signal, ...(timeout === undefined ? undefined : { timeout }) }
         const result = await mcpOf(scope).call(server, tool, at(input), options)
@@ -107,6 +109,12 @@ async function runByType(
     default:
       return step satisfies never
   }
+}
+
+/** Its start is stored before the step does anything: else a crash would run it a second time. */
+async function recorded(scope: Scope): Promise<void> {
+  await scope.stored()
+  if (scope.signal.aborted) throw scope.signal.reason
 }
 
 /** Nobody knows what a step outside of our hands had done when its process died. */
