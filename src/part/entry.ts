@@ -61,10 +61,11 @@ export function toRecorded(part: Part): RecordedPart {
   }
 }
 
-/** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model. */
-export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }>): ModelPart {
-  if (entry.type !== 'response-metadata') return entry
-  const { responseTimestamp, ...rest } = entry
+/** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model, without its envelope. */
+export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }> & Partial<Envelope>): ModelPart {
+  const { seq: _, timestamp: __, step: ___, ...part } = entry
+  if (part.type !== 'response-metadata') return part
+  const { responseTimestamp, ...rest } = part
   return responseTimestamp === undefined ? rest : { ...rest, timestamp: new Date(responseTimestamp) }
 }
 

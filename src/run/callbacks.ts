@@ -3,10 +3,10 @@ import { toErrorValue } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Registry } from './ports.ts'
 import type { Scope } from './scope.ts'
+import { readStored } from './stored-pipeline.ts'
 
 /** What a callback throws becomes a `warning`. */
 export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['invoke'] {
@@ -57,9 +57,9 @@ interface Telling {
 function findLlm({ calledPipelines }: Scope['state'], pipeline: Pipeline, path: string): LlmConfig | undefined {
   const calls = [...calledPipelines].filter(([at]) => path.startsWith(`${at}/`))
   const innermost = calls.toSorted(([a], [b]) => b.length - a.length)[0]
-  const { workflow, after } = innermost === undefined ? pipeline : parsePipeline(innermost[1])
+  const around = innermost === undefined ? pipeline : readStored(innermost[1])
   const id = path.slice(path.lastIndexOf('/') + 1)
-  const steps = [...workflow, ...after]
+  const steps = around === undefined ? [] : [...around.workflow, ...around.after]
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     if (step.id === id && step.type === 'llm') return step.config
     steps.push(...stepsInside(step))

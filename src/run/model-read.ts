@@ -94,6 +94,9 @@ function toModelPart(part: LanguageModelV4StreamPart): ModelPart | undefined {
       const { data } = part
       return { ...part, data: data.type === 'data' ? data.data : { type: 'url', url: String(data.url) } }
     }
+    case 'tool-call':
+      // A model of one's own may give the arguments as a value.
+      return typeof part.input === 'string' ? part : { ...part, input: JSON.stringify(part.input) ?? '' }
     case 'stream-start':
       // V4's warnings know one more type (`deprecated`), which is kept.
       return part as ModelPart

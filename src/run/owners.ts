@@ -5,25 +5,19 @@
 import { MillraceError, messageOf, type ErrorValue } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createDeadlines } from './deadlines.ts'
 import { conversation, messagesOf } from './history.ts'
+import { leftFor } from './left-for.ts'
 import { pause } from './pause.ts'
 import { createPresence } from './presence.ts'
-import { execute } from './runner.ts'
+import { execute, type RunnerEnd } from './runner.ts'
 import { hasEnded } from './run-rows.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
 import type { RuntimeOptions } from './runtime.ts'
 import { createRunState, type RunState } from './state.ts'
+import { readStored } from './stored-pipeline.ts'
 import { writeEnd, type RunEnding } from './write-end.ts'
-
-/** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
-export interface Wake {
-  protocol?: string
-  labels?: Record<string, string>
-  input?: Record<string, unknown>
-}
 
 /** A run about to get an owner; `turn` settles when its turn in its thread has come. */
 export interface Owned {
@@ -32,6 +26,8 @@ export interface Owned {
   epoch: number
   turn?: (signal: AbortSignal) => Promise<void>
 }
+
+const refused = 'the pipeline that its log holds is not taken any more.'
 
 interface Active {
   state: RunState
@@ -97,6 +93,10 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       now,
       graceMs,
       requestDeadlineMs,
+    }).catch((error: unknown): RunnerEnd => {
+      // Its store cannot be read, or a fault of ours: what is still under way for it speaks to nobody.
+      controller.abort(error)
+      return { type: 'lost', error }
     })
     const left = work.then((end) => {
       active.delete(row.id)
@@ -104,10 +104,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       if (end.type !== 'lost') return
       const error = lostError(end.error)
       lost.resolve(error)
-      // Whoever took the run over goes on with it: it is not ours to end.
-      if (error.code === 'stale-writer') return
       losses.set(row.id, error)
-      void closeLost(row.id)
+      void closeLost(row)
     })
     const done = Promise.all([work, left]).then(async ([end]) => {
       if (end.type === 'suspended') await afterSuspend(row.id, state)
@@ -168,16 +166,14 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       // The suspension can be read a moment before its owner has left.
       await active.get(run)?.left
       const state = await foldState(run)
-      let how: Wake | undefined
-      for await (const { key, message } of log.inbox(run)) {
-        if (key === 'stop')
-          return close(row, state, { code: 'aborted', message: stopReason(message), outcome: 'aborted' })
-        if (!state.open.requests.has(key.replace(/^answer:/u, ''))) continue
-        const { protocol, labels, input } = message as Wake
-        how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+      const { stop: reason, how } = await leftFor(log, run, state)
+      if (reason !== undefined) return close(row, state, { code: 'aborted', message: reason, outcome: 'aborted' })
+      if (how === undefined || shutdown.aborted) return
+      const pipeline = readStored(state.start?.pipeline)
+      if (pipeline === undefined) {
+        const message = `The run cannot go on: ${refused}`
+        return close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       }
-      if (how === undefined) return
-      const pipeline = parsePipeline(state.start!.pipeline)
       deadlines.clear(run)
       own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
       await begun(run, row.lastSeq)
@@ -195,9 +191,12 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       const state = await foldState(run)
       let message = 'The server stopped while the run was active.'
       try {
-        const pipeline = parsePipeline(state.start!.pipeline)
-        if (pipeline.recover) {
-          own({ ...row, epoch: row.epoch + 1, turn: await rejoin(row) }, state, pipeline, [])
+        const pipeline = readStored(state.start?.pipeline)
+        if (pipeline === undefined) message += ` It cannot go on: ${refused}`
+        else if (pipeline.recover) {
+          const turn = await rejoin(row)
+          if (shutdown.aborted) return undefined
+          own({ ...row, epoch: row.epoch + 1, turn }, state, pipeline, [])
           return 'resumed'
         }
       } catch (error) {
@@ -219,15 +218,18 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   }
 
   async function close(row: RunRow, state: RunState, ending: RunEnding): Promise<void> {
-    await writeEnd({ log, registry, now, graceMs }, row, state, ending)
+    await writeEnd({ log, registry, now, graceMs, secrets }, row, state, ending)
     deadlines.clear(row.id)
   }
 
   /** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
-  async function closeLost(run: string): Promise<void> {
+  async function closeLost({ id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>): Promise<void> {
+    const message = 'The run could not be recorded any more.'
     for (let delay = 100; !shutdown.aborted; delay = Math.min(delay * 2, 5000)) {
       try {
-        await end(run, { code: 'failed', message: 'The run could not be recorded any more.', outcome: 'unavailable' })
+        // Whoever took the run over goes on with it: then it is not ours to end.
+        const isOurs = ((await runs.get(run))?.epoch ?? 0) <= epoch
+        if (isOurs) await end(run, { code: 'failed', message, outcome: 'unavailable' })
         losses.delete(run)
         return
       } catch {
@@ -254,6 +256,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     wake,
     adopt,
     stop,
+    closeLost,
     attach: presence.attach,
 
     /** Resolves when the run has no owner and nothing that was left for it is about to give it one, or to end it. */
@@ -276,21 +279,15 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       let timer: ReturnType<typeof setTimeout> | undefined
       await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, closeGraceMs)))])
       clearTimeout(timer)
-      for (const { controller, recover } of active.values()) {
-        // A run that may go on after a crash may go on after a restart: its log is left as it stands.
-        const code = recover ? 'abandoned' : 'interrupted'
-        controller.abort(new MillraceError(code, 'The server is shutting down.'))
+      // What is about to make an owner, or to write an end, may do so while the others are waited for.
+      while (active.size + settling.size + changing.size > 0) {
+        for (const { controller, recover } of active.values()) {
+          // A run that may go on after a crash may go on after a restart: its log is left as it stands.
+          const code = recover ? 'abandoned' : 'interrupted'
+          controller.abort(new MillraceError(code, 'The server is shutting down.'))
+        }
+        await Promise.all([...settling.values(), ...changing.values()])
       }
-      await work
-      await Promise.all(changing.values())
     },
   }
-}
-
-function stopReason(message: unknown): string {
-  return (message as { reason?: string } | null)?.reason ?? 'Stopped.'
-}
-
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
 }

@@ -1,3 +1,4 @@
+import type { Entry } from '../part/entry.ts'
 import type { RunRow, Store } from '../part/log.ts'
 
 /** Every run of one status, page by page. */
@@ -13,4 +14,13 @@ export async function allRuns({ runs }: Store, status: 'running' | 'suspended'):
 
 export function hasEnded({ status }: RunRow): boolean {
   return status !== 'running' && status !== 'suspended'
+}
+
+/** A run that belongs to no conversation has a thread of its own. */
+export function threadOf(runId: string): string {
+  return `thread_${runId.replace(/^run_/u, '')}`
+}
+
+export async function* flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry> {
+  for await (const batch of batches) yield* batch
 }

@@ -11,10 +11,11 @@ import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../p
 import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
 import { readView } from './history.ts'
-import { allRuns, hasEnded } from './run-rows.ts'
+import { allRuns, flatten, hasEnded, threadOf } from './run-rows.ts'
 import { endOfRequest, type PostedAnswer } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { createOwners, type Owned, type Wake } from './owners.ts'
+import type { Wake } from './left-for.ts'
+import { createOwners, type Owned } from './owners.ts'
 import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
@@ -116,7 +117,7 @@ export interface Runtime {
   close(graceMs?: number): Promise<void>
 }
 
-export type { Wake } from './owners.ts'
+export type { Wake } from './left-for.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { agents, store } = options
@@ -238,11 +239,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }
-      for (const { id } of await allRuns(store, 'running')) {
-        const became = await owners.adopt(id, (row) => gate.rejoin(row.threadId, id))
-        if (became !== undefined) counts[became]++
+      // One run's failure must not stop the others, nor the start.
+      for (const run of await allRuns(store, 'running')) {
+        try {
+          const became = await owners.adopt(run.id, (row) => gate.rejoin(row.threadId, run.id))
+          if (became !== undefined) counts[became]++
+        } catch {
+          void owners.closeLost(run)
+        }
       }
-      for (const { id } of await allRuns(store, 'suspended')) await owners.attend(id)
+      for (const { id } of await allRuns(store, 'suspended')) await owners.attend(id).catch(() => undefined)
       return counts
     },
 
@@ -289,13 +295,4 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   return runtime
-}
-
-/** A run that belongs to no conversation has a thread of its own. */
-function threadOf(runId: string): string {
-  return `thread_${runId.replace(/^run_/u, '')}`
-}
-
-async function* flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry> {
-  for await (const batch of batches) yield* batch
 }

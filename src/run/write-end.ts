@@ -1,11 +1,12 @@
 /** The end of a run that has no owner: everything open closed, callbacks told, one `run-end`. */
 import type { Log, RunRow } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
+import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
+import { readStored } from './stored-pipeline.ts'
 import { missingUsages } from './unfinished.ts'
 import { createWriter } from './writer.ts'
 
@@ -21,11 +22,12 @@ export interface EndContext {
   registry: Registry
   now(): number
   graceMs: number
+  secrets: readonly string[]
 }
 
 /** Resolves when it is stored; throws when the store refused it. */
 export async function writeEnd(
-  { log, registry, now, graceMs }: EndContext,
+  { log, registry, now, graceMs, secrets }: EndContext,
   { id: run, epoch }: RunRow,
   state: RunState,
   { code, message, outcome }: RunEnding,
@@ -35,7 +37,7 @@ export async function writeEnd(
     run,
     epoch: epoch + 1,
     lastSeq: state.lastSeq,
-    redactor: undefined,
+    redactor: createRedactor(secrets),
     now,
     onEntry: (entry) => state.apply(entry),
     // `stored` below throws it.
@@ -44,9 +46,9 @@ export async function writeEnd(
   // After the answer's end a client has been told that all went well; what was cut off came after.
   const answered = state.open.answered
   const error = { code, message }
-  if (code === 'aborted') {
+  const pipeline = code === 'aborted' ? readStored(state.start?.pipeline) : undefined
+  if (pipeline !== undefined) {
     const telling = { error, graceMs }
-    const pipeline = parsePipeline(state.start!.pipeline)
     await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
   for (const { step, part } of missingUsages(state)) writer.emit(step, part)

@@ -4,7 +4,7 @@
  * `emit` is synchronous and cheap; what it gathers while an append is under way goes with the next one, so a tick of a
  * fast model is one transaction. Readers see nothing that is not stored.
  */
-import { toRecorded, type Entry } from '../part/entry.ts'
+import { isDelta, toRecorded, type Entry } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../part/redact.ts'
@@ -35,6 +35,14 @@ export interface WriterOptions {
   onFailure(error: unknown): void
 }
 
+/** About as many characters as it will be in the log, as far as that is cheap to tell. */
+function weightOf(entry: Entry): number {
+  if (isDelta(entry)) return entry.delta.length + 64
+  const { data, result, input } = entry as { data?: unknown; result?: unknown; input?: unknown }
+  const texts = [data, result, input].filter((value) => typeof value === 'string')
+  return texts.reduce((sum, { length }) => sum + length, 512)
+}
+
 export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry, onFailure }: WriterOptions): Writer {
   let seq = lastSeq
   let pending: Entry[] = []
@@ -44,10 +52,13 @@ export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry,
   let failure: { error: unknown } | undefined
 
   function push(step: string, part: Entry extends infer E ? Omit<E, 'seq' | 'timestamp' | 'step'> : never): void {
-    const entry = { seq: ++seq, timestamp: now(), step, ...part } as Entry
+    // The envelope last, and its number taken only with a good entry: a part that brings a `seq` of its own, or one
+    // that cannot be folded, must not leave a gap that the store would refuse all that follows for.
+    const entry = { ...part, seq: seq + 1, timestamp: now(), step } as Entry
     onEntry(entry)
+    seq = entry.seq
     pending.push(entry)
-    weight += 'delta' in entry ? entry.delta.length + 64 : 512
+    weight += weightOf(entry)
     appending ??= drain()
   }
 

@@ -1,0 +1,25 @@
+/** What was left in the inbox of a suspended run: the answers to what it asked, or a stop. */
+import type { Log } from '../part/log.ts'
+import type { RunState } from './state.ts'
+
+/** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
+export interface Wake {
+  protocol?: string
+  labels?: Record<string, string>
+  input?: Record<string, unknown>
+}
+
+export async function leftFor(log: Log, run: string, { open }: RunState): Promise<{ stop?: string; how?: Wake }> {
+  let how: Wake | undefined
+  for await (const { key, message } of log.inbox(run)) {
+    if (key === 'stop') return { stop: (message as { reason?: string } | null)?.reason ?? 'Stopped.' }
+    if (!open.requests.has(key.replace(/^answer:/u, ''))) continue
+    const { protocol, labels, input } = message as Wake
+    how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+  }
+  return how === undefined ? {} : { how }
+}
+
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
+}

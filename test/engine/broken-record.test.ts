@@ -1,0 +1,198 @@
+/** What a record may not do: make a run unendable, keep the server from starting, or take a thread with it. */
+import { rmSync } from 'node:fs'
+import { afterEach, expect, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { Part } from '../../src/part/part.ts'
+import type { Store } from '../../src/part/log.ts'
+import { finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold, eventually, resultsIn } from '../support/going-on.ts'
+
+const engines: Engine[] = []
+function open(options: EngineOptions): Engine {
+  const engine = createEngine(options)
+  engines.push(engine)
+  return engine
+}
+afterEach(async () => {
+  for (const engine of engines.splice(0).reverse()) await engine.close()
+})
+
+const messages = [{ role: 'user' as const, content: 'Hi' }]
+const tools = [{ name: 'ask', parameters: { type: 'object' } }]
+const asks = () =>
+  createTold((prompt) =>
+    resultsIn(prompt).size === 0 ? [toolCall('c', 'ask', {}), finish('tool-calls')] : [text('ok'), finish()],
+  )
+
+/** A store whose records hold a YAML that today's parser refuses. */
+function unreadable(store: Store, only: (run: string) => boolean = () => true): Store {
+  const damage = (entry: Entry): Entry => (entry.type === 'run-start' ? { ...entry, pipeline: 'workflow: [' } : entry)
+  return {
+    ...store,
+    log: {
+      ...store.log,
+      async *read(run, ...rest) {
+        for await (const batch of store.log.read(run, ...rest)) yield only(run) ? batch.map(damage) : batch
+      },
+    },
+  }
+}
+
+async function suspended(): Promise<{ engine: Engine; run: string; requestId: string }> {
+  const agents = { a: agent() }
+  const first = open({ agents, scripts: { m: asks() }, keep: true })
+  const run = await first.runtime.start('a', { messages, tools }, { threadId: 't' })
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  const { requestId } = (await until(first.store, run.id, (e) => e.type === 'request')) as { requestId: string } & Entry
+  await first.close()
+  engines.pop()
+  const engine = open({ agents, scripts: { m: asks() }, dir: first.dir, wrapStore: (store) => unreadable(store) })
+  expect(await engine.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
+  return { engine, run: run.id, requestId }
+}
+
+test('a run whose stored pipeline is refused can be stopped', async () => {
+  const { engine, run } = await suspended()
+  await engine.runtime.stop(run, 'Enough.')
+  expect((await engine.store.runs.get(run))?.status).toBe('aborted')
+})
+
+test('a run whose stored pipeline is refused ends as interrupted when it is answered, and its thread goes on', async () => {
+  const { engine, run, requestId } = await suspended()
+  await engine.runtime.answer(run, requestId, { kind: 'tool', output: 1 })
+  expect((await engine.store.runs.get(run))?.status).toBe('interrupted')
+  await entriesOf(engine.store, run)
+  const next = await engine.runtime.start('a', { messages, tools }, { threadId: 't' })
+  expect(await next.result).toMatchObject({ outcome: 'suspended' })
+})
+
+test('one run that cannot be read keeps neither the server from starting nor the others from going on', async () => {
+  const agents = { a: agent('', 'recover: true') }
+  const gate = latch()
+  const held = () => createTold(() => [text('one '), gate, text('two'), finish()])
+  const first = open({ agents, scripts: { m: held() }, keep: true })
+  const runs = []
+  for (let i = 0; i < 2; i++) {
+    const run = await first.runtime.start('a', { messages })
+    await until(first.store, run.id, (entry) => entry.type === 'text-end')
+    runs.push(run)
+  }
+  await first.runtime.close(0)
+  engines.pop()
+  const broken = runs[0]!.id
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      read: (run, ...rest) => {
+        if (run === broken) throw new Error('the disk has a hole here')
+        return store.log.read(run, ...rest)
+      },
+    },
+  })
+  const second = open({ agents, scripts: { m: createTold(() => [text('again'), finish()]) }, dir: first.dir, wrapStore })
+  expect(await second.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
+  expect(await (await second.runtime.open(runs[1]!.id))!.result).toMatchObject({ outcome: 'completed', text: 'again' })
+  rmSync(first.dir, { recursive: true, force: true })
+})
+
+const custom = 'workflow: [{ id: mine, type: mine, config: {}, result: r }]'
+
+test('a part of a custom step cannot say where and when it was said', async () => {
+  const lies = { type: 'data', name: 'x', data: 1, seq: 99, timestamp: 5, step: 'main/other' } as Part
+  const engine = open({
+    agents: { a: custom },
+    steps: {
+      mine: async (_, { emit }) => {
+        emit(lies)
+        return 'v'
+      },
+    },
+  })
+  const run = await engine.runtime.start('a', {}, { threadId: 't' })
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  expect(only(await entriesOf(engine.store, run.id), 'data')).toMatchObject([{ step: 'main/mine', seq: 3 }])
+})
+
+test('a model of one’s own that gives a call’s arguments as a value is heard', async () => {
+  const call = { type: 'tool-call', toolCallId: 'c', toolName: 'calculator', input: { expression: '1 + 1' } } as never
+  const model = createTold((prompt) =>
+    resultsIn(prompt).size === 0 ? [call, finish('tool-calls')] : [text('done'), finish()],
+  )
+  const engine = open({ agents: { a: agent('tools: [calculator]') }, scripts: { m: model } })
+  const run = await engine.runtime.start('a', { messages })
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'done' })
+  expect(only(await entriesOf(engine.store, run.id), 'tool-call')[0]!.input).toBe('{"expression":"1 + 1"}')
+})
+
+test('a store that refuses as stale what nobody took over: the run is ended, not left for ever', async () => {
+  let skip = true
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      async append(run, epoch, entries) {
+        const at = skip ? entries.findIndex(({ type }) => type === 'data') : -1
+        if (at < 0) return store.log.append(run, epoch, entries)
+        skip = false
+        // As a writer with a gap: seq 99.
+        return store.log.append(
+          run,
+          epoch,
+          entries.map((entry, i) => (i === at ? { ...entry, seq: 99 } : entry)),
+        )
+      },
+    },
+  })
+  const engine = open({
+    agents: { a: custom },
+    wrapStore,
+    steps: {
+      mine: async (_, { emit }) => {
+        emit({ type: 'data', name: 'x', data: 1 })
+        return 'v'
+      },
+    },
+  })
+  const run = await engine.runtime.start('a', {}, { threadId: 't' })
+  await run.result
+  await eventually(async () => (await engine.store.runs.get(run.id))?.status === 'failed')
+  expect(engine.runtime.active).toBe(0)
+})
+
+test('a store whose inbox cannot be read: the run leaves and is ended', async () => {
+  let broken = true
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      inbox: (...args) => {
+        if (broken) throw new Error('no inbox')
+        return store.log.inbox(...args)
+      },
+    },
+  })
+  const engine = open({ agents: { a: custom }, wrapStore, steps: { mine: async () => 'v' } })
+  const started = engine.runtime.start('a', {}).catch((error: unknown) => error)
+  await started
+  await eventually(() => engine.runtime.active === 0)
+  broken = false
+})
+
+test('a recording of a run is given again without the envelope of its entries', async () => {
+  const engine = open({
+    agents: {
+      a: agent(),
+      b: `workflow:
+  - { id: pre, type: output-generator, config: { template: { a: 1 } } }
+  - { id: other, type: llm, config: { model: "$input.model", stream: true } }`,
+    },
+    scripts: { m: createTold(() => [text('words'), finish()]) },
+  })
+  const one = await engine.runtime.start('a', { messages })
+  await one.result
+  const two = await engine.runtime.start('b', { messages, model: `recording:${one.id}` })
+  expect(await two.result).toMatchObject({ outcome: 'completed', text: 'words' })
+  expect(only(await entriesOf(engine.store, two.id), 'text-delta')).toMatchObject([{ step: 'main/other/1' }])
+})
