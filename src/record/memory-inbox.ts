@@ -11,22 +11,24 @@ export interface KeptInbox {
 }
 
 export function createKeptInbox(): KeptInbox {
-  const runs = new Map<string, Map<string, string>>()
+  const runs = new Map<string, { byKey: Map<string, string>; keys: string[] }>()
   const bell = createBell()
   return {
     bell,
     post(run, key, message) {
-      const messages = runs.get(run) ?? new Map<string, string>()
+      const messages = runs.get(run) ?? { byKey: new Map<string, string>(), keys: [] }
       runs.set(run, messages)
-      const winner = messages.get(key)
+      const winner = messages.byKey.get(key)
       if (winner !== undefined) return { first: false, message: JSON.parse(winner) }
-      messages.set(key, encodeMessage(run, key, message))
+      messages.byKey.set(key, encodeMessage(run, key, message))
+      messages.keys.push(key)
       bell.ring(run)
       return { first: true, message }
     },
     next(run, after) {
-      const found = [...(runs.get(run) ?? [])][after]
-      return found && { n: after + 1, key: found[0], message: JSON.parse(found[1]) }
+      const messages = runs.get(run)
+      const key = messages?.keys[after]
+      return key === undefined ? undefined : { n: after + 1, key, message: JSON.parse(messages!.byKey.get(key)!) }
     },
     drop(run) {
       runs.delete(run)

@@ -18,6 +18,19 @@ test('keeps the runs that ended last, and their messages', async () => {
   expect(await store.log.post('b', 'stop', 'again')).toMatchObject({ first: false })
 })
 
+test('what a thread was sent goes with its last run', async () => {
+  const store = memoryStore({ keep: 1 })
+  const inThread = (run: string, threadId: string) =>
+    exampleRun(run).map((e) => ({ ...e, ...(e.type === 'run-start' ? { threadId } : {}) }))
+  for (const thread of ['t', 'u']) await store.log.post(`thread:${thread}`, 'turn:1', { run: thread })
+  await store.log.append('a', 1, inThread('a', 't'))
+  await store.log.append('b', 1, inThread('b', 't'))
+  expect(await store.log.post('thread:t', 'turn:1', {})).toMatchObject({ first: false })
+  await store.log.append('c', 1, inThread('c', 'u'))
+  expect(await store.log.post('thread:t', 'turn:1', {})).toMatchObject({ first: true })
+  expect(await store.log.post('thread:u', 'turn:1', {})).toMatchObject({ first: false })
+})
+
 test('a reader inside a run that is dropped still gets all of it', async () => {
   const store = memoryStore({ keep: 1 })
   const entries = exampleRun('a', 3000)

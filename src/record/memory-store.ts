@@ -43,8 +43,11 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (!hasEnded(row.status)) return
     ended.push(run)
     for (const old of ended.splice(0, ended.length - keep)) {
+      const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
       inbox.drop(old)
+      const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
+      if (isOver && threadId !== undefined) inbox.drop(`thread:${threadId}`)
     }
   }
 

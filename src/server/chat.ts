@@ -75,7 +75,9 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   if (row?.status !== 'running') return none()
   const { resumedAt, answered } = await standing(runtime, row.id)
   if (answered) return none()
-  const policy = runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy
+  // What was started to run on its own (by /api/runs, a program) is not stopped because somebody looked at it.
+  const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
+  const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy) : 'detach'
   const wire = wireOf(request, uiWire)
   const encoder = { ui7: isUi7(request), resumedAt }
   return streamResponse(context, { runId: row.id, wire, replay: true, policy, encoder })

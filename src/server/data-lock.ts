@@ -11,7 +11,7 @@ export type Release = () => void
 
 /** Undefined when another process holds the folder in a way that excludes this one. */
 export function lockData(data: string, how: 'alone' | 'shared'): Release | undefined {
-  mkdirSync(resolve(data), { recursive: true })
+  mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   // The file stays empty and is never deleted: whoever deleted it could part two holders.
   const db = new DatabaseSync(join(resolve(data), 'server.lock'), { timeout: 0 })
   try {

@@ -63,7 +63,8 @@ export async function readAgents(dir: string, env: Env, endpoints: readonly Endp
 
 export function openStore(data: string): Store {
   if (data === 'none') return memoryStore()
-  mkdirSync(resolve(data), { recursive: true })
+  // What people said is in it: other accounts of the machine are kept out.
+  mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   return sqliteStore(join(resolve(data), 'millrace.db'))
 }
 

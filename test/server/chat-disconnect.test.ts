@@ -88,6 +88,27 @@ test('cancelAfter: who comes back in time finds the run alive, and the time begi
   expect(await ended(id)).toMatchObject({ outcome: 'completed' })
 })
 
+test('who looks at a run that no chat started, and leaves, does not stop it', async () => {
+  const gate = latch()
+  const model = createScriptedModel([
+    [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'half' },
+      gate,
+      { type: 'text-end', id: 't' },
+      finish(),
+    ],
+  ])
+  server = await startServer({ agents: { a: agent('', 'onDisconnect: cancel') }, scripts: { m: model } })
+  const { id } = await server.runtime.start('a', { messages }, { protocol: 'api', threadId: 'c' })
+  const passer = await resume()
+  await passer.until('half')
+  await passer.leave()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  gate.open()
+  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+})
+
 test('detach: the run goes on alone, and a client that comes later sees all of it', async () => {
   const { id, client, gate } = await begun('detach')
   await client.leave()

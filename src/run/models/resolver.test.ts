@@ -29,6 +29,14 @@ test.each([
   expect(resolver.resolve(name)).toBe(resolver.resolve(name))
 })
 
+test('names without end do not fill the memory', () => {
+  const resolver = createModelResolver({ env: keys })
+  const first = resolver.resolve('gpt-first')
+  for (let i = 0; i < 100; i++) resolver.resolve(`gpt-${i}`)
+  expect(resolver.resolve('gpt-99')).toBe(resolver.resolve('gpt-99'))
+  expect(resolver.resolve('gpt-first')).not.toBe(first)
+})
+
 test('a bare name and the full one are one model', () => {
   const resolver = createModelResolver({ env: keys })
   expect(resolver.resolve('gpt-5')).toBe(resolver.resolve('openai:gpt-5'))

@@ -33,7 +33,10 @@ export interface ModelResolverOptions {
   log?: Log
 }
 
-/** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept. */
+/** How many models are kept. */
+const kept = 100
+
+/** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept, the last 100 of them. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const { env, providers = new Map<string, never>(), defaultModel } = options
   const endpoints = new Map<string, Endpoint>()
@@ -48,6 +51,8 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const { provider, modelId } = split(name)
     const key = `${provider}:${modelId}`
     const model = models.get(key) ?? create(provider, modelId, name)
+    // Names may come with requests: what they make is kept as far as it helps.
+    if (models.size >= kept && !models.has(key)) models.delete(models.keys().next().value!)
     models.set(key, model)
     return model
   }
