@@ -40,6 +40,6 @@ export async function claimTurn(claim: TurnClaim): Promise<{ run: string; joined
 }
 
 async function saidNothing(store: Store, { id, status }: RunRow): Promise<boolean> {
-  if (status !== 'failed' && status !== 'interrupted') return false
+  if (status !== 'failed' && status !== 'timed-out' && status !== 'interrupted') return false
   return (await readView(store, id))?.messages.length === 0
 }
