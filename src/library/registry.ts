@@ -53,11 +53,40 @@ export function allowedEnv(config: Config, env: Env): Record<string, string> {
   return Object.fromEntries((config.env ?? []).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
-/** Values that must never be recorded or sent: what the environment keeps under a name that says so, or a config names. */
+const secretName = /(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|PAT|CREDENTIALS?|AUTH|COOKIE|DSN)(?:_|\d|$)/iu
+
+/**
+ * Values that must never be recorded or sent: what the environment keeps under a name that says so or that an endpoint
+ * names, the password of any URL in it, and what MCP servers are given as headers and environment.
+ */
 export function secretValues(config: Config, env: Env): string[] {
-  const secret = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/u
-  const named = new Set(config.models?.endpoints?.map(({ apiKeyEnv }) => apiKeyEnv))
-  return Object.entries(env).flatMap(([name, value]) =>
-    (secret.test(name) || named.has(name)) && value !== undefined && value.length >= 6 ? [value] : [],
-  )
+  const { models, mcpServers = {} } = config
+  const named = new Set(models?.endpoints?.map(({ apiKeyEnv }) => apiKeyEnv))
+  const found = Object.entries(env).flatMap(([name, value = '']) => [
+    ...(secretName.test(name) || named.has(name) ? [value] : []),
+    ...passwordOf(value),
+  ])
+  for (const server of Object.values(mcpServers) as { headers?: object; env?: object }[]) {
+    for (const value of Object.values({ ...server.headers, ...server.env })) {
+      if (typeof value === 'string') found.push(value, value.replace(/^\s*(?:Bearer|Basic)\s+/iu, ''))
+    }
+  }
+  for (const { baseURL } of models?.endpoints ?? []) {
+    found.push(...passwordOf(baseURL))
+    if (URL.canParse(baseURL)) {
+      for (const [name, value] of new URL(baseURL).searchParams) if (secretName.test(name)) found.push(value)
+    }
+  }
+  return [...new Set(found.map((value) => value.trim()))].filter((value) => value.length >= 6)
+}
+
+/** As it is written, and as it is meant. */
+function passwordOf(value: string): string[] {
+  const written = /^\s*[a-z][\w+.-]*:\/\/[^\s/:@]*:([^\s/@]+)@/iu.exec(value)?.[1]
+  if (written === undefined) return []
+  try {
+    return [written, decodeURIComponent(written)]
+  } catch {
+    return [written]
+  }
 }

@@ -21,7 +21,7 @@ const shortest = 6
 
 /**
  * Secrets are found by value in every string of a part, object keys included, also as they look inside JSON and URLs.
- * A part's `type`, `id` and `toolCallId` stay: they tie parts together and are never free text. Unchanged parts are
+ * A part's identities (`id`, `toolCallId`, `runId`, …) stay: they tie parts together and are never free text. Unchanged parts are
  * given back as they are; without secrets everything is.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
@@ -146,7 +146,11 @@ function matchAt(text: string, at: number, candidates: readonly string[], final:
   return undefined
 }
 
-const structural: ReadonlySet<string> = new Set(['type', 'id', 'toolCallId'])
+/** What ties parts, runs and threads together: never free text, and a rewritten one would be found by nobody. */
+const structural: ReadonlySet<string> = new Set([
+  ...['type', 'id', 'toolCallId', 'toolName', 'requestId', 'stepType', 'protocol'],
+  ...['runId', 'agent', 'threadId', 'parentRunId', 'previousRunId'],
+])
 
 function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => string): P {
   let copy: Record<string, unknown> | undefined
