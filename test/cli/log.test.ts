@@ -81,7 +81,8 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
   expect([stopped.code, stopped.err]).toEqual([0, `stopping ${second}\n`])
   await expect.poll(async () => (await entries(server.url, second)).at(-1)).toMatchObject({ outcome: 'aborted' })
   expect(performance.now() - began).toBeLessThan(3000)
-  expect((await ran(['stop', second], { cwd })).code).toBe(0)
+  const again = await ran(['stop', second], { cwd })
+  expect([again.code, again.err]).toEqual([0, `${second} has ended already (aborted)\n`])
 
   const listed = async (...flags: string[]) =>
     (JSON.parse((await ran(['ps', '--json', ...flags], { cwd })).out) as RunRow[]).map(({ id }) => id)
@@ -140,7 +141,7 @@ test('a database whose server was killed is read as it stands and left as it was
 
   // The next server finds the run as the killed one left it.
   const next = await serving([], { cwd })
-  expect(next.err).toContain('1 were interrupted')
+  expect(next.err).toContain('0 runs go on, 1 was interrupted')
   expect(await entries(next.url, cut)).toEqual([...before, ...(await entries(next.url, cut)).slice(before.length)])
   expect((await entries(next.url, cut)).at(-1)).toMatchObject({ type: 'run-end', outcome: 'interrupted' })
 })

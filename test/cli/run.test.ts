@@ -35,8 +35,10 @@ test('stdin is the message; a file by its path is an agent', async () => {
 
 test('--input is $input; without an answering step the value is printed', async () => {
   const cwd = folder({ 'agents/a.yaml': echo, 'in.json': '{"word": "hé"}' })
-  const { code, out } = await ran(['run', 'a', '--input', 'in.json'], { cwd })
+  const { code, out, err } = await ran(['run', 'a', '--input', 'in.json'], { cwd })
   expect([code, JSON.parse(out)]).toEqual([0, { said: 'hé' }])
+  // No model was asked: there are no tokens to tell of.
+  expect(err).toMatch(/^run run_\w+\ncompleted\n$/)
 })
 
 test('text comes as it is said', async () => {
@@ -90,7 +92,7 @@ test.each([
   ['a yes that nobody can record', ['run', 'a', '--yes', '--data', 'none', '-m', 'x'], /--yes needs a log/],
   ['a broken agent', ['run', 'broken', '-m', 'x'], /broken\.yaml:2:\d+ /],
   ['an empty message', ['run', 'a', '-m', ''], /message is empty/],
-  ['a missing input file', ['run', 'a', '--input', 'none.json'], /none\.json/],
+  ['a missing input file', ['run', 'a', '--input', 'none.json'], /--input: there is no file none\.json\./],
   ['an input that is no object', ['run', 'a', '--input', 'list.json'], /must hold a JSON object/],
   ['no agent', ['run'], /missing required argument 'agent'/],
 ])('%s is exit 2 and one clear message', async (_, args, message) => {
@@ -154,7 +156,10 @@ test('beside a server it runs without its database; while it runs no server take
   const server = await serving(flags, { cwd })
   const beside = await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd })
   expect([beside.code, beside.out]).toEqual([0, 'Half\n'])
-  expect(beside.err).toContain('not recorded')
+  expect(beside.err).toMatch(/not recorded.*POST \/api\/runs.*--data/)
+  expect(beside.err).not.toContain('run run_')
+  const unknown = await ran(['run', 'b', '-m', 'Hi', ...flags], { cwd })
+  expect([unknown.code, unknown.err]).toEqual([2, expect.not.stringContaining('not recorded')])
   const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: { status: string }[] }
   expect(runs).toMatchObject([{ status: 'completed' }])
 })

@@ -36,10 +36,6 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   // The data folder of a running server is the server's: a run beside it is not recorded there.
   const shared = flags.data === 'none' ? undefined : lockData(flags.data, 'shared')
   const data = shared === undefined ? 'none' : flags.data
-  if (data !== flags.data)
-    process.stderr.write(
-      `${flags.data} belongs to a running server: this run is not recorded, and approvals are refused\n`,
-    )
   const { runtime, agents } = await openProject({
     dir,
     data,
@@ -54,20 +50,28 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   process.on('SIGINT', () => {
     if (interrupted) process.exit(130)
     interrupted = true
-    process.stderr.write('stopping … (Ctrl-C again to kill)\n')
+    process.stderr.write('\nstopping … (Ctrl-C again to kill)\n')
     void stop().catch(() => undefined)
   })
   const ask = asks(flags, data)
   const run = await runtime.start(id, input, { protocol: 'cli', ...(ask ? undefined : { handOver: true }) })
-  process.stderr.write(`run ${run.id}\n`)
+  if (data === flags.data) process.stderr.write(`run ${run.id}\n`)
+  else {
+    // Its id would lead nowhere.
+    const what = 'this run is not recorded, and approvals are refused'
+    const cure = 'POST /api/runs on the server records one, as does --data with another folder.'
+    process.stderr.write(`${flags.data} belongs to a running server: ${what}. ${cure}\n`)
+  }
   stop = () => run.stop('Stopped with Ctrl-C.')
   if (interrupted) await stop()
   await followRun(run, wires[flags.format], ask)
   const { outcome, error, usage } = await run.result
   if (flags.format === 'text') process.stdout.write('\n')
-  const tokens = `${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
-  const why = error === undefined ? '' : `: ${error.message.replace(/\.$/u, '')}`
-  process.stderr.write(`${outcome}${why}; ${tokens}\n`)
+  // A run that sent nothing to a model has none.
+  const isSilent = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) === 0
+  const tokens = `; ${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
+  const why = error === undefined ? '' : `: ${error.message.replace(/\.+$/u, '')}`
+  process.stderr.write(`${outcome}${why}${isSilent ? '' : tokens}\n`)
   await runtime.close()
   shared?.()
   const code = outcome === 'completed' ? 0 : interrupted ? 130 : 1
@@ -98,6 +102,7 @@ async function readInput({ message, input }: RunFlags): Promise<Record<string, u
     try {
       value = JSON.parse(readFileSync(input, 'utf8'))
     } catch (error) {
+      if (!existsSync(input)) throw new MillraceError('usage', `--input: there is no file ${input}.`)
       throw new MillraceError('usage', `--input ${input}: ${messageOf(error)}`)
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -37,7 +37,9 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   await tellEditors(dir)
   for (const { message } of project.agents.errors) process.stderr.write(`${message}\n`)
   if (recovered.resumed + recovered.interrupted > 0) {
-    process.stderr.write(`recovered: ${recovered.resumed} runs go on, ${recovered.interrupted} were interrupted\n`)
+    process.stderr.write(
+      `recovered: ${told(recovered.resumed, 'run goes', 'runs go')} on, ${told(recovered.interrupted, 'was', 'were')} interrupted\n`,
+    )
   }
 
   // A second signal does not wait.
@@ -55,6 +57,10 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
 
   // Last: whoever has read this may send a signal.
   process.stdout.write(`${welcome(url, project.agents.list())}\n`)
+}
+
+function told(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
 }
 
 /** The config may name other tools than yesterday. A folder that cannot be written to is served all the same. */
