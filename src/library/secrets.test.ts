@@ -31,3 +31,8 @@ test('identities stay as they are, whatever a secret is called', () => {
   const part = { ...start, protocol: 'assistant', pipeline: '', input: { a: 'assistant' } }
   expect(createRedactor(['assistant']).redact('', part)).toEqual([{ ...part, input: { a: '[redacted]' } }])
 })
+
+test('a secret is found as base64 too', () => {
+  const part = { type: 'warning', code: 'x', message: `sent ${btoa('sk-secretvalue')}` } as const
+  expect(createRedactor(['sk-secretvalue']).redact('', part)).toEqual([{ ...part, message: 'sent [redacted]' }])
+})

@@ -99,6 +99,7 @@ function variantsOf(secrets: readonly string[]): string[] {
     variants.add(secret)
     variants.add(JSON.stringify(secret).slice(1, -1))
     variants.add(encodeURIComponent(secret.toWellFormed()))
+    variants.add(btoa(String.fromCharCode(...new TextEncoder().encode(secret))))
   }
   return [...variants]
 }

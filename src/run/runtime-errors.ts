@@ -29,7 +29,7 @@ export function unknownAgent(id: string, agents: AgentSource): MillraceError {
 
 /** Why a run's log has no end yet, as its readers are told. */
 export function lostError(error: unknown): ErrorValue {
-  const { code, message } = toErrorValue(error, 'store-failed')
+  const { code } = toErrorValue(error, 'store-failed')
   // What a broken disk or database says is for the server's log, not for a client.
-  return error instanceof MillraceError ? { code, message } : { code, message: 'The run could not be recorded.' }
+  return { code, message: 'The run could not be recorded.' }
 }
