@@ -55,14 +55,24 @@ async function resumed({ agents, store, answerAll, open }: Runtime, turn: Turn):
     const requestId = asked.open.get(toolCallId)
     const before = asked.answered.get(toolCallId)
     if (requestId !== undefined) matched.set(requestId, answer)
-    else if (before !== undefined && JSON.stringify(before) === JSON.stringify(answer)) again = true
+    else if (before !== undefined && isSame(before, answer)) again = true
     else if (before !== undefined) contrary = toolCallId
   }
   if (matched.size > 0) {
     const pipeline = agents.get(row.agent)?.pipeline
     // What comes with an answer is laid over the run's input: it has to fit before anything goes on.
     if (pipeline !== undefined) checkRunInput(pipeline, { ...asked.input, ...input })
-    await answerAll(row.id, matched, { protocol, input, ...(labels === undefined ? undefined : { labels }) })
+    const counted = await answerAll(row.id, matched, {
+      protocol,
+      input,
+      ...(labels === undefined ? undefined : { labels }),
+    })
+    // Two clients may answer at the same moment: the first answer counts, and the other client is told.
+    for (const [toolCallId, requestId] of asked.open) {
+      const given = matched.get(requestId)
+      const winner = counted.get(requestId)
+      if (given !== undefined && winner !== undefined && !isSame(given, winner)) throw conflict(toolCallId)
+    }
     // A run that had not suspended yet goes on in its own stream; this one begins where it stands.
     return { run, how: asked.suspended ? 'resumed' : 'joined', from: asked.lastSeq + 1 }
   }
@@ -95,6 +105,10 @@ async function readRequests({ log }: Store, run: string) {
     }
   }
   return { open, answered, input, resumedAt, lastSeq: last?.seq ?? 0, suspended: last?.type === 'suspend' }
+}
+
+function isSame(a: Answer, b: Answer): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
 }
 
 function conflict(toolCallId: string): MillraceError {

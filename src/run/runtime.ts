@@ -105,8 +105,8 @@ export interface Runtime {
   handle(runId: string, threadId: string): Run
   stop(runId: string, reason?: string): Promise<void>
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
-  /** Leaves several answers for a run and wakes it once. */
-  answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<void>
+  /** Leaves several answers for a run and wakes it once. Gives, by request, the answers that count. */
+  answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
   /** The error that readers must be told because the log cannot: settles only when the run's store failed. */
   lost(runId: string): Promise<ErrorValue> | undefined
@@ -228,10 +228,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
 
     async answerAll(runId, answers, how = {}) {
+      const counted = new Map<string, Answer>()
       for (const [requestId, answer] of answers) {
-        await log.post(runId, `answer:${requestId}`, { answer, protocol: 'api', ...how } satisfies PostedAnswer)
+        const posted = { answer, protocol: 'api', ...how } satisfies PostedAnswer
+        const { message } = await log.post(runId, `answer:${requestId}`, posted)
+        const winner = message as PostedAnswer
+        if ('answer' in winner) counted.set(requestId, winner.answer)
       }
       await wake(runId)
+      return counted
     },
 
     attach: owners.attach,
@@ -281,14 +286,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const view = await readView(store, run).catch(() => undefined)
     if (view === undefined || view.status === 'running') {
       const error = { code: 'store-failed', message: 'The run could not be recorded.' }
-      return {
-        id: run,
-        outcome: 'failed',
-        text: view?.text ?? '',
-        output: undefined,
-        usage: view?.usage ?? noUsage,
-        error,
-      }
+      const { text = '', usage = noUsage } = view ?? {}
+      return { id: run, outcome: 'failed', text, output: undefined, usage, error }
     }
     const { status, text, output, usage, error } = view
     return { id: run, outcome: status, text, output, usage, ...(error === undefined ? undefined : { error }) }

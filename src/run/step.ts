@@ -147,13 +147,21 @@ export function stepValue(
   return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
 }
 
+/** A name that a request brings must not open the log of somebody else's run. */
+function ownModel(written: string, model: string): string {
+  if (model === written || !/^\s*recording\s*:/u.test(model)) return model
+  throw new MillraceError('bad-input', 'A recording can be named in the agent only, not by a reference.', {
+    status: 400,
+  })
+}
+
 function resolveLlm(config: LlmConfig, at: <T>(value: T) => T) {
   const { system, messages, model, providerOptions, headers } = config
   return {
     ...config,
     messages: toMessages(at(messages), 'messages'),
     ...(system === undefined ? undefined : { system: String(at(system)) }),
-    ...(model === undefined ? undefined : { model: String(at(model)) }),
+    ...(model === undefined ? undefined : { model: ownModel(model, String(at(model))) }),
     ...(providerOptions === undefined ? undefined : { providerOptions: at(providerOptions) }),
     ...(headers === undefined ? undefined : { headers: at(headers) }),
   }

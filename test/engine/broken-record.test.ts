@@ -91,7 +91,12 @@ test('one run that cannot be read keeps neither the server from starting nor the
       },
     },
   })
-  const second = open({ agents, scripts: { m: createTold(() => [text('again'), finish()]) }, dir: first.dir, wrapStore })
+  const second = open({
+    agents,
+    scripts: { m: createTold(() => [text('again'), finish()]) },
+    dir: first.dir,
+    wrapStore,
+  })
   expect(await second.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
   expect(await (await second.runtime.open(runs[1]!.id))!.result).toMatchObject({ outcome: 'completed', text: 'again' })
   rmSync(first.dir, { recursive: true, force: true })
@@ -186,13 +191,13 @@ test('a recording of a run is given again without the envelope of its entries', 
       a: agent(),
       b: `workflow:
   - { id: pre, type: output-generator, config: { template: { a: 1 } } }
-  - { id: other, type: llm, config: { model: "$input.model", stream: true } }`,
+  - { id: other, type: llm, config: { model: "recording:run_told", stream: true } }`,
     },
     scripts: { m: createTold(() => [text('words'), finish()]) },
   })
-  const one = await engine.runtime.start('a', { messages })
+  const one = await engine.runtime.start('a', { messages }, { runId: 'run_told' })
   await one.result
-  const two = await engine.runtime.start('b', { messages, model: `recording:${one.id}` })
+  const two = await engine.runtime.start('b', { messages })
   expect(await two.result).toMatchObject({ outcome: 'completed', text: 'words' })
   expect(only(await entriesOf(engine.store, two.id), 'text-delta')).toMatchObject([{ step: 'main/other/1' }])
 })
