@@ -7,7 +7,8 @@ import { formatTable } from './table.ts'
 
 export function formatSteps({ steps, status }: RunView): string {
   const paths = new Set(steps.map(({ path }) => path))
-  const children = Map.groupBy(steps, ({ path }) => holder(path, paths))
+  // A step lies in the step above it; `main` and `after` are none.
+  const children = Map.groupBy(steps, ({ path }) => (paths.has(parentPath(path)) ? parentPath(path) : ''))
   const rows: string[][] = []
 
   function add(list: StepView[], indent: string, under: string): void {
@@ -30,13 +31,6 @@ export function formatSteps({ steps, status }: RunView): string {
   add(children.get('') ?? [], '', '')
   const head = ['STEP', 'TYPE', 'TOOK', 'TOKENS', 'END']
   return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(cell) : cell) })
-}
-
-/** The nearest step above; names on the way that are no steps of their own stay in the name. */
-function holder(path: string, paths: ReadonlySet<string>): string {
-  let at = parentPath(path)
-  while (at !== '' && !paths.has(at)) at = parentPath(at)
-  return at
 }
 
 function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {
