@@ -175,8 +175,18 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         const { protocol, labels, input } = message as Wake
         how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
       }
+      if (state.open.requests.size === 0) {
+        // A crash cut off its end: nobody could wake it any more.
+        return close(row, state, { code: 'interrupted', message: 'The server stopped.', outcome: 'unavailable' })
+      }
       if (how === undefined) return
-      const pipeline = parsePipeline(state.start!.pipeline)
+      let pipeline: Pipeline
+      try {
+        pipeline = parsePipeline(state.start!.pipeline)
+      } catch (error) {
+        const message = `The run cannot go on: ${messageOf(error)}`
+        return close(row, state, { code: 'failed', message, outcome: 'unavailable' })
+      }
       deadlines.clear(run)
       own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
       await begun(run, row.lastSeq)

@@ -3,6 +3,7 @@ import type { Log, RunRow } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { noUsage } from '../part/usage.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
@@ -46,8 +47,8 @@ export async function writeEnd(
   const error = { code, message }
   if (code === 'aborted') {
     const telling = { error, aborted: true, graceMs }
-    const pipeline = parsePipeline(state.start!.pipeline)
-    await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
+    const pipeline = readPipeline(state.start!.pipeline)
+    if (pipeline) await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
   for (const { step, part } of missingUsages(state)) writer.emit(step, part)
   for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
@@ -60,4 +61,13 @@ export async function writeEnd(
     ...(answered ? undefined : { error }),
   })
   await writer.stored()
+}
+
+/** A run can be ended whatever its text has become since it was recorded: only its callbacks are then unknown. */
+function readPipeline(text: string): Pipeline | undefined {
+  try {
+    return parsePipeline(text)
+  } catch {
+    return undefined
+  }
 }
