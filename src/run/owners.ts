@@ -15,7 +15,7 @@ import { execute } from './runner.ts'
 import { hasEnded } from './run-rows.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
 import type { RuntimeOptions } from './runtime.ts'
-import { createRunState, type RunState } from './state.ts'
+import { foldState, type RunState } from './state.ts'
 import { writeEnd, type RunEnding } from './write-end.ts'
 
 /** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
@@ -152,12 +152,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     await wake(run)
   }
 
-  async function foldState(run: string): Promise<RunState> {
-    const state = createRunState()
-    for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
-    return state
-  }
-
   /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. */
   function wake(run: string): Promise<void> {
     return alone(run, async () => {
@@ -166,7 +160,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       if (row?.status !== 'suspended' || shutdown.aborted) return
       // The suspension can be read a moment before its owner has left.
       await active.get(run)?.left
-      const state = await foldState(run)
+      const state = await foldState(log, run)
       let how: Wake | undefined
       for await (const { key, message } of log.inbox(run)) {
         if (key === 'stop')
@@ -201,7 +195,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return alone(run, async () => {
       const row = await runs.get(run)
       if (row?.status !== 'running' || active.has(run)) return undefined
-      const state = await foldState(run)
+      const state = await foldState(log, run)
       let message = 'The server stopped while the run was active.'
       try {
         const pipeline = parsePipeline(state.start!.pipeline)
@@ -223,7 +217,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return alone(run, async () => {
       const row = await runs.get(run)
       if (row === undefined || hasEnded(row) || active.has(run)) return
-      await close(row, await foldState(run), ending)
+      await close(row, await foldState(log, run), ending)
     })
   }
 
@@ -276,7 +270,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     },
 
     /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
-    attend: async (run: string) => afterSuspend(run, await foldState(run)),
+    attend: async (run: string) => afterSuspend(run, await foldState(log, run)),
 
     /** Gives the active runs their time, then ends them. */
     async close(closeGraceMs: number): Promise<void> {
