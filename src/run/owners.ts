@@ -15,7 +15,7 @@ import { execute, type RunnerEnd } from './runner.ts'
 import { hasEnded } from './run-rows.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
 import type { RuntimeOptions } from './runtime.ts'
-import { createRunState, type RunState } from './state.ts'
+import { foldState, type RunState } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
 import { writeEnd, type RunEnding } from './write-end.ts'
 
@@ -151,12 +151,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     await wake(run)
   }
 
-  async function foldState(run: string): Promise<RunState> {
-    const state = createRunState()
-    for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
-    return state
-  }
-
   /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. */
   function wake(run: string): Promise<void> {
     return alone(run, async () => {
@@ -165,9 +159,13 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       if (row?.status !== 'suspended' || shutdown.aborted) return
       // The suspension can be read a moment before its owner has left.
       await active.get(run)?.left
-      const state = await foldState(run)
+      const state = await foldState(log, run)
       const { stop: reason, how } = await leftFor(log, run, state)
       if (reason !== undefined) return close(row, state, { code: 'aborted', message: reason, outcome: 'aborted' })
+      if (state.open.requests.size === 0) {
+        // A crash cut off its end: nobody could wake it any more.
+        return close(row, state, { code: 'interrupted', message: 'The server stopped.', outcome: 'unavailable' })
+      }
       if (how === undefined || shutdown.aborted) return
       const pipeline = readStored(state.start?.pipeline)
       if (pipeline === undefined) {
@@ -188,7 +186,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return alone(run, async () => {
       const row = await runs.get(run)
       if (row?.status !== 'running' || active.has(run)) return undefined
-      const state = await foldState(run)
+      const state = await foldState(log, run)
       let message = 'The server stopped while the run was active.'
       try {
         const pipeline = readStored(state.start?.pipeline)
@@ -213,7 +211,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return alone(run, async () => {
       const row = await runs.get(run)
       if (row === undefined || hasEnded(row) || active.has(run)) return
-      await close(row, await foldState(run), ending)
+      await close(row, await foldState(log, run), ending)
     })
   }
 
@@ -270,7 +268,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     },
 
     /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
-    attend: async (run: string) => afterSuspend(run, await foldState(run)),
+    attend: async (run: string) => afterSuspend(run, await foldState(log, run)),
 
     /** Gives the active runs their time, then ends them. */
     async close(closeGraceMs: number): Promise<void> {

@@ -3,6 +3,7 @@
  * crash differ in nothing but how many entries this has seen before the runner begins.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
+import type { Log } from '../part/log.ts'
 import { createOpenItems, type OpenItems } from '../part/open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { createTurns, type Turns } from '../part/turns.ts'
@@ -153,4 +154,11 @@ export function createRunState(): RunState {
       return state.cost
     },
   }
+}
+
+/** A run's state as its log stands. */
+export async function foldState(log: Log, run: string): Promise<RunState> {
+  const state = createRunState()
+  for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
+  return state
 }

@@ -361,6 +361,45 @@ test('a run that can no longer be read does not keep the others from going on', 
   })
 })
 
+describe('a suspended run that nobody could wake', () => {
+  const asks = { tools: { ask: { parameters: any } } }
+  const asking = () => createTold(() => [toolCall('c', 'ask'), finish('tool-calls')])
+
+  test('is ended when a crash cut off its end', async () => {
+    const options = { agents: { a: agent('tools: [ask]') }, ...asks, scripts: { m: asking() } }
+    const whole = open(options)
+    const run = await whole.runtime.start('a', { messages })
+    await run.result
+    await run.stop()
+    const entries = await entriesOf(whole.store, run.id)
+    const suspended = entries.findIndex(({ type }) => type === 'suspend')
+    for (let k = suspended + 2; k < entries.length; k++) {
+      const engine = await cutAfter(entries, k, options)
+      engines.push(engine)
+      await engine.runtime.recover()
+      expect(only(await entriesOf(engine.store, run.id), 'run-end')).toMatchObject([{ outcome: 'interrupted' }])
+    }
+  })
+
+  test('is ended when its text can no longer be read: by its answer, and by a stop', async () => {
+    const options = { agents: { a: agent('tools: [ask]') }, ...asks, scripts: { m: asking() } }
+    const whole = open(options)
+    const { id, result } = await whole.runtime.start('a', { messages })
+    await result
+    const [first, ...rest] = await entriesOf(whole.store, id)
+    const engine = await cutAfter([{ ...first, pipeline: 'workflow: 7' } as Entry, ...rest], rest.length + 1, options)
+    engines.push(engine)
+    const [request] = only(rest, 'request')
+    await engine.runtime.answer(id, request!.requestId, { kind: 'tool', output: 1 })
+    expect(only(await entriesOf(engine.store, id), 'run-end')).toMatchObject([{ outcome: 'failed' }])
+    const stopped = await cutAfter([{ ...first, pipeline: 'workflow: 7' } as Entry, ...rest], rest.length + 1, options)
+    engines.push(stopped)
+    expect(await stopped.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
+    await stopped.runtime.stop(id)
+    expect(only(await entriesOf(stopped.store, id), 'run-end')).toMatchObject([{ outcome: 'aborted' }])
+  })
+})
+
 test('a crash of the run that goes on: again and again, until it is through', async () => {
   const options = { agents: { a: agent('tools: [work]', 'recover: true') } }
   const ran: string[] = []

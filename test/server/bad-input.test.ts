@@ -173,11 +173,13 @@ const elsewhere = [
 
 test('run ids that lead elsewhere lead nowhere', async () => {
   for (const id of elsewhere) {
-    const answer = await raw(`GET /api/runs/${id.replaceAll(' ', '%20')} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const answer = await raw(`GET /api/runs/${id.replaceAll(' ', '%20')} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1\.1 404 [^]*"code":"(?:unknown-run|not-found)"/)
   }
   for (const path of ['/', '/nothing', '/api', '/api/runs/', '/api/runs/x/y', '//health', '/health/', '/HEALTH']) {
-    expect(await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 404 [^]*"code":"not-found"/)
+    expect(await raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 404 [^]*"code":"not-found"/,
+    )
   }
 })
 
@@ -209,12 +211,12 @@ test('HEAD is GET without its body', async () => {
 
 test('a body that is too large is refused, whatever length it announced', async () => {
   const announced = await raw(
-    'POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n{',
+    'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n{',
   )
   expect(announced).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
   const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
   const head =
-    'POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
   expect(await raw(head + chunk.repeat(80))).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
   // An honest 5 MB by a client that wants to send all of it before it reads.
   const body = new ReadableStream({
@@ -240,8 +242,8 @@ test('what is no HTTP is told so and cut off', async () => {
     ['HELO world\r\n\r\n', 400],
     ['GET / HTTP/1.1\r\n\r\n', 400],
     ['GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', 400],
-    [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
   ] as const) {
     expect(await raw(request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `, 'u'))
   }
@@ -252,15 +254,17 @@ test('a client that goes in the middle of its body leaves nothing behind', async
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('close', () => resolve())
     const head =
-      'POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a'
+      'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a'
     socket.write(head, () => socket.resetAndDestroy())
   })
 })
 
 test('requests on one connection: a refused body does not block the next request', async () => {
   const body = chat({})
-  const refusedOne = `POST /api/runs HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  const answer = await raw(`${refusedOne}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, { toEnd: true })
+  const refusedOne = `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const answer = await raw(`${refusedOne}GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`, {
+    toEnd: true,
+  })
   expect(answer).toMatch(/^HTTP\/1\.1 415 [^]*HTTP\/1\.1 200 [^]*"status":"ok"/)
 })
 

@@ -176,9 +176,9 @@ async function hitAndRun(url: string, request: string, wait: boolean): Promise<v
 }
 
 function requests(run: string, thread: string): string[] {
-  const get = (path: string, accept: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\n\r\n`
+  const get = (path: string, accept: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\n\r\n`
   const body = JSON.stringify({ agentId: 'goes', messages: [{ role: 'user', content: 'Hi' }] })
-  const head = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+  const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
   return [
     get(`/api/runs/${run}/events`, 'text/event-stream'),
     get(`/api/chat/${thread}/stream`, 'text/event-stream'),
