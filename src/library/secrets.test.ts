@@ -14,7 +14,13 @@ test('secrets of the environment: by name, trimmed, and the password in any URL'
     KEYBOARD: 'qwerty-de',
   }
   expect(secretValues({}, env)).toEqual([
-    ...['sk-secretvalue', 'ghp_123456789', 'abcdefgh', 'sk-2222222', 'passpass1', 'pw%20123456', 'pw 123456'],
+    'sk-secretvalue',
+    'ghp_123456789',
+    'abcdefgh',
+    'sk-2222222',
+    'passpass1',
+    'pw%20123456',
+    'pw 123456',
   ])
 })
 

@@ -149,8 +149,18 @@ function matchAt(text: string, at: number, candidates: readonly string[], final:
 
 /** What ties parts, runs and threads together: never free text, and a rewritten one would be found by nobody. */
 const structural: ReadonlySet<string> = new Set([
-  ...['type', 'id', 'toolCallId', 'toolName', 'requestId', 'stepType', 'protocol'],
-  ...['runId', 'agent', 'threadId', 'parentRunId', 'previousRunId'],
+  'type',
+  'id',
+  'toolCallId',
+  'toolName',
+  'requestId',
+  'stepType',
+  'protocol',
+  'runId',
+  'agent',
+  'threadId',
+  'parentRunId',
+  'previousRunId',
 ])
 
 function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => string): P {

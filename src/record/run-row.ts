@@ -54,13 +54,20 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): RunR
 
 const titleLength = 120
 
-/** The first words of the last user message in a run's input, white space made single; `''` without one. */
+/**
+ * The first words of the last user message in a run's input; `''` without one. White space and control characters are made
+ * single spaces: titles are shown on terminals.
+ */
 export function titleOf(input: Record<string, unknown>): string {
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : []
   const last = messages.findLast(isUserMessage)
   if (last === undefined) return ''
   // A prompt may hold megabytes: only a stretch that surely covers the title is looked at.
-  const words = textOf(last).slice(0, 2000).trim().replace(/\s+/g, ' ')
+  const words = textOf(last)
+    .slice(0, 2000)
+    .trim()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
   const cut = words.slice(0, titleLength)
   // Not through the middle of a character outside the BMP.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim()
