@@ -44,7 +44,13 @@ function play(tree: Tree, path: string, pick: (n: number) => number): Item[] {
   ]
 }
 
-const words = (tree: Tree): string => (Array.isArray(tree) ? tree.join('') : Object.values(tree).map(words).join(''))
+const leaves = (tree: Tree): string[] =>
+  Array.isArray(tree) ? [tree.join('')] : Object.values(tree).flatMap((inner) => leaves(inner))
+/** The next one's words begin on a line of their own. */
+const words = (tree: Tree): string =>
+  leaves(tree)
+    .filter((text) => text !== '')
+    .reduce((said, text) => said + (said === '' || said.endsWith('\n') ? '' : '\n\n') + text, '')
 
 const leaf = fc.array(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 4 })
 const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
@@ -107,7 +113,7 @@ test('a run’s text and messages stand in declared order as well', () => {
     fc.property(runs, ({ shape, entries }) => {
       const fold = createRunFold()
       for (const entry of entries) fold.apply(entry)
-      expect(fold.view().text).toBe(words(shape))
+      expect(fold.view().text).toBe(leaves(shape).join(''))
     }),
     { numRuns: 100 },
   )
@@ -138,7 +144,7 @@ test('what a crash made void of a waiting branch is not said; what was said cann
   ]
   const encoder = textWire.createEncoder()
   const entries = buildRun([...before, reset('b'), ...after])
-  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('AB')
+  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('A\n\nB')
   expect(encoder.state).toBe('open')
   const broken = textWire.createEncoder()
   for (const entry of buildRun([...before, reset('a')])) broken.encode(entry)

@@ -76,10 +76,10 @@ test('plain text: the first branch’s words at once, the others behind it, each
   replies.get('one')!.say(', ')
   expect(await body.until(', ')).toBe('I, ')
   replies.get('one')!.finish()
-  expect(await body.until('II')).toBe('I, II')
+  expect(await body.until('II')).toBe('I, \n\nII')
   replies.get('two')!.say(', ')
   replies.get('two')!.finish()
-  expect(await body.rest()).toBe('I, II, III.')
+  expect(await body.rest()).toBe('I, \n\nII, \n\nIII.')
 })
 
 test('UI: every branch’s words as they come; the official client shows each whole', async () => {
