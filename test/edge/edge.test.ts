@@ -22,7 +22,7 @@ const runtime = createRuntime({
   callbacks: { note: ({ text }) => ended.push(text) },
 })
 export const waited = []
-export const handler = createHandler({ runtime, waitUntil: (promise) => waited.push(promise) })
+export const handler = createHandler({ runtime, authorize: () => true, waitUntil: (promise) => waited.push(promise) })
 export const ask = (agentId, content, path = '/api/beddel/chat') =>
   handler(new Request('http://edge' + path, {
     method: 'POST',

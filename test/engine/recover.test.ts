@@ -391,7 +391,7 @@ describe('a suspended run that nobody could wake', () => {
     engines.push(engine)
     const [request] = only(rest, 'request')
     await engine.runtime.answer(id, request!.requestId, { kind: 'tool', output: 1 })
-    expect(only(await entriesOf(engine.store, id), 'run-end')).toMatchObject([{ outcome: 'failed' }])
+    expect(only(await entriesOf(engine.store, id), 'run-end')).toMatchObject([{ outcome: 'interrupted' }])
     const stopped = await cutAfter([{ ...first, pipeline: 'workflow: 7' } as Entry, ...rest], rest.length + 1, options)
     engines.push(stopped)
     expect(await stopped.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
