@@ -112,7 +112,9 @@ export function createHandler(options: HandlerOptions): Handler {
 
   app.notFound((c) => {
     const { path, method } = c.req
-    const allowed = ['GET', 'POST'].filter((m) => m !== method && app.router.match(m, path)[0].length > 1)
+    // What stands before every route (the key, the origin) matches any path and says nothing of this one.
+    const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
+    const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
     if (allowed.length === 0) return errorResponse(new MillraceError('not-found', `There is nothing at ${path}.`))
     const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
     const response = errorResponse(error)

@@ -173,6 +173,20 @@ test('a data folder has one server; the refused one leaves it alone', async () =
   await second.close()
 })
 
+test('what is not there is 404 for every method, also behind the checks of a local server', async () => {
+  const served = await serve({ dir: folder(), data: 'none', env: {}, port: 0, host: '127.0.0.1' })
+  onTestFinished(() => served.close())
+  for (const [method, path, status] of [
+    ['GET', '/', 404],
+    ['GET', '/nosuch', 404],
+    ['POST', '/nosuch', 404],
+    ['DELETE', '/api/runs', 405],
+    ['GET', '/api/chat', 405],
+  ] as const) {
+    expect([path, (await fetch(`${served.url}${path}`, { method })).status]).toEqual([path, status])
+  }
+})
+
 test('a server without a key answers to this machine, not to pages of other sites', async () => {
   const served = await serve({ dir: folder(), data: 'none', env: {}, port: 0, host: '127.0.0.1' })
   onTestFinished(() => served.close())
