@@ -52,9 +52,13 @@ export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry,
   let failure: { error: unknown } | undefined
 
   function push(step: string, part: Entry extends infer E ? Omit<E, 'seq' | 'timestamp' | 'step'> : never): void {
-    // The envelope last, and its number taken only with a good entry: a part that brings a `seq` of its own, or one
-    // that cannot be folded, must not leave a gap that the store would refuse all that follows for.
-    const entry = { ...part, seq: seq + 1, timestamp: now(), step } as Entry
+    // The envelope stands first in a line and is set last, and its number is taken only with a good entry: a part that
+    // brings a `seq` of its own, or one that cannot be folded, must not leave a gap that the store would refuse all
+    // that follows for.
+    const entry = { seq: 0, timestamp: 0, step, ...part } as Entry
+    entry.seq = seq + 1
+    entry.timestamp = now()
+    entry.step = step
     onEntry(entry)
     seq = entry.seq
     pending.push(entry)

@@ -48,6 +48,9 @@ test('a streamed answer: one order, one end, the text as it came', async () => {
     'answer-end',
     'run-end',
   ])
+  // The form that the log is documented in: whoever reads its lines finds the envelope first.
+  const lines = entries.map((entry) => JSON.stringify(entry))
+  expect(lines.filter((line) => !/^\{"seq":\d+,"timestamp":\d+,"step":"[^"]*","type":/u.test(line))).toEqual([])
   expect(only(entries, 'prompt')[0]!.messages).toEqual(messages)
 })
 
