@@ -17,6 +17,7 @@ import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import { createLimit } from './limits.ts'
 import { Suspended, tell, toError, within, type Scope } from './scope.ts'
+import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
 import { missingUsages } from './unfinished.ts'
@@ -189,11 +190,13 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     (value) => ({ type: 'done' as const, value }),
     (error: unknown) => ({ type: 'failed' as const, error }),
   )
+  const stopped = afterGrace(signal, graceMs)
   const settled = await Promise.race([
     work,
     suspension.promise.then(() => ({ type: 'suspended' as const })),
-    stopped(signal, graceMs),
+    stopped.over.then(() => ({ type: 'stopped' as const })),
   ])
+  stopped.release()
   leaveInbox.abort()
   limit.release()
 
@@ -287,11 +290,4 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
     ...(cost === undefined || state.usage === undefined ? undefined : { cost }),
     ...(value === undefined ? undefined : { error: value }),
   })
-}
-
-/** Resolves a while after the signal: the time that steps have to settle by themselves. */
-async function stopped(signal: AbortSignal, graceMs: number): Promise<{ type: 'stopped' }> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-  await new Promise((resolve) => setTimeout(resolve, graceMs))
-  return { type: 'stopped' }
 }

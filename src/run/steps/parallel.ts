@@ -7,7 +7,7 @@ import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
 import { Suspended, toError, toldBefore, within, type Scope } from '../scope.ts'
-import { grace } from '../settled-by.ts'
+import { afterGrace } from '../settled-by.ts'
 
 export function runParallel(
   scope: Scope,
@@ -49,12 +49,14 @@ export function runParallel(
         }
       }
       const tasks = branches.map((branch) => () => run(branch.name, branch.steps))
+      const stopped = afterGrace(signal)
       try {
-        await scope.fork(tasks, afterGrace(signal))
+        await scope.fork(tasks, stopped.over)
       } catch (error) {
         if (failed === undefined) throw error
       } finally {
         over = true
+        stopped.release()
       }
       if (failed !== undefined) {
         if (!scope.signal.aborted) await scope.tellAbort(path, failed.error)
@@ -73,13 +75,4 @@ export function runParallel(
 function failedBefore({ state }: Scope, path: string, names: string[]): ErrorValue | undefined {
   if (state.finished.has(path)) return undefined
   return names.map((name) => state.finished.get(joinPath(path, name))?.error).find((error) => error !== undefined)
-}
-
-/** The time that branches which were stopped may take to settle by themselves. */
-function afterGrace(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = () => setTimeout(resolve, grace)
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
 }
