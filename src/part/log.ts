@@ -70,6 +70,8 @@ export interface RunQuery {
   agent?: string
   threadId?: string
   status?: RunStatus
+  /** What the run's id must begin with. */
+  idPrefix?: string
   /** Words that the title must contain, case-insensitive. */
   q?: string
   /** Only runs listed after this run id: the next page. */

@@ -105,7 +105,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     },
     async list(query = {}) {
       if (closed) throw storeClosed('list runs')
-      const { agent, threadId, status, before } = query
+      const { agent, threadId, status, idPrefix = '', before } = query
       const words = queryWords(query.q)
       const cursor = before === undefined ? undefined : runs.get(before)?.row
       if (before !== undefined && !cursor) throw unknownCursor(before)
@@ -116,6 +116,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
             (agent === undefined || row.agent === agent) &&
             (threadId === undefined || row.threadId === threadId) &&
             (status === undefined || row.status === status) &&
+            row.id.startsWith(idPrefix) &&
             (cursor === undefined || newestFirst(row, cursor) > 0) &&
             words.every((word) => fold(row.title ?? '').includes(word)),
         )

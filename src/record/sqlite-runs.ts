@@ -75,7 +75,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
   }
 }
 
-function toWhere({ agent, threadId, status, q }: RunQuery): { where: string[]; values: SQLInputValue[] } {
+function toWhere({ agent, threadId, status, idPrefix, q }: RunQuery): { where: string[]; values: SQLInputValue[] } {
   const where: string[] = []
   const values: SQLInputValue[] = []
   const add = (condition: string, value: string | undefined) => {
@@ -86,6 +86,9 @@ function toWhere({ agent, threadId, status, q }: RunQuery): { where: string[]; v
   add('agent = ?', agent)
   add('thread_id = ?', threadId)
   add('status = ?', status)
+  // A range, so that the key's index finds it.
+  add('id >= ?', idPrefix)
+  add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
   for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
   return { where, values }
 }

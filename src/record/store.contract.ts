@@ -336,6 +336,17 @@ export function storeContract(name: string, make: () => Store): void {
         expect(await ids({ before: 'd' })).toBe('')
         await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
       })
+
+      test('finds runs by how their ids begin', async () => {
+        for (const id of ['run_a1', 'run_a2', 'run_b', 'ran', 'run%']) await append(id, [startEntry(id, {}, noon)])
+        const ids = async (idPrefix: string) => (await store.runs.list({ idPrefix })).map(({ id }) => id).toSorted()
+        expect(await ids('run_a')).toEqual(['run_a1', 'run_a2'])
+        expect(await ids('run_b')).toEqual(['run_b'])
+        expect(await ids('run_b1')).toEqual([])
+        expect(await ids('run%')).toEqual(['run%'])
+        expect(await ids('')).toHaveLength(5)
+        expect((await store.runs.list({ idPrefix: 'run_a', agent: 'none' })).length).toBe(0)
+      })
     })
   })
 }

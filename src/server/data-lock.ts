@@ -3,17 +3,20 @@
  * command line share it, and keep a server out while they last. The lock is the operating system's (SQLite's file
  * locks): it ends with its process, however that ends, and a recycled process id cannot hold it.
  */
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
 export type Release = () => void
 
-/** Undefined when another process holds the folder in a way that excludes this one. */
-export function lockData(data: string, how: 'alone' | 'shared'): Release | undefined {
+/**
+ * Undefined when another process holds the folder in a way that excludes this one, and goes on doing so for `patience` ms:
+ * who only looks whether it is held lets go at once.
+ */
+export function lockData(data: string, how: 'alone' | 'shared', patience = 200): Release | undefined {
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   // The file stays empty and is never deleted: whoever deleted it could part two holders.
-  const db = new DatabaseSync(join(resolve(data), 'server.lock'), { timeout: 0 })
+  const db = new DatabaseSync(fileOf(data), { timeout: patience })
   try {
     // Nothing is ever written: a journal would only be left lying by a process that is killed.
     db.exec('PRAGMA journal_mode = MEMORY')
@@ -24,4 +27,21 @@ export function lockData(data: string, how: 'alone' | 'shared'): Release | undef
     throw error
   }
   return () => db.close()
+}
+
+/** Whether a server, or a server or single runs, hold the folder at this moment. What can hold nothing is not made. */
+export function isHeld(data: string, by: 'server' | 'anyone'): boolean {
+  if (!existsSync(fileOf(data))) return false
+  try {
+    const release = lockData(data, by === 'server' ? 'shared' : 'alone', 0)
+    release?.()
+    return release === undefined
+  } catch {
+    // A lock of another account: who may not open it may not open the log either.
+    return false
+  }
+}
+
+function fileOf(data: string): string {
+  return join(resolve(data), 'server.lock')
 }

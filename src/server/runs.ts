@@ -27,6 +27,8 @@ export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<R
   const query: RunQuery = {}
   const text = (name: string) => url.searchParams.get(name) ?? undefined
   const [agent, threadId, q, before, status, limit] = ['agent', 'thread', 'q', 'before', 'status', 'limit'].map(text)
+  const idPrefix = text('idPrefix')
+  if (idPrefix !== undefined) query.idPrefix = idPrefix
   if (agent !== undefined) query.agent = agent
   if (threadId !== undefined) query.threadId = threadId
   if (q !== undefined) query.q = q
