@@ -19,5 +19,6 @@ export type {
   ToolImplementation,
 } from './run/ports.ts'
 export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
-export type { LlmResult, LlmStepResult } from './run/steps/llm.ts'
+export type { LlmResult } from './run/steps/llm.ts'
+export type { LlmStepResult, LoopResult } from './run/tool-loop.ts'
 export { WorkflowExecutor, type ExecuteOptions, type ExecutorOptions } from './server/workflow-executor.ts'

@@ -1,13 +1,8 @@
-/**
- * `llm`: a model with its tool loop. What to do next is read off the loop's own entries (`part/turns.ts`), so that a fresh
- * start, going on after a client's answer and going on after a crash are one piece of code.
- */
-import type { JSONSchema7 } from '@ai-sdk/provider'
+/** `llm`: one conversation with a model, its tool loop (`run/tool-loop.ts`) included. */
 import { messageOf, MillraceError } from '../../part/error.ts'
-import { textOf } from '../../part/fold.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
-import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
+import { noUsage, type Usage } from '../../part/usage.ts'
 import { checkValue } from '../../pipeline/check-input.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
@@ -16,34 +11,16 @@ import { mcpOf } from '../mcp-of.ts'
 import type { ToolImplementation } from '../ports.ts'
 import { readJson } from './output-generator.ts'
 import { createPartialOutput } from '../partial-output.ts'
-import { atPlace } from '../models/recording.ts'
-import { endProviderCalls, runModelCall, settleModelCall } from '../model-call.ts'
 import { toToolSpec } from '../model.ts'
-import { toldBefore, type Scope } from '../scope.ts'
-import { closeSettled, settleCall, type OfferedTool } from '../tool-call.ts'
+import type { Scope } from '../scope.ts'
+import type { OfferedTool } from '../tool-call.ts'
+import { handedOver, loopResult, runToolLoop, usageOf, type LoopResult } from '../tool-loop.ts'
 
 /** What `result` holds after an `llm` step, and what `onFinish` is given. Spans all model calls of the step. */
-export interface LlmResult {
-  /** The last call's text. */
-  text: string
-  reasoning: string
-  usage: Usage
-  totalUsage: Usage
-  finishReason: string
-  steps: LlmStepResult[]
-  toolCalls: { toolCallId: string; toolName: string; input: unknown }[]
-  toolResults: { toolCallId: string; toolName: string; input: unknown; output: unknown; isError: boolean }[]
+export interface LlmResult extends LoopResult {
   response: { messages: Message[] }
   /** With `output`: the answer's JSON, checked. */
   object?: unknown
-}
-/** One model call of an `llm` step. */
-export interface LlmStepResult {
-  text: string
-  reasoning: string
-  finishReason: string
-  toolCalls: LlmResult['toolCalls']
-  toolResults: LlmResult['toolResults']
 }
 
 export interface LlmOptions {
@@ -58,60 +35,20 @@ export interface LlmOptions {
 }
 
 export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
-  const { registry, state } = scope
-  const turns = state.turns(path)
-  const first = config.model ?? registry.models.defaultModel
-  if (first === undefined) {
-    throw new MillraceError('unknown-model', `Step ${path}: no model is named and the config has no default model.`)
-  }
-  // All of them at once: a missing key of the first must not become a silent fall-back to the second.
-  const place = { step: path, number: () => turns.list.length - 1 }
-  const models = [first, ...(config.fallbacks ?? [])].map((name) => {
-    return { name, model: atPlace(registry.models.resolve(name), place) }
-  })
   const tools = await offeredTools(scope, config, clientTools)
-  const specs = [...tools.values()].map(({ spec }) => spec)
-  const base = () => turns.base?.messages ?? config.messages
-  const messages = () => [...base(), ...turnMessages(turns.list)]
-
   /** One id for the whole step: a client replaces what it has. */
   const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
   const shows = answer && config.output !== undefined
-
-  for (;;) {
-    const last = turns.list.at(-1)
-    if (last?.error !== undefined) throw toldBefore(last.error)
-    if (last !== undefined && !last.closed) {
-      await settleModelCall(scope, path, last)
-      continue
-    }
-    if (last !== undefined) {
-      await closeSettled(scope, last)
-      const open = last.calls.filter((call) => call.result === undefined && !call.providerExecuted)
-      const loop = { root: path, tools, messages }
-      await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
-      if (scope.signal.aborted) throw scope.signal.reason
-      const ends = isLast(last) || turns.list.length >= config.maxSteps
-      if (ends) endProviderCalls(scope, path)
-      if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
-      if (ends) break
-    }
-    const { onChunk } = config
-    const partial = shows ? createPartialOutput(show) : undefined
-    const call = runModelCall(scope, {
-      root: path,
-      stage: config.stage ?? 'response',
-      models,
-      call: { ...settings(config), messages: messages(), tools: specs },
-      newMessages: turns.base === undefined ? config.messages : [],
-      tools: specs,
-      retries: config.retries,
-      ...(onChunk === undefined ? undefined : { onChunk }),
-      ...(partial === undefined ? undefined : { onText: partial.delta }),
-    })
-    await call.finally(partial?.end)
-  }
-  const result = llmResult(turns.list, usageOf(scope, path), config.output?.schema)
+  await runToolLoop({
+    scope,
+    path,
+    stage: config.stage ?? 'response',
+    config,
+    tools,
+    isOver: (turns) => isLast(turns.at(-1)!),
+    ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
+  })
+  const result = llmResult(scope.state.turns(path).list, usageOf(scope, path), config.output?.schema)
   if (shows && result.object !== undefined) show(result.object)
   return result
 }
@@ -122,14 +59,9 @@ function isLast(turn: Turn): boolean {
   return own.length === 0 || handedOver([turn])
 }
 
-/** The client has the word: it comes back with the results of its tools. */
-function handedOver(list: readonly Turn[]): boolean {
-  return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
-}
-
-async function offeredTools(
+export async function offeredTools(
   scope: Scope,
-  config: LlmConfig,
+  config: Pick<LlmConfig, 'tools' | 'toolSources'>,
   clientTools: ToolSpec[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
@@ -151,35 +83,6 @@ async function offeredTools(
     tools.set(use.name, { spec: await toToolSpec(use.name, implementation, use.description), use, implementation })
   }
   return tools
-}
-
-function settings(config: LlmConfig) {
-  const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
-  const { providerOptions, headers } = config
-  const { output } = config
-  const responseFormat = output && { type: 'json' as const, schema: output.schema as JSONSchema7 }
-  const all = {
-    responseFormat,
-    system,
-    toolChoice,
-    temperature,
-    maxOutputTokens,
-    topP,
-    stopSequences,
-    seed,
-    reasoning,
-    providerOptions,
-    headers,
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<typeof all>
-}
-
-function usageOf(scope: Scope, path: string): Usage {
-  let usage: Usage | undefined
-  for (const [at, finish] of scope.state.finished) {
-    if (at.startsWith(`${path}/`) && finish.usage !== undefined) usage = addUsage(usage, finish.usage)
-  }
-  return usage ?? noUsage
 }
 
 /** The answer's JSON against its shape. */
@@ -204,43 +107,12 @@ async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementati
   return (await readMcpTools(mcpOf(scope), server, scope.signal)).get(name)
 }
 
-/** The result of a loop, read off its turns. */
+/** The result of an `llm` step, read off its turns. */
 export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
-  const steps = list.map(stepResult)
-  const last = steps.at(-1)
+  const result = loopResult(list, usage)
   return {
-    text: last?.text ?? '',
-    reasoning: steps.map(({ reasoning }) => reasoning).join(''),
-    usage,
-    totalUsage: usage,
-    finishReason: last?.finishReason ?? 'other',
-    steps,
-    toolCalls: steps.flatMap(({ toolCalls }) => toolCalls),
-    toolResults: steps.flatMap(({ toolResults }) => toolResults),
+    ...result,
     response: { messages: turnMessages(list) },
-    ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(last?.text ?? '', schema) }),
-  }
-}
-
-function stepResult(turn: Turn): LlmStepResult {
-  const calls = turn.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
-  return {
-    text: textOf({ role: 'assistant', content: turn.content }),
-    reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
-    finishReason: turn.finish?.reason.unified ?? 'other',
-    toolCalls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input })),
-    toolResults: turn.calls.flatMap(({ toolCallId, toolName, result }) =>
-      result === undefined
-        ? []
-        : [
-            {
-              toolCallId,
-              toolName,
-              input: calls.find((call) => call.toolCallId === toolCallId)?.input,
-              output: result.result,
-              isError: result.isError === true,
-            },
-          ],
-    ),
+    ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(result.text, schema) }),
   }
 }

@@ -1,0 +1,185 @@
+/**
+ * A model and its tools, again and again: what `llm` and `router` share. What to do next is read off the loop's own entries
+ * (`part/turns.ts`), so that a fresh start, going on after a client's answer and going on after a crash are one piece of code.
+ */
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import { MillraceError } from '../part/error.ts'
+import { textOf } from '../part/fold.ts'
+import type { Message } from '../part/message.ts'
+import type { Part } from '../part/part.ts'
+import { turnMessages, type Call, type Turn } from '../part/turns.ts'
+import { addUsage, noUsage, type Usage } from '../part/usage.ts'
+import type { LlmConfig } from '../pipeline/llm-config.ts'
+import { atPlace } from './models/recording.ts'
+import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts'
+import { toldBefore, type Scope } from './scope.ts'
+import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
+
+/** What all model calls of a step came to. */
+export interface LoopResult {
+  /** The last call's text. */
+  text: string
+  reasoning: string
+  usage: Usage
+  totalUsage: Usage
+  finishReason: string
+  steps: LlmStepResult[]
+  toolCalls: { toolCallId: string; toolName: string; input: unknown }[]
+  toolResults: { toolCallId: string; toolName: string; input: unknown; output: unknown; isError: boolean }[]
+}
+/** One model call of an `llm` or `router` step. */
+export interface LlmStepResult {
+  text: string
+  reasoning: string
+  finishReason: string
+  toolCalls: LoopResult['toolCalls']
+  toolResults: LoopResult['toolResults']
+}
+
+export interface LoopOptions {
+  scope: Scope
+  path: string
+  stage: string
+  /** With `system`, `messages` and the like resolved. */
+  config: Omit<LlmConfig, 'stream' | 'tools' | 'messages'> & { messages: Message[] }
+  tools: ReadonlyMap<string, OfferedTool>
+  /** Whether the loop ends behind these turns; the calls of the last one have their outcomes. */
+  isOver(turns: readonly Turn[]): boolean
+  /** The outcome of a call that is not to be run. */
+  answer?(call: Call, turns: readonly Turn[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
+  /** Asked before every model call: who sees its text as it is written. */
+  watch?(): { delta(text: string): void; end(): void }
+}
+
+/** Resolves when the loop has ended, at the latest after `maxSteps` model calls; what it came to is in its turns. */
+export async function runToolLoop(options: LoopOptions): Promise<void> {
+  const { scope, path, stage, config, tools, isOver, answer, watch } = options
+  const { registry, state } = scope
+  const turns = state.turns(path)
+  const first = config.model ?? registry.models.defaultModel
+  if (first === undefined) {
+    throw new MillraceError('unknown-model', 'no model is named and the config has no default model.')
+  }
+  // All of them at once: a missing key of the first must not become a silent fall-back to the second.
+  const place = { step: path, number: () => turns.list.length - 1 }
+  const models = [first, ...(config.fallbacks ?? [])].map((name) => {
+    return { name, model: atPlace(registry.models.resolve(name), place) }
+  })
+  const specs = [...tools.values()].map(({ spec }) => spec)
+  const base = () => turns.base?.messages ?? config.messages
+  const messages = () => [...base(), ...turnMessages(turns.list)]
+
+  for (;;) {
+    const last = turns.list.at(-1)
+    if (last?.error !== undefined) throw toldBefore(last.error)
+    if (last !== undefined && !last.closed) {
+      await settleModelCall(scope, path, last)
+      continue
+    }
+    if (last !== undefined) {
+      await closeSettled(scope, last)
+      const open = last.calls.filter((call) => {
+        if (call.result !== undefined || call.providerExecuted) return false
+        const said = answer?.(call, turns.list)
+        if (said === undefined) return true
+        const { toolCallId, toolName } = call
+        scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
+        return false
+      })
+      const loop = { root: path, tools, messages }
+      await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
+      if (scope.signal.aborted) throw scope.signal.reason
+      const ends = isOver(turns.list) || turns.list.length >= config.maxSteps
+      if (ends) endProviderCalls(scope, path)
+      if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
+      if (ends) return
+    }
+    const { onChunk } = config
+    const watcher = watch?.()
+    const call = runModelCall(scope, {
+      root: path,
+      stage,
+      models,
+      call: { ...settings(config), messages: messages(), tools: specs },
+      newMessages: turns.base === undefined ? config.messages : [],
+      tools: specs,
+      retries: config.retries,
+      ...(onChunk === undefined ? undefined : { onChunk }),
+      ...(watcher === undefined ? undefined : { onText: watcher.delta }),
+    })
+    await call.finally(watcher?.end)
+  }
+}
+
+/** The client has the word: it comes back with the results of its tools. */
+export function handedOver(list: readonly Turn[]): boolean {
+  return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
+}
+
+function settings(config: LoopOptions['config']) {
+  const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
+  const { providerOptions, headers } = config
+  const { output } = config
+  const responseFormat = output && { type: 'json' as const, schema: output.schema as JSONSchema7 }
+  const all = {
+    responseFormat,
+    system,
+    toolChoice,
+    temperature,
+    maxOutputTokens,
+    topP,
+    stopSequences,
+    seed,
+    reasoning,
+    providerOptions,
+    headers,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<typeof all>
+}
+
+export function usageOf(scope: Scope, path: string): Usage {
+  let usage: Usage | undefined
+  for (const [at, finish] of scope.state.finished) {
+    if (at.startsWith(`${path}/`) && finish.usage !== undefined) usage = addUsage(usage, finish.usage)
+  }
+  return usage ?? noUsage
+}
+
+/** The result of a loop, read off its turns. */
+export function loopResult(list: readonly Turn[], usage: Usage): LoopResult {
+  const steps = list.map(stepResult)
+  const last = steps.at(-1)
+  return {
+    text: last?.text ?? '',
+    reasoning: steps.map(({ reasoning }) => reasoning).join(''),
+    usage,
+    totalUsage: usage,
+    finishReason: last?.finishReason ?? 'other',
+    steps,
+    toolCalls: steps.flatMap(({ toolCalls }) => toolCalls),
+    toolResults: steps.flatMap(({ toolResults }) => toolResults),
+  }
+}
+
+function stepResult(turn: Turn): LlmStepResult {
+  const calls = turn.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+  return {
+    text: textOf({ role: 'assistant', content: turn.content }),
+    reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
+    finishReason: turn.finish?.reason.unified ?? 'other',
+    toolCalls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input })),
+    toolResults: turn.calls.flatMap(({ toolCallId, toolName, result }) =>
+      result === undefined
+        ? []
+        : [
+            {
+              toolCallId,
+              toolName,
+              input: calls.find((call) => call.toolCallId === toolCallId)?.input,
+              output: result.result,
+              isError: result.isError === true,
+            },
+          ],
+    ),
+  }
+}
