@@ -1,4 +1,5 @@
 /** The steps of a run as a tree: every step below the one that holds it, in the order in which they began. */
+import { wholeMessage } from '../part/error.ts'
 import type { RunView, StepView } from '../part/fold.ts'
 import { parentPath } from '../part/path.ts'
 import { formatDuration, formatTokens } from './amounts.ts'
@@ -34,7 +35,7 @@ export function formatSteps({ steps, status }: RunView): string {
 }
 
 function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {
-  if (error !== undefined) return `${error.code}: ${error.message}`
+  if (error !== undefined) return `${error.code}: ${wholeMessage(error)}`
   if (duration === undefined) return status === 'running' || status === 'suspended' ? status : ''
   return [finishReason, answer && 'answer'].filter(Boolean).join(', ')
 }

@@ -1,47 +1,109 @@
-/** An error as it is recorded and sent: no stack, no cause, no secret. `status` is an HTTP status worth passing on. */
+/**
+ * Errors, and who is told what of them.
+ *
+ * A `message` is public: every client is shown it. Public are the texts of a `MillraceError`, which are written for whoever
+ * reads an answer, and what a provider or an MCP tool answered. Whatever else is thrown (by a step type, a tool, a package) may
+ * hold internals: clients are told that it failed, and its own words are the `detail`, which only the log and its readers get.
+ */
+import { wordsOf } from './error-words.ts'
+
+/**
+ * An error as it is recorded: no stack, no secret, nothing of the fields in which packages keep headers and bodies. Wires for
+ * clients show `message` and `code`; the log (and so `/api/runs`, `millrace logs`, a run's `result`) holds all of it.
+ */
 export interface ErrorValue {
   code: string
   message: string
+  /** An HTTP status worth passing on. */
   status?: number
   /** Seconds until it is worth trying again. */
   retryAfter?: number
+  /** The path of the step that failed; its name stands in `message`. */
+  step?: string
+  /** What clients are not told: the words of what code of an application threw, those of its causes behind them. */
+  detail?: string
 }
 
-/** Every error that Millrace throws. `code` is stable and lower-case; `message` names the place and the cure. */
+/**
+ * Every error that Millrace throws. `code` is stable and lower-case; `message` names the place and the cure, and is public:
+ * throw one in a step type for what its clients may read.
+ */
 export class MillraceError extends Error {
   override readonly name = 'MillraceError'
   readonly code: string
   readonly status: number | undefined
   readonly retryAfter: number | undefined
+  readonly step: string | undefined
+  readonly detail: string | undefined
 
-  constructor(code: string, message: string, options: { status?: number; retryAfter?: number; cause?: unknown } = {}) {
+  constructor(code: string, message: string, options: Omit<ErrorValue, 'code' | 'message'> & { cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.status = options.status
     this.retryAfter = options.retryAfter
+    this.step = options.step
+    this.detail = options.detail
   }
 }
 
-/** Anything thrown → what may be recorded of it. Never throws, whatever it is given. */
+/** What clients are told of what was not written for them. */
+export const unexplained = 'Something went wrong.'
+
+/** Whatever was thrown as an error of ours: one already, or one that tells clients nothing but the code. */
+export function toMillraceError(thrown: unknown, code = 'error'): MillraceError {
+  if (thrown instanceof MillraceError) return thrown
+  return new MillraceError(code, unexplained, { detail: wordsOf(thrown), cause: thrown })
+}
+
+/** Anything thrown, or recorded before → what may be recorded of it. Never throws, whatever it is given. */
 export function toErrorValue(error: unknown, code = 'error'): ErrorValue {
-  if (error instanceof MillraceError) {
-    const value: ErrorValue = { code: error.code, message: error.message }
-    if (error.status !== undefined) value.status = error.status
-    if (error.retryAfter !== undefined) value.retryAfter = error.retryAfter
-    return value
-  }
-  if (isErrorValue(error)) return error
-  return { code, message: messageOf(error) }
+  const known = error instanceof MillraceError || isErrorValue(error) ? error : toMillraceError(error, code)
+  const value = toPublicError(known)
+  if (known.step !== undefined) value.step = known.step
+  if (known.detail !== undefined) value.detail = known.detail
+  return value
 }
 
-/** A line to show for anything thrown. */
-export function messageOf(error: unknown): string {
-  if (error instanceof Error && error.message !== '') return error.message
-  if (typeof error === 'string') return error
-  if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string') {
-    return error.message
+/** What a client may see of it. */
+export function toPublicError({ code, message, status, retryAfter }: MillraceError | ErrorValue): ErrorValue {
+  const value: ErrorValue = { code, message }
+  if (status !== undefined) value.status = status
+  if (retryAfter !== undefined) value.retryAfter = retryAfter
+  return value
+}
+
+/** The reverse of {@link toErrorValue}. */
+export function fromErrorValue({ code, message, ...options }: ErrorValue): MillraceError {
+  return new MillraceError(code, message, options)
+}
+
+const longest = { message: 2000, detail: 8000 }
+
+/** An error's texts may be a page. To be cut when secrets are taken out: the piece of one that a cut leaves is found by nobody. */
+export function cutError(value: ErrorValue): ErrorValue {
+  const { message, detail = '' } = value
+  if (message.length <= longest.message && detail.length <= longest.detail) return value
+  const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text)
+  return {
+    ...value,
+    message: cut(message, longest.message),
+    ...(value.detail === undefined ? undefined : { detail: cut(detail, longest.detail) }),
   }
+}
+
+/** All there is to say, for those who read the log: the message and the detail behind it. */
+export function wholeMessage(error: unknown): string {
+  if (!(error instanceof MillraceError) && !isErrorValue(error)) return wordsOf(error)
+  const { message, detail } = error
+  return detail === undefined ? message : `${message.replace(/\.$/u, '')}: ${detail}`
+}
+
+/** A line to show for anything thrown. Not for clients: see {@link toErrorValue}. Never throws. */
+export function messageOf(error: unknown): string {
   try {
+    if (typeof error === 'string') return error
+    const { message } = (error ?? {}) as { message?: unknown }
+    if (typeof message === 'string') return message
     return JSON.stringify(error) ?? String(error)
   } catch {
     return Object.prototype.toString.call(error)
@@ -49,11 +111,11 @@ export function messageOf(error: unknown): string {
 }
 
 function isErrorValue(value: unknown): value is ErrorValue {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !(value instanceof Error) &&
-    typeof (value as ErrorValue).code === 'string' &&
-    typeof (value as ErrorValue).message === 'string'
-  )
+  if (typeof value !== 'object' || value === null || value instanceof Error) return false
+  try {
+    const { code, message } = value as Partial<ErrorValue>
+    return typeof code === 'string' && typeof message === 'string'
+  } catch {
+    return false
+  }
 }

@@ -1,5 +1,5 @@
 /** The callbacks an agent names: called once, never trusted. */
-import { toErrorValue } from '../part/error.ts'
+import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
@@ -15,8 +15,8 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
     try {
       await registry.callbacks.get(name)?.(event)
     } catch (error) {
-      const { message } = toErrorValue(error)
-      emit('', { type: 'warning', code: 'callback-failed', message: `Callback ${name} threw: ${message}` })
+      const message = `Callback ${name} threw: ${wholeMessage(error)}`
+      emit('', { type: 'warning', code: 'callback-failed', message })
     }
   }
 }
@@ -37,7 +37,7 @@ export async function tellAbort(
       .flatMap(({ content }) => content)
       .map((part) => (part.type === 'text' ? part.text : ''))
       .join('')
-    return invoke(config?.onAbort, { text, reason: toErrorValue(error).message })
+    return invoke(config?.onAbort, { text, reason: wholeMessage(error) })
   })
   await within(Promise.all(calls), graceMs)
 }

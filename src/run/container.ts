@@ -21,8 +21,6 @@ export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, plac
 
 /** What a container is given beside its config. */
 export interface Inside {
-  /** The step's id, for messages. */
-  id: string
   place: Place
   /** Its templates with their references resolved. */
   at: <T>(value: T) => T

@@ -36,7 +36,7 @@ export interface Price {
 }
 
 export interface LimitOptions {
-  /** Names whose limit it is in messages: `The run`, `Step answer`. */
+  /** Names whose limit it is in messages: `The run`, `Step "answer" (llm)`. */
   name: string
   /** What lies under this path counts. */
   root: string
@@ -61,8 +61,11 @@ export function createLimit({
   now,
 }: LimitOptions): Limit {
   const controller = new AbortController()
+  const passed = (code: string, what: string) => {
+    return new MillraceError(code, `${name} ${what}`, root === '' ? {} : { step: root })
+  }
   const exceed = (what: string) => {
-    const error = new MillraceError('budget-exceeded', `${name} has used up its budget: ${what}.`)
+    const error = passed('budget-exceeded', `has used up its budget: ${what}.`)
     controller.abort(error)
     return error
   }
@@ -76,7 +79,7 @@ export function createLimit({
   }
   const { tokens, usd, seconds, steps } = budget
   if (timeout !== undefined) {
-    after(timeout, () => controller.abort(new MillraceError('timed-out', `${name} took longer than ${timeout} ms.`)))
+    after(timeout, () => controller.abort(passed('timed-out', `took longer than ${timeout} ms.`)))
   }
   if (seconds !== undefined) after(seconds * 1000, () => exceed(`${seconds} seconds`))
 

@@ -215,7 +215,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await writer.stored().catch(() => undefined)
     return { type: 'ended' }
   }
-  const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? settled.error : undefined
+  const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? toError(settled.error) : undefined
   if (error !== undefined) {
     await tellAbort(scope, pipeline, {
       error,

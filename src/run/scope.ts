@@ -1,11 +1,12 @@
 /** What the engine's own steps work with: one run's state, its writer, its signal, and the ways to wait for a client. */
-import { toErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
+import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
+import { nameFailure, type StepName } from './step-name.ts'
 import { missingUsages } from './unfinished.ts'
 
 export interface Scope {
@@ -39,6 +40,8 @@ export interface Scope {
   readonly speaking: Map<string, Speaking>
   /** ms, for every model call here. */
   readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
+  /** The step of a pipeline that this is the scope of. */
+  readonly step?: StepName
   /** How many agents deep. */
   readonly depth: number
   /** Another agent, by id or alias. */
@@ -70,20 +73,24 @@ export function tell(scope: Scope, path: string, error: unknown): void {
 }
 
 /** A failure that the log tells already, to be thrown again by the run that goes on behind it. */
-export function toldBefore({ code, message, status, retryAfter }: ErrorValue): MillraceError {
-  const error = new MillraceError(code, message, {
-    ...(status === undefined ? undefined : { status }),
-    ...(retryAfter === undefined ? undefined : { retryAfter }),
-  })
+export function toldBefore(value: ErrorValue): MillraceError {
+  const error = fromErrorValue(value)
   told.add(error)
   return error
 }
 
 /** Whatever was thrown, as an object that `tell` knows again. */
-export function toError(error: unknown): Error {
-  return error instanceof Error
-    ? error
-    : new MillraceError('step-failed', toErrorValue(error).message, { cause: error })
+export function toError(thrown: unknown): MillraceError {
+  return toMillraceError(thrown, 'step-failed')
+}
+
+/** What something at a path failed with: as it is inside of a step, with the step's name where the step itself ends. */
+export function toFailure({ step }: Scope, path: string, thrown: unknown): MillraceError {
+  const error = toError(thrown)
+  if (step?.path !== path) return error
+  const named = nameFailure(step, error)
+  if (told.has(error)) told.add(named)
+  return named
 }
 
 /** The same scope with something else in it. Everything not named is looked up in the outer one, live. */
@@ -116,7 +123,7 @@ export async function inStep<T>(
     return value
   } catch (thrown) {
     if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
-    const error = toError(thrown)
+    const error = toFailure(scope, path, thrown)
     closeUnder(scope, path, error)
     throw error
   }

@@ -11,8 +11,8 @@ import { joinPath } from '../part/path.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
-import { nameStep } from './name-step.ts'
-import { inStep, Suspended, within, type Scope } from './scope.ts'
+import { inStep, Suspended, toFailure, within, type Scope } from './scope.ts'
+import { formatStepName, toStepName } from './step-name.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
@@ -21,19 +21,28 @@ import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runParallel } from './steps/parallel.ts'
 
+/** Throws a `MillraceError` that names the step, unless the run or a limit around the step ends. */
 export async function runPipelineStep(
-  scope: Scope,
+  outer: Scope,
   step: Step,
   path: string,
   place: Place,
   runSteps: RunSteps,
 ): Promise<StepOutcome> {
+  const name = toStepName(outer.step, step, path)
+  const scope = within(outer, { step: name })
   const { budget, timeouts } = step
-  if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place, runSteps)
-  const timeout = timeouts?.step
-  return withLimit(scope, { name: `Step ${step.id}`, root: path, budget, timeout }, (inner) =>
-    runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place, runSteps),
-  )
+  try {
+    if (budget === undefined && timeouts === undefined) return await runByType(scope, step, path, place, runSteps)
+    const limit = { name: formatStepName(name), root: path, budget, timeout: timeouts?.step }
+    return await withLimit(scope, limit, (inner) =>
+      runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place, runSteps),
+    )
+  } catch (error) {
+    if (error instanceof Suspended || scope.signal.aborted) throw error
+    // What failed before its bracket was open is not named yet.
+    throw toFailure(scope, path, error)
+  }
 }
 
 async function runByType(
@@ -45,9 +54,8 @@ async function runByType(
 ): Promise<StepOutcome> {
   const { answers } = place
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
-  const type = step.type === 'custom' ? step.stepType : step.type
-  const at = <T>(value: T): T => nameStep({ id: step.id, type }, () => resolve(value, values) as T)
-  const inside = { id: step.id, place, at, runSteps }
+  const at = <T>(value: T): T => resolve(value, values) as T
+  const inside = { place, at, runSteps }
 
   switch (step.type) {
     case 'llm': {
@@ -56,8 +64,10 @@ async function runByType(
         const config = resolveLlm(step.config, at)
         const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
-        const result = await runLlm({ scope, path, config, clientTools, answer }).catch(async (error: unknown) => {
-          if (!(error instanceof Suspended) && !scope.signal.aborted) await scope.invoke(config.onError, { error })
+        const result = await runLlm({ scope, path, config, clientTools, answer }).catch(async (thrown: unknown) => {
+          if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
+          const error = toFailure(scope, path, thrown)
+          await scope.invoke(config.onError, { error })
           throw error
         })
         const { usage, finishReason } = result
@@ -76,12 +86,12 @@ async function runByType(
       })
     case 'custom': {
       const handler = scope.registry.steps.get(step.stepType)
-      refuseSecondRun(scope, step, path)
+      refuseSecondRun(scope, path)
       return inStep(scope, path, { stepType: step.stepType }, async () => {
         await recorded(scope)
         if (handler === undefined) {
           const known = [...scope.registry.steps.keys()].join(', ') || 'none'
-          throw new MillraceError('unknown-step-type', `Step ${step.id}: no type "${step.stepType}". Known: ${known}.`)
+          throw new MillraceError('unknown-step-type', `there is no such type. Known: ${known}.`)
         }
         const { value, answered } = await runCustom(scope, path, handler, at(step.config))
         const outcome: StepOutcome = { value }
@@ -98,7 +108,7 @@ async function runByType(
     case 'parallel':
       return runParallel(scope, path, step.config, inside)
     case 'mcp-tool':
-      refuseSecondRun(scope, step, path)
+      refuseSecondRun(scope, path)
       return inStep(scope, path, { stepType: step.type }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
@@ -118,10 +128,9 @@ async function recorded(scope: Scope): Promise<void> {
 }
 
 /** Nobody knows what a step outside of our hands had done when its process died. */
-function refuseSecondRun(scope: Scope, step: Step, path: string): void {
+function refuseSecondRun(scope: Scope, path: string): void {
   if (!scope.state.open.steps.has(path)) return
-  const what = `Step ${step.id} (${step.type === 'custom' ? step.stepType : step.type}) was cut off by a crash`
-  throw new MillraceError('interrupted', `${what} and is not run a second time.`)
+  throw new MillraceError('interrupted', 'it was cut off by a crash and is not run a second time.')
 }
 
 /** The outcome of a step that the log holds finished: an `llm`'s is read off its turns, not kept a second time. */

@@ -2,7 +2,7 @@
  * One tool call, from wherever it stands to its outcome: not begun, asked of a client, approved, or begun before a crash.
  * A tool never fails a run: unknown names, bad input, throws and timeouts are results the model is told.
  */
-import { messageOf, MillraceError } from '../part/error.ts'
+import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../part/open-items.ts'
 import type { Part, ToolOutcome } from '../part/part.ts'
@@ -163,7 +163,8 @@ async function execute(
     return { result, isError: false }
   } catch (error) {
     if (scope.signal.aborted) throw error
-    return fault(messageOf(error))
+    // A package's error says enough in its message; what is no error of a package is told by its plain values.
+    return fault(error instanceof MillraceError || !(error instanceof Error) ? wholeMessage(error) : error.message)
   } finally {
     clearTimeout(timer)
     // Whatever the tool still holds open on this signal is let go; after a result this changes nothing else.

@@ -4,7 +4,8 @@
  * `emit` is synchronous and cheap; what it gathers while an append is under way goes with the next one, so a tick of a
  * fast model is one transaction. Readers see nothing that is not stored.
  */
-import { isDelta, toRecorded, type Entry } from '../part/entry.ts'
+import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
+import { cutError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../part/redact.ts'
@@ -43,6 +44,10 @@ function weightOf(entry: Entry): number {
   return texts.reduce((sum, { length }) => sum + length, 512)
 }
 
+function bounded(part: RecordedPart): RecordedPart {
+  return 'error' in part && part.error !== undefined ? { ...part, error: cutError(part.error) } : part
+}
+
 export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry, onFailure }: WriterOptions): Writer {
   let seq = lastSeq
   let pending: Entry[] = []
@@ -51,11 +56,11 @@ export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry,
   let sealed = false
   let failure: { error: unknown } | undefined
 
-  function push(step: string, part: Entry extends infer E ? Omit<E, 'seq' | 'timestamp' | 'step'> : never): void {
+  function push(step: string, part: RecordedPart): void {
     // The envelope stands first in a line and is set last, and its number is taken only with a good entry: a part that
     // brings a `seq` of its own, or one that cannot be folded, must not leave a gap that the store would refuse all
     // that follows for.
-    const entry = { seq: 0, timestamp: 0, step, ...part } as Entry
+    const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = seq + 1
     entry.timestamp = now()
     entry.step = step

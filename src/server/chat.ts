@@ -1,5 +1,5 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
-import { MillraceError } from '../part/error.ts'
+import { fromErrorValue, MillraceError } from '../part/error.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { turnKey } from '../run/turn-key.ts'
@@ -56,7 +56,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
     // That an answer was stopped is no failure where the protocol can say it.
     if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {
-      return withRunId(errorResponse(accepted.error), run.id)
+      return withRunId(errorResponse(fromErrorValue(accepted.error)), run.id)
     }
     const joined = how === 'joined'
     const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from

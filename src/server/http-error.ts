@@ -1,5 +1,5 @@
 /** Errors as HTTP says them: `{"error": {message, code, type}}`, a status, `Retry-After`; internals stay in the log. */
-import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import { MillraceError, unexplained, type ErrorValue } from '../part/error.ts'
 
 // A map: codes of an application's own may be called `constructor`.
 const statuses: ReadonlyMap<string, number> = new Map(
@@ -38,20 +38,19 @@ const statuses: ReadonlyMap<string, number> = new Map(
   }),
 )
 
-export function statusOf({ code, status }: ErrorValue): number {
+export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>): number {
   // A provider's 401 is our misconfiguration, not the client's missing key.
   if (code === 'model-refused' && (status === 401 || status === 403)) return 500
   return statuses.get(code) ?? 500
 }
 
 export function errorResponse(error: unknown): Response {
-  const known = error instanceof MillraceError || !(error instanceof Error)
-  const value: ErrorValue = known ? toErrorValue(error) : { code: 'internal', message: 'Something went wrong here.' }
+  const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
+  const { code, message, retryAfter } = value
   const status = statusOf(value)
   const headers: Record<string, string> = { 'cache-control': 'no-store' }
-  if (value.retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(value.retryAfter))
+  if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
   if (status === 401) headers['www-authenticate'] = 'Bearer'
-  const { code, message } = value
   const type = status < 500 ? 'invalid_request_error' : 'server_error'
   return Response.json({ error: { message, code, type } }, { status, headers })
 }

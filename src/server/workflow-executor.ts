@@ -1,5 +1,5 @@
 /** The Beddel document's executor: one agent, run in this process, its answer as a Response. Web APIs only. */
-import { MillraceError } from '../part/error.ts'
+import { fromErrorValue, MillraceError } from '../part/error.ts'
 import { checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
@@ -89,12 +89,9 @@ export class WorkflowExecutor {
     const accepted = await awaitAcceptance(runtime, run.id, { streams: this.#streams, from: 0, signal: never })
     if (accepted.kind === 'value') return accepted.output
     if (accepted.kind === 'error') {
-      const { code, message, status, retryAfter } = accepted.error
-      if (this.#streams) return errorResponse(accepted.error)
-      throw new MillraceError(code, message, {
-        ...(status === undefined ? undefined : { status }),
-        ...(retryAfter === undefined ? undefined : { retryAfter }),
-      })
+      const error = fromErrorValue(accepted.error)
+      if (this.#streams) return errorResponse(error)
+      throw error
     }
     const context = {
       runtime,

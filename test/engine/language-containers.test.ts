@@ -61,7 +61,10 @@ describe('condition', () => {
       { n: 3 },
     )
     expect(outcome).toBe('failed')
-    expect(error).toMatchObject({ code: 'bad-expression', message: expect.stringContaining('Step odd (condition)') })
+    expect(error).toMatchObject({
+      code: 'bad-expression',
+      message: expect.stringMatching(/^Step "odd" \(condition\): /u),
+    })
   })
 })
 
@@ -97,8 +100,8 @@ describe('loop', () => {
   })
 
   test.each([
-    [['a', 'b', 'c'], 'loop-too-long', 'Step each (loop): the list has 3 items, and max is 2'],
-    ['abc', 'bad-value', 'Step each (loop): over must be a list'],
+    [['a', 'b', 'c'], 'loop-too-long', 'Step "each" (loop): the list has 3 items, and max is 2'],
+    ['abc', 'bad-value', 'Step "each" (loop): over must be a list'],
   ])('%j is refused before the first round', async (words, code, message) => {
     let ran = 0
     const { outcome, error } = await run(
@@ -200,15 +203,15 @@ describe('parallel', () => {
     expect(await started.result).toMatchObject({
       outcome: 'failed',
       text: 'Once upon ',
-      error: { message: 'broken' },
+      error: { message: 'Step "break" (break) failed.', detail: 'broken' },
     })
     expect(performance.now() - began).toBeLessThan(1000)
     const entries = await entriesOf(engine.store, started.id)
-    expect(only(entries, 'error')).toMatchObject([{ step: 'main/all/breaks/break', error: { message: 'broken' } }])
+    expect(only(entries, 'error')).toMatchObject([{ step: 'main/all/breaks/break', error: { detail: 'broken' } }])
     expect(only(entries, 'run-end')).toHaveLength(1)
     expect(only(entries, 'usage')).toMatchObject([{ usage: { source: 'estimated' } }])
     expect(model.calls[0]!.aborted).toBe(true)
-    expect(told).toEqual([{ text: 'Once upon ', reason: 'broken' }])
+    expect(told).toEqual([{ text: 'Once upon ', reason: 'Step "break" (break) failed: broken' }])
   })
 
   test('continue: an error is the value of its branch, and the others run on', async () => {
@@ -228,8 +231,8 @@ describe('parallel', () => {
     )
     expect(outcome).toBe('completed')
     expect(output).toEqual({
-      all: { bad: { error: { code: 'step-failed', message: 'broken' } }, good: 'fine' },
-      why: 'broken',
+      all: { bad: { error: { code: 'step-failed', message: 'Step "break" (break) failed.' } }, good: 'fine' },
+      why: 'Step "break" (break) failed.',
     })
     expect(only(entries, 'error')).toHaveLength(1)
   })
@@ -253,7 +256,7 @@ describe('parallel', () => {
     })
     const began = performance.now()
     const started = await engine.runtime.start('a', {})
-    expect(await started.result).toMatchObject({ outcome: 'failed', error: { message: 'broken' } })
+    expect(await started.result).toMatchObject({ outcome: 'failed', error: { detail: 'broken' } })
     expect(performance.now() - began).toBeLessThan(2000)
     emit!()
     const entries = await entriesOf(engine.store, started.id)

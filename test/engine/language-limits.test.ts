@@ -120,7 +120,7 @@ workflow:
       callbacks: callbacks(told),
     })
     expect(outcome).toBe('budget-exceeded')
-    expect(error?.message).toBe('Step answer has used up its budget: 100 tokens.')
+    expect(error?.message).toBe('Step "call/answer" (llm) has used up its budget: 100 tokens.')
     expect(only(entries, 'error')).toMatchObject([{ step: 'main/call/answer' }])
     expect(told).toEqual([['aborted', 400, error!.message]])
   })
@@ -280,7 +280,10 @@ describe('timeouts', () => {
       },
     })
     expect(performance.now() - began).toBeLessThan(2000)
-    expect([outcome, error?.message]).toEqual(['timed-out', 'Step it took longer than 100 ms.'])
+    expect([outcome, error?.message]).toEqual([
+      'timed-out',
+      expect.stringMatching(/^Step "it" \([a-z-]+\) took longer than 100 ms\.$/u),
+    ])
     expect(only(entries, 'error')).toHaveLength(1)
     emit?.()
     expect(await entriesOf(engine.store, id)).toHaveLength(entries.length)

@@ -56,8 +56,14 @@ workflow:
     })
     expect(outcome).toBe('failed')
     expect(only(entries, 'step-start')).toMatchObject([{ step: 'main/breaks', stepType: 'breaking' }])
-    expect(only(entries, 'error')).toMatchObject([{ step: 'main/breaks', error: { message: 'broken' } }])
-    expect(only(entries, 'step-finish')).toMatchObject([{ step: 'main/breaks', error: { message: 'broken' } }])
+    const error = {
+      code: 'step-failed',
+      message: 'Step "breaks" (breaking) failed.',
+      step: 'main/breaks',
+      detail: 'broken',
+    }
+    expect(only(entries, 'error')).toMatchObject([{ step: 'main/breaks', error }])
+    expect(only(entries, 'step-finish')).toMatchObject([{ step: 'main/breaks', error }])
   })
 
   test('blocking steps before the answer are steps and traces, never words of it', async () => {

@@ -286,7 +286,7 @@ workflow: [{ id: all, type: parallel, config: { branches: { talks: [${llm('talk'
     await engine.runtime.recover()
     expect(await (await engine.runtime.open(id))!.result).toMatchObject({
       outcome: 'failed',
-      error: { message: 'broken' },
+      error: { message: 'Step "break" (break) failed.', step: 'main/all/breaks/break', detail: 'broken' },
     })
     expect(model.calls.length).toBe(asked)
     const entries = await entriesOf(engine.store, id)

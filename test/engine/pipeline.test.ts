@@ -84,7 +84,7 @@ after:
     'after/note',
     'after/fails',
   ])
-  expect(only(entries, 'error')).toMatchObject([{ error: { message: 'too late' } }])
+  expect(only(entries, 'error')).toMatchObject([{ error: { detail: 'too late' } }])
 })
 
 test('a failing step names itself, and nothing later runs', async () => {

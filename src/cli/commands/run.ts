@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { messageOf, MillraceError } from '../../part/error.ts'
+import { messageOf, MillraceError, wholeMessage } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { openProject, parseEndpoint } from '../../server/project.ts'
 import { lockData } from '../../server/data-lock.ts'
@@ -70,7 +70,7 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   // A run that sent nothing to a model has none.
   const isSilent = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) === 0
   const tokens = `; ${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
-  const why = error === undefined ? '' : `: ${error.message.replace(/\.+$/u, '')}`
+  const why = error === undefined ? '' : `: ${wholeMessage(error).replace(/\.+$/u, '')}`
   process.stderr.write(`${outcome}${why}${isSilent ? '' : tokens}\n`)
   await runtime.close()
   shared?.()

@@ -1,4 +1,5 @@
 /** `millrace show`: all that one run comes to, on a page. */
+import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../part/fold.ts'
 import type { Message } from '../../part/message.ts'
 import { openAccess, type Access } from '../access.ts'
@@ -25,7 +26,7 @@ function page(view: RunView, url: Access['url']): string {
     // What a client was told already needs no second line.
     section('Output', output === undefined || output === view.text ? '' : JSON.stringify(output, null, 2)),
     section('Open requests', requests.map((request) => waitsFor(request, view, url)).join('\n')),
-    section('Error', error === undefined ? '' : `${error.code}: ${error.message}`),
+    section('Error', error === undefined ? '' : `${error.code}: ${wholeMessage(error)}`),
   ]
   return sections.filter((text) => text !== '').join('\n\n')
 }

@@ -5,7 +5,7 @@
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toModelPart, type Entry, type EntryOf } from '../../part/entry.ts'
-import { MillraceError, type ErrorValue } from '../../part/error.ts'
+import { fromErrorValue, MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
 import type { ModelPart } from '../../part/part.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
@@ -117,11 +117,7 @@ function streamOf({ parts, error }: Call): ReadableStream<LanguageModelV4StreamP
   return new ReadableStream<LanguageModelV4StreamPart>({
     start(controller) {
       for (const part of parts) controller.enqueue(toStreamPart(part))
-      if (error !== undefined) {
-        const { code, message, status } = error
-        const told = new MillraceError(code, message, status === undefined ? {} : { status })
-        controller.enqueue({ type: 'error', error: told })
-      }
+      if (error !== undefined) controller.enqueue({ type: 'error', error: fromErrorValue(error) })
       controller.close()
     },
   })

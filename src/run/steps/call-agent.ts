@@ -8,7 +8,6 @@ import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
 import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
-import { nameStep } from '../name-step.ts'
 import { within, type Scope } from '../scope.ts'
 
 /** Calls within calls; deeper is a circle that variables hide. */
@@ -18,7 +17,7 @@ export function runCallAgent(
   scope: Scope,
   path: string,
   config: CallAgentConfig,
-  { id, place, at, runSteps }: Inside,
+  { place, at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   const agent = String(at(config.agent))
   const pipeline = findPipeline(scope, path, agent)
@@ -26,18 +25,15 @@ export function runCallAgent(
   // An agent that cannot be called is a failed step like any other: named in the log, and told there.
   const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
   return inContainer(scope, path, { stepType: 'call-agent', ...start }, async () => {
-    const { called, input } = nameStep({ id, type: 'call-agent' }, () => {
-      if (pipeline === undefined) throw unknownAgent(agent)
-      if (scope.depth >= maxDepth) {
-        throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
-      }
-      const given = config.input === undefined ? scope.input : at(config.input)
-      return { called: pipeline, input: checkInput(pipeline.input, given) }
-    })
+    if (pipeline === undefined) throw unknownAgent(agent)
+    if (scope.depth >= maxDepth) {
+      throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
+    }
+    const input = checkInput(pipeline.input, config.input === undefined ? scope.input : at(config.input))
     const inner = within(scope, { input, variables: new Map(), depth: scope.depth + 1 })
-    const last = await runSteps(inner, called.workflow, path, { answers, last: answers })
-    if (called.after.length > 0) scope.afterwards(inner, called, path)
-    const value = pipelineValue(inner, called, last)
+    const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
+    if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
+    const value = pipelineValue(inner, pipeline, last)
     return {
       value: value === undefined ? last.value : value,
       ...(answers && last.answer ? { answer: last.answer } : undefined),

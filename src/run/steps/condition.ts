@@ -3,20 +3,18 @@ import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { ConditionConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { nameStep } from '../name-step.ts'
 import { within, type Scope } from '../scope.ts'
 
 export function runCondition(
   scope: Scope,
   path: string,
   config: ConditionConfig,
-  { id, place, runSteps }: Inside,
+  { place, runSteps }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'condition' }, async () => {
     const { input, variables, env, state } = scope
     const began = (['then', 'else'] as const).find((name) => state.has(joinPath(path, name)))
-    const holds = () => nameStep({ id, type: 'condition' }, () => evaluate(config.if, { input, variables, env }))
-    const branch = began ?? (holds() ? 'then' : 'else')
+    const branch = began ?? (evaluate(config.if, { input, variables, env }) ? 'then' : 'else')
     const at = joinPath(path, branch)
     return inContainer(scope, at, { stepType: 'branch' }, () =>
       runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),

@@ -105,7 +105,7 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
   const type = (part as { type?: unknown } | null)?.type
   if (typeof type !== 'string' || !allowed.has(type)) {
     const cure = `A step may emit ${[...allowed].join(', ')}; text goes into a returned stream.`
-    throw new MillraceError('bad-part', `Step ${path} emitted ${JSON.stringify(type) ?? 'no part'}. ${cure}`)
+    throw new MillraceError('bad-part', `it emitted ${JSON.stringify(type) ?? 'no part'}. ${cure}`)
   }
   // A step that speaks on after it was stopped, or after it has ended, speaks to nobody.
   if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
@@ -117,7 +117,7 @@ function toStream(value: unknown): AsyncIterable<unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('headers' in value && 'status' in value && 'body' in value && typeof (value as Response).text === 'function') {
     const { body, ok, status } = value as Response
-    if (!ok) throw new MillraceError('bad-response', `The step's Response has the status ${status}.`)
+    if (!ok) throw new MillraceError('bad-response', `its Response has the status ${status}.`)
     return body === null ? emptyStream() : toStream(body)
   }
   if (Symbol.asyncIterator in value) return value as AsyncIterable<unknown>

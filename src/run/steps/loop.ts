@@ -4,18 +4,17 @@ import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { nameStep } from '../name-step.ts'
 import { within, type Scope } from '../scope.ts'
 
 export function runLoop(
   scope: Scope,
   path: string,
   config: LoopConfig,
-  { id, at, runSteps }: Inside,
+  { at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'loop' }, async () => {
     const { input, env, state } = scope
-    const items = config.over === undefined ? undefined : toItems(id, at(config.over), config.max)
+    const items = config.over === undefined ? undefined : toItems(at(config.over), config.max)
     // Walked once more for its values: how many rounds there were is known.
     const finished = state.finished.has(path)
     // One scope for all rounds: a round sees what the one before has set.
@@ -27,7 +26,7 @@ export function runLoop(
     const goes = (index: number, round: string) => {
       if (finished || state.has(round)) return state.has(round)
       if (items !== undefined) return index < items.length
-      return nameStep({ id, type: 'loop' }, () => evaluate(config.while!, { input, variables, env }))
+      return evaluate(config.while!, { input, variables, env })
     }
     for (let index = 0; index < config.max; index++) {
       const round = joinPath(path, index)
@@ -43,12 +42,11 @@ export function runLoop(
   })
 }
 
-function toItems(id: string, value: unknown, max: number): unknown[] {
-  const where = `Step ${id} (loop)`
+function toItems(value: unknown, max: number): unknown[] {
   if (!Array.isArray(value)) {
-    throw new MillraceError('bad-value', `${where}: over must be a list, not ${JSON.stringify(value)}.`)
+    throw new MillraceError('bad-value', `over must be a list, not ${JSON.stringify(value)}.`)
   }
   if (value.length <= max) return value
   const cure = 'Raise max, or shorten the list.'
-  throw new MillraceError('loop-too-long', `${where}: the list has ${value.length} items, and max is ${max}. ${cure}`)
+  throw new MillraceError('loop-too-long', `the list has ${value.length} items, and max is ${max}. ${cure}`)
 }

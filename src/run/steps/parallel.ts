@@ -2,7 +2,7 @@
  * `parallel`: branches that really run at once, each in its own copy of the variables. Their parts enter the log as they
  * come. When one fails the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
  */
-import { toErrorValue, type ErrorValue } from '../../part/error.ts'
+import { toPublicError, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
@@ -41,7 +41,7 @@ export function runParallel(
           results.set(name, outcome)
         } catch (error) {
           if (error instanceof Suspended || signal.aborted) throw error
-          if (onError === 'continue') results.set(name, { value: { error: toErrorValue(error, 'step-failed') } })
+          if (onError === 'continue') results.set(name, { value: { error: toPublicError(toError(error)) } })
           else {
             failed ??= { error }
             stop.abort(toError(error))
