@@ -80,5 +80,9 @@ export const file = map({
   history: oneOf(['client', 'server'])
     .optional()
     .describe('Who says which messages came before; the default depends on the protocol.'),
-  recover: preset(flag, false, 'Go on after a crash from the last complete model or tool call.'),
+  recover: preset(
+    flag,
+    false,
+    'Go on after a crash from the last complete model or tool call; ended after three in a row that got nowhere.',
+  ),
 })

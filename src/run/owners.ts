@@ -11,6 +11,7 @@ import { conversation, messagesOf } from './history.ts'
 import { leftFor } from './left-for.ts'
 import { pause } from './pause.ts'
 import { createPresence } from './presence.ts'
+import { mostRecoveries } from './recovery.ts'
 import { execute, type RunnerEnd } from './runner.ts'
 import { hasEnded } from './run-rows.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
@@ -28,6 +29,8 @@ export interface Owned {
 }
 
 const refused = 'the pipeline that its log holds is not taken any more.'
+
+const triedBefore = `It went on ${mostRecoveries} times before, got nowhere, and is not tried again.`
 
 interface Active {
   state: RunState
@@ -191,6 +194,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       try {
         const pipeline = readStored(state.start?.pipeline)
         if (pipeline === undefined) message += ` It cannot go on: ${refused}`
+        else if (pipeline.recover && state.recoveries >= mostRecoveries) message += ` ${triedBefore}`
         else if (pipeline.recover) {
           const turn = await rejoin(row)
           if (shutdown.aborted) return undefined

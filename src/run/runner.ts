@@ -16,6 +16,7 @@ import { inContainer, pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import { createLimit } from './limits.ts'
+import { handedOn, recovered } from './recovery.ts'
 import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
@@ -183,6 +184,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const begin = async () => {
     await options.turn(signal)
     if (signal.aborted) throw signal.reason
+    if (options.first.length === 0) {
+      // Stored before anything else: what kills the server at once is counted too.
+      writer.emit('', recovered)
+      await writer.stored()
+    }
     history = await options.history()
     return walk(scope, pipeline, left)
   }
@@ -211,6 +217,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   decided = 'ending'
   await inbox
   if (signal.aborted && toErrorValue(signal.reason).code === 'abandoned') {
+    writer.emit('', handedOn)
     writer.seal()
     await writer.stored().catch(() => undefined)
     return { type: 'ended' }

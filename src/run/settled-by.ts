@@ -1,5 +1,5 @@
 /** ms that work gets to settle by itself once its signal has fired. */
-const grace = 300
+export const grace = 300
 
 /** `over` resolves a while after the signal. `release` it once nobody waits: a timer that is left holds its process. */
 export function afterGrace(signal: AbortSignal, ms = grace): { over: Promise<void>; release(): void } {

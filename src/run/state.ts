@@ -8,6 +8,7 @@ import { createOpenItems, type OpenItems } from '../part/open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { createTurns, type Turns } from '../part/turns.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
+import { handedOn, recovered } from './recovery.ts'
 
 export interface RunState {
   readonly open: OpenItems
@@ -17,6 +18,8 @@ export interface RunState {
   readonly lastSeq: number
   /** Steps that have finished, without what came below them. */
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
+  /** How often the run went on behind a crash since a step or a tool last came to its own end. */
+  readonly recoveries: number
   /** How often a step was reset. */
   readonly resets: ReadonlyMap<string, number>
   readonly usage: Usage | undefined
@@ -59,6 +62,7 @@ export function createRunState(): RunState {
     end: undefined as EntryOf<'run-end'> | undefined,
     input: {} as Record<string, unknown>,
     lastSeq: 0,
+    recoveries: 0,
     usage: undefined as Usage | undefined,
     cost: 0 as number | undefined,
   }
@@ -84,6 +88,7 @@ export function createRunState(): RunState {
     }
     loop?.apply(entry)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
+    if (isProgress(entry)) state.recoveries = 0
     open.apply(entry)
     switch (entry.type) {
       case 'run-start':
@@ -115,11 +120,21 @@ export function createRunState(): RunState {
         state.usage = addUsage(state.usage, entry.usage)
         state.cost = state.cost === undefined || entry.cost === undefined ? undefined : state.cost + entry.cost
         break
+      case 'warning':
+        if (step === '' && entry.code === recovered.code) state.recoveries++
+        else if (step === '' && entry.code === handedOn.code) state.recoveries = 0
+        break
       case 'run-end':
         state.end = entry
         break
       default:
     }
+  }
+
+  /** A call alone is none: a model that calls a deadly tool again and again gets nowhere. */
+  function isProgress(entry: Entry): boolean {
+    if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
+    return entry.type === 'step-finish' && !callTypes.has(open.steps.get(entry.step)?.stepType ?? '')
   }
 
   return {
@@ -146,6 +161,9 @@ export function createRunState(): RunState {
     },
     get lastSeq() {
       return state.lastSeq
+    },
+    get recoveries() {
+      return state.recoveries
     },
     get usage() {
       return state.usage

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import { withoutSuperseded } from '../../src/part/superseded.ts'
 import type { ToolImplementation } from '../../src/run/ports.ts'
+import { mostRecoveries } from '../../src/run/recovery.ts'
 import {
   drop,
   finish,
@@ -421,4 +422,24 @@ test('a crash of the run that goes on: again and again, until it is through', as
   expect(before.length).toBeGreaterThan(0)
   expect(new Set(ran).size).toBe(ran.length)
   rmSync(dir, { recursive: true, force: true })
+})
+
+test('restarts in order are no crashes: a run goes on behind any number of them', async () => {
+  const agents = { a: agent('', 'recover: true') }
+  const gate = latch()
+  const model = createTold(() => [text('one '), gate, text('two'), finish()])
+  let engine = open({ agents, scripts: { m: model }, keep: true })
+  const { id } = await engine.runtime.start('a', { messages })
+  for (let restarts = 1; restarts <= mostRecoveries + 2; restarts++) {
+    await eventually(() => model.calls.length === restarts)
+    await engine.runtime.close(0)
+    engine = open({ agents, scripts: { m: model }, dir: engine.dir, keep: true })
+    expect(await engine.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
+  }
+  gate.open()
+  expect(await (await engine.runtime.open(id))!.result).toMatchObject({ outcome: 'completed', text: 'one two' })
+  expect(only(await entriesOf(engine.store, id), 'warning').filter(({ code }) => code === 'recovered')).toHaveLength(
+    mostRecoveries + 2,
+  )
+  rmSync(engine.dir, { recursive: true, force: true })
 })
