@@ -41,6 +41,10 @@ const endpointOption = () =>
     .argParser((value: string, all: string[]) => [...all, value])
     .default([] as string[], 'none')
 
+/** Left out, it is what the config says: no default of the flag's own may stand before that. */
+const settledData =
+  'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
+
 export function createProgram(): Command {
   const program = new Command('millrace')
     .description('One YAML file is an agent. Every client streams it. Every run is a log.')
@@ -62,9 +66,10 @@ export function createProgram(): Command {
     .command('serve')
     .description('serve a folder of agents over HTTP; changed files are reloaded')
     .argument('[dir]', 'folder of YAML agents', 'agents')
-    .option('--port <n>', '0 picks a free one', '3000')
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .addOption(dataOption())
+    .option('--port <n>', '0 picks a free one (default: server.port of the config, else 3000)')
+    .option('--host <address>', 'address to listen on (default: server.host of the config, else 127.0.0.1)')
+    .option('--data <dir>', settledData)
+    .option('--log-files', 'also write <data>/runs/<run>.ndjson and, when it has ended, <run>.summary.json')
     .addOption(endpointOption())
     .option('--insecure-no-auth', 'listen on other addresses without MILLRACE_API_KEY')
     .addHelpText('after', '\nExample:\n  millrace serve agents --port 3000 --endpoint ollama=http://localhost:11434/v1')
@@ -79,7 +84,7 @@ export function createProgram(): Command {
     .addOption(new Option('--format <wire>', 'what is printed').choices(['text', 'ui', 'parts']).default('text'))
     .option('-y, --yes', 'say yes to whatever the run asks approval for')
     .option('--dir <dir>', 'folder of YAML agents', 'agents')
-    .addOption(dataOption())
+    .option('--data <dir>', settledData)
     .addOption(endpointOption())
     .addHelpText(
       'after',

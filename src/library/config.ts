@@ -32,6 +32,41 @@ export interface Config {
   pricing?: Record<string, Pricing>
   /** ms that a client has to answer a tool call or an approval before it counts as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
+  /** For `millrace serve`. */
+  server?: ServerConfig
+  /** For `millrace serve` and `millrace run`. */
+  record?: RecordConfig
+}
+
+/**
+ * How `millrace serve` listens; a flag of the command line wins. The key is no setting: it is `MILLRACE_API_KEY`, and to
+ * do without one beyond this machine has to be said aloud, with `--insecure-no-auth`.
+ */
+export interface ServerConfig {
+  /** 0 picks a free one. Default 3000. */
+  port?: number
+  /** Address to listen on. Default `127.0.0.1`. */
+  host?: string
+  /** A request body of more bytes is a 413. Default 4 MiB. */
+  maxBodyBytes?: number
+  /** ms of silence after which an SSE stream sends a comment frame. Default 15,000. */
+  keepAliveMs?: number
+  /** ms that active runs get to end when the server is stopped. Default 2000. */
+  graceMs?: number
+  /** ms that the steps of a run that is stopped get to settle. Default 300. */
+  stopGraceMs?: number
+  /** Origins (`https://app.example`) whose pages may use the server from the browser; those of this server always may. */
+  allowedOrigins?: string[]
+}
+
+/** Where runs are kept; a flag of the command line wins. */
+export interface RecordConfig {
+  /** Folder of the log, seen from where the command is given; `none` keeps it in memory. Default `.millrace`. */
+  data?: string
+  /** Also write `<data>/runs/<run>.ndjson` and, when a run has ended, `<run>.summary.json`. Default false. */
+  logFiles?: boolean
+  /** ms that a write waits for another process that holds the database. Default 5000. */
+  busyTimeoutMs?: number
 }
 
 /** Gives a config file its types: `export default defineConfig({ … })`. */

@@ -6,12 +6,13 @@ import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import { memoryStore } from '../record/memory-store.ts'
 import { createRuntime as createEngine, type Agent, type AgentSource, type Runtime } from '../run/runtime.ts'
+import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from './registry.ts'
 
-/** A config, and what only a program can give. */
-export interface CreateRuntimeOptions extends Config {
+/** A config, and what only a program can give; a program says itself where it listens and what it keeps runs in. */
+export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> {
   /** Agent id → YAML text. Faults throw at once, all of them. */
   agents: Record<string, string>
   /** Default: in memory, the last 100 runs; client tools are then handed over, not waited for. */
@@ -27,6 +28,7 @@ export interface CreateRuntimeOptions extends Config {
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, ...config } = options
+  checkConfig(config)
   const unpacked = unpack(config)
   const registry = createRegistry(unpacked, environment, { log: store.log })
   return createEngine({

@@ -3,7 +3,7 @@ import type { Log } from '../part/log.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import { createMcpPool } from '../run/mcp/pool.ts'
-import { createModelResolver, type Endpoint } from '../run/models/resolver.ts'
+import { createModelResolver } from '../run/models/resolver.ts'
 import type { Registry } from '../run/ports.ts'
 import { builtinTools } from '../run/tools/builtin-tools.ts'
 import type { Config } from './config.ts'
@@ -12,14 +12,12 @@ import { unpack } from './packs.ts'
 export type Env = Readonly<Record<string, string | undefined>>
 
 export interface RegistryOptions {
-  /** Beside those of the config. */
-  endpoints?: readonly Endpoint[]
   /** Where `recording:<run>` finds its runs. */
   log?: Log
 }
 
 /** Throws `bad-config` and `invalid-endpoint`. */
-export function createRegistry(config: Config, env: Env, { endpoints = [], log }: RegistryOptions = {}): Registry {
+export function createRegistry(config: Config, env: Env, { log }: RegistryOptions = {}): Registry {
   const { models = {}, mcpServers, pricing, tools, callbacks, steps } = unpack(config)
   return {
     ...(mcpServers === undefined ? undefined : { mcp: createMcpPool(mcpServers) }),
@@ -29,7 +27,7 @@ export function createRegistry(config: Config, env: Env, { endpoints = [], log }
     steps: new Map(Object.entries(steps)),
     models: createModelResolver({
       env,
-      endpoints: [...(models.endpoints ?? []), ...endpoints],
+      ...(models.endpoints === undefined ? undefined : { endpoints: models.endpoints }),
       ...(log === undefined ? undefined : { log }),
       ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),
       ...(models.default === undefined ? undefined : { defaultModel: models.default }),

@@ -7,7 +7,7 @@ test.each([
   ['[::1]:3000', 'http://127.0.0.1:8080'],
   [undefined, undefined],
 ])('host %s, origin %s: somebody at this machine', (host, origin) => {
-  expect(foreignFault(host, origin)).toBeUndefined()
+  expect(foreignFault({ host, origin })).toBeUndefined()
 })
 
 test.each([
@@ -17,7 +17,7 @@ test.each([
   ['localhost:3000', 'null'],
   ['localhost:3000', 'https://localhost.evil.example'],
 ])('host %s, origin %s: a page of another site', (host, origin) => {
-  expect(foreignFault(host, origin)).toContain('MILLRACE_API_KEY')
+  expect(foreignFault({ host, origin })).toContain('MILLRACE_API_KEY')
 })
 
 test.each([
@@ -27,5 +27,5 @@ test.each([
   ['same-origin', undefined, false],
   ['none', undefined, false],
 ])('Sec-Fetch-Site %s with origin %s is of another site: %s', (site, origin, foreign) => {
-  expect(foreignFault('127.0.0.1:3000', origin, site) !== undefined).toBe(foreign)
+  expect(foreignFault({ host: '127.0.0.1:3000', origin, site }) !== undefined).toBe(foreign)
 })

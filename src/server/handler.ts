@@ -7,6 +7,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Agent, Runtime } from '../run/runtime.ts'
 import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
+import { createCors } from './cors.ts'
 import { foreignFault } from './foreign.ts'
 import { createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
@@ -29,6 +30,8 @@ export interface HandlerOptions {
    * (a foreign `Origin`, or a name that was pointed at this machine in `Host`) are refused with 403.
    */
   localOnly?: boolean
+  /** Origins (`https://app.example`) whose pages may use the handler from the browser, also when it is `localOnly`. */
+  allowedOrigins?: readonly string[]
   /** Default 4 MiB; more is 413. */
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment frame, so that no proxy takes it for dead. Default 15,000. */
@@ -72,6 +75,8 @@ export function createHandler(options: HandlerOptions): Handler {
   const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil }
   const began = Date.now()
   const app = new Hono()
+  const allowedOrigins = new Set(options.allowedOrigins)
+  const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
 
   app.use(async (c, next) => {
@@ -89,7 +94,7 @@ export function createHandler(options: HandlerOptions): Handler {
   if (localOnly) {
     app.use(async (c, next) => {
       const [host, origin, site] = ['host', 'origin', 'sec-fetch-site'].map((name) => c.req.header(name))
-      const fault = foreignFault(host, origin, site)
+      const fault = foreignFault({ host, origin, site }, allowedOrigins)
       return fault === undefined ? next() : errorResponse(new MillraceError('forbidden', fault))
     })
   }
@@ -127,7 +132,7 @@ export function createHandler(options: HandlerOptions): Handler {
     return response
   })
 
-  return async (request) => app.fetch(request)
+  return async (request) => cors.preflight(request) ?? cors.allow(request, await app.fetch(request))
 }
 
 function mountRuns(app: Hono, context: HandlerContext): void {

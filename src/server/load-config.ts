@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, MillraceError } from '../part/error.ts'
+import { checkConfig } from '../library/check-config.ts'
 import type { Config } from '../library/config.ts'
 import { awaitPacks, unpack } from '../library/packs.ts'
 
@@ -24,6 +25,7 @@ export async function loadConfig(dir: string): Promise<Config> {
     throw new MillraceError('bad-config', `${file} must have a default export made with defineConfig({ … }).`)
   }
   try {
+    checkConfig(config)
     const awaited = await awaitPacks(config)
     unpack(awaited)
     return awaited

@@ -5,11 +5,12 @@ import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../record/memory-store.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
-import type { Config } from '../library/config.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
+import { endpointProtocols } from '../library/check-config.ts'
+import type { Config, RecordConfig } from '../library/config.ts'
 import { unpack } from '../library/packs.ts'
 import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
-import type { EndpointProtocol } from '../run/models/providers.ts'
 import { createRuntime, type Runtime } from '../run/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
@@ -22,27 +23,39 @@ export interface Project {
 
 export interface ProjectOptions {
   dir: string
+  /** The folder's config, when it has been loaded already. */
+  config?: Config
   /** Folder for `millrace.db`; `none` keeps everything in memory. */
   data: string
   env: Env
+  /** What the command line names; the environment comes behind it, the config last. */
   endpoints?: readonly Endpoint[]
   /** Further values that must never be recorded. */
   secrets?: readonly string[]
 }
 
-export async function openProject({ dir, data, env, endpoints = [], secrets = [] }: ProjectOptions): Promise<Project> {
-  const config = await loadConfig(dir)
-  const store = openStore(data)
+export async function openProject({
+  dir,
+  data,
+  env,
+  endpoints,
+  secrets = [],
+  ...given
+}: ProjectOptions): Promise<Project> {
+  const config = withEndpoints(given.config ?? (await loadConfig(dir)), env, endpoints)
+  const store = openStore(data, config.record)
   try {
-    const registry = createRegistry(config, env, { endpoints: [...endpointsOf(env), ...endpoints], log: store.log })
+    const registry = createRegistry(config, env, { log: store.log })
     const agents = openAgentFolder(dir, knownNames(registry), unpack(config).agents)
+    const { requestDeadlineMs, server } = config
     const runtime = createRuntime({
       agents,
       registry,
       store,
       env: allowedEnv(config, env),
       secrets: [...new Set([...secretValues(config, env), ...secrets])],
-      ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
+      requestDeadlineMs,
+      graceMs: server?.stopGraceMs,
     })
     return { runtime, agents, config }
   } catch (error) {
@@ -52,41 +65,30 @@ export async function openProject({ dir, data, env, endpoints = [], secrets = []
 }
 
 /** The agents of a folder as `serve` would load them, for a look at what is wrong with them. Starts and keeps nothing. */
-export async function readAgents(dir: string, env: Env, endpoints: readonly Endpoint[] = []): Promise<AgentFolder> {
-  const config = await loadConfig(dir)
-  const registry = createRegistry(config, env, {
-    endpoints: [...endpointsOf(env), ...endpoints],
-    log: memoryStore().log,
-  })
+export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
+  const config = withEndpoints(await loadConfig(dir), env, endpoints)
+  const registry = createRegistry(config, env, { log: memoryStore().log })
   return openAgentFolder(dir, knownNames(registry), unpack(config).agents)
 }
 
-export function openStore(data: string): Store {
+export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {
   if (data === 'none') return memoryStore()
   // What people said is in it: other accounts of the machine are kept out.
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  return sqliteStore(join(resolve(data), 'millrace.db'))
+  return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
 }
-
-const protocols: ReadonlySet<string> = new Set<EndpointProtocol>([
-  'openai-chat',
-  'openai-responses',
-  'anthropic',
-  'google',
-])
 
 /** `name=[protocol+]url`, as on the command line. */
 export function parseEndpoint(text: string): Endpoint {
   const match = /^([\w-]+)=(?:([\w-]+)\+)?(https?:\/\/\S+)$/u.exec(text)
   const [, name, protocol, baseURL] = match ?? []
-  if (name === undefined || baseURL === undefined || (protocol !== undefined && !protocols.has(protocol))) {
+  const known = endpointProtocols.find((each) => each === protocol)
+  if (name === undefined || baseURL === undefined || (protocol !== undefined && known === undefined)) {
     const form = `name=[protocol+]url, for example ollama=http://localhost:11434/v1`
-    throw new MillraceError(
-      'bad-endpoint',
-      `"${text}" is no endpoint: write ${form}; protocols: ${[...protocols].join(', ')}.`,
-    )
+    const list = `protocols: ${endpointProtocols.join(', ')}${didYouMean(protocol ?? '', endpointProtocols)}`
+    throw new MillraceError('bad-endpoint', `"${text}" is no endpoint: write ${form}; ${list}.`)
   }
-  return { name, baseURL, ...(protocol === undefined ? undefined : { protocol: protocol as EndpointProtocol }) }
+  return { name, baseURL, ...(known === undefined ? undefined : { protocol: known }) }
 }
 
 /** `MILLRACE_ENDPOINT_<NAME>=[protocol+]url`. */
@@ -95,4 +97,13 @@ function endpointsOf(env: Env): Endpoint[] {
     const name = /^MILLRACE_ENDPOINT_(\w+)$/u.exec(variable)?.[1]
     return name === undefined || !value ? [] : [parseEndpoint(`${name.toLowerCase().replaceAll('_', '-')}=${value}`)]
   })
+}
+
+/** Who says it nearer to the command wins; a name that one of them gives twice is left for the registry to refuse. */
+function withEndpoints(config: Config, env: Env, given: readonly Endpoint[] = []): Config {
+  const endpoints = [given, endpointsOf(env), config.models?.endpoints ?? []].reduceRight((below, above) => [
+    ...below.filter(({ name }) => !above.some((each) => each.name === name)),
+    ...above,
+  ])
+  return { ...config, models: { ...config.models, endpoints: [...endpoints] } }
 }

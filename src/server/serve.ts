@@ -5,14 +5,16 @@ import { MillraceError } from '../part/error.ts'
 import type { Agent } from '../run/runtime.ts'
 import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
+import { loadConfig } from './load-config.ts'
+import { isLoopback } from './loopback.ts'
 import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
 import { readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
+import { settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
-export interface ServeOptions extends ProjectOptions {
-  port: number
-  host: string
+/** Settings that are left out are the config's, else the defaults. */
+export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, Partial<Settings> {
   apiKey?: string
   /** Listen beyond this machine without a key: said aloud. */
   insecureNoAuth?: boolean
@@ -28,10 +30,14 @@ export interface Served {
 }
 
 export async function serve(options: ServeOptions): Promise<Served> {
-  const { host, data, log = () => undefined } = options
+  const { log = () => undefined } = options
+  const config = await loadConfig(options.dir)
+  const { host, port: wanted, data } = settingsOf(config, options)
+  const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
   // An empty key would let everybody in.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
-  if (!isLocal(host) && apiKey === undefined && options.insecureNoAuth !== true) {
+  const isLocal = isLoopback(host)
+  if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
     const cure = 'Set MILLRACE_API_KEY, or say --insecure-no-auth if everybody may use it.'
     throw new MillraceError(
       'no-key',
@@ -44,21 +50,24 @@ export async function serve(options: ServeOptions): Promise<Served> {
   let project: Project | undefined
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
-    project = await openProject({ ...options, secrets })
+    project = await openProject({ ...options, config, data, secrets })
     const { runtime, agents } = project
     const recovered = await runtime.recover()
     const handler = createHandler({
       runtime,
       agentErrors: () => agents.errors,
-      localOnly: isLocal(host) && apiKey === undefined,
+      localOnly: isLocal && apiKey === undefined,
       // Without a key beyond this machine is refused above unless it was said aloud.
-      ...(isLocal(host) || apiKey !== undefined ? undefined : { authorize: () => true }),
+      ...(isLocal || apiKey !== undefined ? undefined : { authorize: () => true }),
       onError,
+      maxBodyBytes,
+      keepAliveMs,
+      allowedOrigins,
       ...(apiKey === undefined ? undefined : { apiKey }),
     })
     const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
     server.on('clientError', refuse)
-    await listen(server, options.port, host)
+    await listen(server, wanted, host)
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
     writeServerFile(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
@@ -80,7 +89,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const closed = new Promise((done) => server.close(done))
       // Connections that wait for a next request would go on being served.
       const idle = setInterval(() => server.closeIdleConnections(), 10)
-      await runtime.close()
+      await runtime.close(graceMs)
       // Every run has ended: what its readers are still owed is little, but they may be slow, or not reading at all.
       const enough = setTimeout(() => server.closeAllConnections(), 1000)
       await closed
@@ -131,10 +140,6 @@ function listen(server: Server, port: number, host: string): Promise<void> {
     })
     server.listen(port, host, done)
   })
-}
-
-function isLocal(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/u.test(host)
 }
 
 /** One runner process per data folder: two would each take the other's runs for crashed. */

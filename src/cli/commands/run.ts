@@ -6,6 +6,8 @@ import { messageOf, MillraceError, wholeMessage } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { openProject, parseEndpoint } from '../../server/project.ts'
 import { lockData } from '../../server/data-lock.ts'
+import { loadConfig } from '../../server/load-config.ts'
+import { settingsOf } from '../../server/settings.ts'
 import { wires } from '../../wire/wires.ts'
 import { askOnTerminal } from '../ask.ts'
 import { followRun, type Ask } from '../follow-run.ts'
@@ -15,7 +17,7 @@ export interface RunFlags {
   input?: string
   format: 'text' | 'ui' | 'parts'
   dir: string
-  data: string
+  data?: string
   endpoint: string[]
   yes?: boolean
 }
@@ -29,15 +31,18 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
     throw new MillraceError('usage', `There is no folder ${dir} of agents. ${cure}`)
   }
   const id = isFile ? basename(agent).replace(/\.ya?ml$/u, '') : agent
-  if (flags.yes && flags.data === 'none') {
+  const config = await loadConfig(dir)
+  const { data: wanted } = settingsOf(config, flags)
+  if (flags.yes && wanted === 'none') {
     throw new MillraceError('usage', '--yes needs a log, in which a run waits for its answers: leave out --data none.')
   }
   const input = await readInput(flags)
   // The data folder of a running server is the server's: a run beside it is not recorded there.
-  const shared = flags.data === 'none' ? undefined : lockData(flags.data, 'shared')
-  const data = shared === undefined ? 'none' : flags.data
+  const shared = wanted === 'none' ? undefined : lockData(wanted, 'shared')
+  const data = shared === undefined ? 'none' : wanted
   const { runtime, agents } = await openProject({
     dir,
+    config,
     data,
     env: process.env,
     endpoints: flags.endpoint.map(parseEndpoint),
@@ -55,12 +60,12 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   })
   const ask = asks(flags, data)
   const run = await runtime.start(id, input, { protocol: 'cli', ...(ask ? undefined : { handOver: true }) })
-  if (data === flags.data) process.stderr.write(`run ${run.id}\n`)
+  if (data === wanted) process.stderr.write(`run ${run.id}\n`)
   else {
     // Its id would lead nowhere.
     const what = 'this run is not recorded, and approvals are refused'
     const cure = 'POST /api/runs on the server records one, as does --data with another folder.'
-    process.stderr.write(`${flags.data} belongs to a running server: ${what}. ${cure}\n`)
+    process.stderr.write(`${wanted} belongs to a running server: ${what}. ${cure}\n`)
   }
   stop = () => run.stop('Stopped with Ctrl-C.')
   if (interrupted) await stop()

@@ -5,16 +5,17 @@ import { serve } from '../../server/serve.ts'
 import { refreshSchema } from '../editor-schema.ts'
 
 export interface ServeFlags {
-  port: string
-  host: string
-  data: string
+  port?: string
+  host?: string
+  data?: string
   endpoint: string[]
+  logFiles?: boolean
   insecureNoAuth?: boolean
 }
 
 export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
-  const port = Number(flags.port)
-  if (!/^\d+$/u.test(flags.port) || port > 65_535) {
+  const port = flags.port === undefined ? undefined : Number(flags.port)
+  if (flags.port !== undefined && (!/^\d+$/u.test(flags.port) || port! > 65_535)) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
   }
   if (!existsSync(dir)) {
@@ -27,6 +28,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     port,
     host: flags.host,
     data: flags.data,
+    logFiles: flags.logFiles,
     env,
     endpoints: flags.endpoint.map(parseEndpoint),
     log: (line) => process.stderr.write(`${line}\n`),

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { checkConfig } from './check-config.ts'
+import { createRuntime } from './create-runtime.ts'
+
+const endpoint = { name: 'box', baseURL: 'http://localhost:1/v1' }
+const faultsOf = (config: unknown): string => {
+  try {
+    checkConfig(config as object)
+    return ''
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'bad-config' })
+    return (error as Error).message
+  }
+}
+
+test('what every key may be; what is undefined is left out', () => {
+  const good = {
+    tools: {},
+    callbacks: { saved: () => undefined },
+    steps: undefined,
+    packs: [],
+    models: {
+      default: 'box:m',
+      endpoints: [endpoint, { ...endpoint, name: 'other', apiKeyEnv: 'OTHER_KEY', protocol: 'anthropic' }],
+      providers: {},
+    },
+    env: ['REGION'],
+    mcpServers: {},
+    pricing: { 'box:m': { input: 0, output: 1.5 } },
+    requestDeadlineMs: 1000,
+    server: {
+      port: 0,
+      host: '::1',
+      maxBodyBytes: 1,
+      keepAliveMs: 1,
+      graceMs: 0,
+      stopGraceMs: 0,
+      allowedOrigins: ['https://app.example', 'http://localhost:5173'],
+    },
+    record: { data: 'none', logFiles: false, busyTimeoutMs: 0 },
+  }
+  expect(faultsOf(good)).toBe('')
+  expect(faultsOf({})).toBe('')
+})
+
+test.each<[object, string]>([
+  [{ tool: {} }, 'tool is no setting (did you mean "tools"?). A config has tools, callbacks, steps,'],
+  [{ server: { prot: 1 } }, 'server.prot is no setting (did you mean "port"?). server has port, host, maxBodyBytes,'],
+  [{ record: { datadir: 'x' } }, 'record.datadir is no setting. record has data, logFiles, busyTimeoutMs.'],
+  [{ server: [] }, 'server must be an object.'],
+  [{ tools: [] }, 'tools must be an object of names, not a list.'],
+  [{ packs: {} }, 'packs must be a list of modules, not an object.'],
+  [{ server: { port: '8080' } }, 'server.port must be a whole number from 0 to 65535, not the text "8080".'],
+  [{ server: { port: 65_536 } }, 'server.port must be a whole number from 0 to 65535, not 65536.'],
+  [{ server: { port: 1.5 } }, 'not 1.5.'],
+  [{ server: { host: '' } }, 'server.host must be a text, not the text "".'],
+  [{ server: { keepAliveMs: 0 } }, 'server.keepAliveMs must be a whole number from 1 to 2147483647, not 0.'],
+  [{ server: { graceMs: Infinity } }, 'server.graceMs must be a whole number'],
+  [{ server: { allowedOrigins: ['*'] } }, 'server.allowedOrigins[0] must be an origin such as "https://app.example"'],
+  [{ server: { allowedOrigins: ['https://app.example/'] } }, 'server.allowedOrigins[0] must be an origin'],
+  [{ server: { allowedOrigins: 'https://app.example' } }, 'server.allowedOrigins must be a list.'],
+  [{ record: { logFiles: 'yes' } }, 'record.logFiles must be true or false, not the text "yes".'],
+  [{ models: { endpoints: [{ name: 'box' }] } }, 'models.endpoints[0].baseURL is missing.'],
+  [
+    { models: { endpoints: [{ ...endpoint, protocol: 'antropic' }] } },
+    'models.endpoints[0].protocol must be one of openai-chat, openai-responses, anthropic, google, not the text "antropic" (did you mean "anthropic"?).',
+  ],
+  [{ pricing: { m: { input: 1 } } }, 'pricing["m"].output is missing.'],
+  [{ pricing: { m: { input: '1', output: 1 } } }, 'pricing["m"].input must be a number of USD, not the text "1".'],
+  [{ requestDeadlineMs: -1 }, 'requestDeadlineMs must be a whole number'],
+  [{ constructor: {} }, 'constructor is no setting'],
+])('%j is refused by its name', (config, message) => {
+  expect(faultsOf(config)).toContain(message)
+})
+
+test('everything that is wrong is said at once', () => {
+  expect(faultsOf({ server: { port: -1, hots: 'x' }, record: 7 }).split('\n')).toEqual([
+    expect.stringContaining('server.port'),
+    expect.stringContaining('server.hots is no setting (did you mean "host"?)'),
+    'record must be an object.',
+  ])
+})
+
+test('a key or a password that stands where it should not is not repeated', () => {
+  const given = { name: 'box', baseURL: 7, apiKeyEnv: 'sk-live-secret' }
+  const message = faultsOf({ models: { endpoints: [given] } })
+  expect(message).toContain('apiKeyEnv must be the name of an environment variable that holds the key')
+  expect(message).not.toContain('sk-live')
+})
+
+test('createRuntime refuses the same', () => {
+  const options = { agents: {}, modles: {} }
+  expect(() => createRuntime(options)).toThrow('modles is no setting (did you mean "models"?)')
+})

@@ -1,0 +1,151 @@
+/** A config is code of a user: what it gives is looked at before anything uses it, and all that is wrong is said at once. */
+import { MillraceError } from '../part/error.ts'
+import { didYouMean, listNames } from '../pipeline/nearest.ts'
+import type { EndpointProtocol } from '../run/models/providers.ts'
+import type { Endpoint } from '../run/models/resolver.ts'
+import type { Pricing } from '../run/ports.ts'
+import type { Config, RecordConfig, ServerConfig } from './config.ts'
+
+export const endpointProtocols = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic',
+  'google',
+] as const satisfies EndpointProtocol[]
+
+/** Adds to the faults; `at` is the key's full name. */
+type Rule = (value: unknown, at: string, faults: string[]) => void
+type Rules<T> = Record<keyof Required<T>, Rule>
+
+/** What timers take; more would fire at once. */
+const longest = 2 ** 31 - 1
+const ms = wholeNumber(1, longest)
+const names = must('an object of names', isObject)
+const text = must('a text', isText)
+const usd = must('a number of USD', (value) => typeof value === 'number' && value >= 0)
+
+const server: Rules<ServerConfig> = {
+  port: wholeNumber(0, 65_535),
+  host: text,
+  maxBodyBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  keepAliveMs: ms,
+  graceMs: wholeNumber(0, longest),
+  stopGraceMs: wholeNumber(0, longest),
+  allowedOrigins: listOf(must('an origin such as "https://app.example"', isOrigin)),
+}
+
+const record: Rules<RecordConfig> = {
+  data: text,
+  logFiles: must('true or false', (value) => typeof value === 'boolean'),
+  busyTimeoutMs: wholeNumber(0, longest),
+}
+
+const endpoint: Rules<Endpoint> = {
+  name: text,
+  // What stands there is not repeated: a URL may hold a password, and where a variable is due somebody may write a key.
+  baseURL: (value, at, faults) => {
+    if (!isText(value)) faults.push(`${at} must be a text.`)
+  },
+  apiKeyEnv: (value, at, faults) => {
+    if (isText(value) && /^\w+$/u.test(value)) return
+    faults.push(`${at} must be the name of an environment variable that holds the key, never the key itself.`)
+  },
+  protocol: oneOf(endpointProtocols),
+}
+
+const models: Rules<NonNullable<Config['models']>> = {
+  default: text,
+  endpoints: listOf(keys(endpoint, ['name', 'baseURL'])),
+  providers: names,
+}
+
+const config: Rules<Config> = {
+  tools: names,
+  callbacks: names,
+  steps: names,
+  packs: must('a list of modules', Array.isArray),
+  models: keys(models),
+  env: listOf(must('the name of an environment variable', isText)),
+  mcpServers: names,
+  pricing: each(keys<Pricing>({ input: usd, output: usd }, ['input', 'output'])),
+  requestDeadlineMs: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  server: keys(server),
+  record: keys(record),
+}
+
+/** Throws `bad-config` with every fault on a line of its own. */
+export function checkConfig(given: Config): void {
+  const faults: string[] = []
+  keys(config)(given, '', faults)
+  if (faults.length > 0) throw new MillraceError('bad-config', faults.join('\n'))
+}
+
+function keys<T>(rules: Rules<T>, required: readonly (keyof T & string)[] = []): Rule {
+  const known = Object.keys(rules)
+  return (value, at, faults) => {
+    if (!isObject(value)) return void faults.push(`${at} must be an object.`)
+    const prefix = at === '' ? '' : `${at}.`
+    for (const [key, inner] of Object.entries(value)) {
+      if (!Object.hasOwn(rules, key)) {
+        const place = at === '' ? 'A config' : at
+        faults.push(`${prefix}${key} is no setting${didYouMean(key, known)}. ${place} has ${listNames(known)}.`)
+      } else if (inner !== undefined) rules[key as keyof typeof rules](inner, prefix + key, faults)
+    }
+    for (const key of required) if (value[key] === undefined) faults.push(`${prefix}${key} is missing.`)
+  }
+}
+
+function each(rule: Rule): Rule {
+  return (value, at, faults) => {
+    names(value, at, faults)
+    if (isObject(value)) for (const [name, inner] of Object.entries(value)) rule(inner, `${at}["${name}"]`, faults)
+  }
+}
+
+function listOf(rule: Rule): Rule {
+  return (value, at, faults) => {
+    if (!Array.isArray(value)) return void faults.push(`${at} must be a list.`)
+    value.forEach((inner, i) => rule(inner, `${at}[${i}]`, faults))
+  }
+}
+
+function oneOf(known: readonly string[]): Rule {
+  return (value, at, faults) => {
+    if (known.includes(value as string)) return
+    const meant = typeof value === 'string' ? didYouMean(value, known) : ''
+    faults.push(`${at} must be one of ${listNames(known)}, not ${show(value)}${meant}.`)
+  }
+}
+
+function wholeNumber(min: number, max: number): Rule {
+  const holds = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
+  return must(`a whole number from ${min} to ${max}`, holds)
+}
+
+function must(what: string, holds: (value: unknown) => boolean): Rule {
+  return (value, at, faults) => {
+    if (!holds(value)) faults.push(`${at} must be ${what}, not ${show(value)}.`)
+  }
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return value.length > 60 ? 'a long text' : `the text ${JSON.stringify(value)}`
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' && value !== null
+    ? 'an object'
+    : typeof value === 'function'
+      ? 'a function'
+      : String(value)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+function isOrigin(value: unknown): boolean {
+  return isText(value) && /^https?:/u.test(value) && URL.canParse(value) && new URL(value).origin === value
+}
