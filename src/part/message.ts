@@ -93,9 +93,10 @@ export type ToolMessage = {
 /** One message of a conversation. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/** A tool as a model or a client is told it. `inputSchema` is JSON Schema. */
+/** A tool as a model or a client is told it. `inputSchema` is JSON Schema. In the log `client` says whose it is to run. */
 export interface ToolSpec {
   name: string
   description?: string
   inputSchema: Record<string, unknown>
+  client?: true
 }

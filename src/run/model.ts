@@ -99,7 +99,9 @@ async function openStream(model: LanguageModel, call: ModelCall) {
       ...settings,
       prompt,
       tools: tools?.length
-        ? tools.map((tool) => ({ type: 'function', ...tool, inputSchema: tool.inputSchema as JSONSchema7 }))
+        ? tools.map(({ name, description, inputSchema }) => {
+            return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7 }
+          })
         : undefined,
       toolChoice: internal.prepareToolChoice({
         toolChoice: typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.tool } : toolChoice,

@@ -3,7 +3,7 @@
  *
  * | part | frame |
  * |---|---|
- * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`declared-order.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
+ * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`answer-words.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
  * | `answer-end` | none; the body ends here, complete |
  * | `suspend` (not resumed since) | none; the body ends here, complete: the text so far is all there will be now |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
@@ -12,9 +12,8 @@
  * | all others (reasoning, tools, sources, files, data, usage …) | dropped: plain text has no place for them |
  */
 import type { Entry } from '../part/entry.ts'
-import { isUnder } from '../part/path.ts'
+import { createAnswerWords, outputText } from './answer-words.ts'
 import { createAnswering } from './answering.ts'
-import { createDeclaredOrder, type Spoken } from './declared-order.ts'
 import type { Encoder, EncoderOptions, Wire } from './wire.ts'
 
 export const textWire: Wire = {
@@ -26,26 +25,22 @@ export const textWire: Wire = {
 
 function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   const answering = createAnswering()
-  const order = createDeclaredOrder()
-  /** Paths whose words the client has got. */
-  const spoken = new Set<string>()
-  let isAtLineStart = true
+  const words = createAnswerWords()
   let state: Encoder['state'] = 'open'
 
-  function apply(entry: Entry, muted: boolean): string {
+  // Advances while muted as well: whoever resumes gets the bytes that the whole would have.
+  function apply(entry: Entry): string {
     if (state !== 'open') return ''
     switch (entry.type) {
       case 'text-delta':
-        if (!answering.speaks(entry.step)) return ''
-        return say({ type: 'say', path: entry.step, text: entry.delta }, muted)
+        return answering.speaks(entry.step) ? words.add(entry) : ''
       case 'step-start':
         answering.note(entry)
-        return entry.order === undefined ? '' : say({ type: 'start', path: entry.step, order: entry.order }, muted)
+        return words.add(entry)
       case 'step-finish':
-        return say({ type: 'finish', path: entry.step }, muted)
+        return words.add(entry)
       case 'step-reset':
-        order.forget(entry.step)
-        for (const path of spoken) if (isUnder(path, entry.step)) state = 'broken'
+        if (words.reset(entry.step)) state = 'broken'
         return ''
       case 'suspend':
         if (entry.seq >= resumedAt) state = 'complete'
@@ -55,31 +50,15 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
         return ''
       case 'run-end':
         state = entry.outcome === 'completed' ? 'complete' : 'broken'
-        return state === 'broken' || answering.started || muted ? '' : toText(entry.output)
+        return state === 'broken' || answering.started ? '' : outputText(entry.output)
       default:
         return ''
     }
   }
 
-  /** What is held back has not been sent, so a client that resumes still gets it. */
-  function say(event: Spoken, muted: boolean): string {
-    let words = ''
-    for (const { path, text } of order.take(event)) {
-      if (text === '') continue
-      // Kept up while muted as well: whoever resumes gets the bytes that the whole would have.
-      const gap = isAtLineStart || spoken.has(path) ? '' : '\n\n'
-      isAtLineStart = text.endsWith('\n')
-      spoken.add(path)
-      if (!muted) words += gap + text
-    }
-    return words
-  }
-
   return {
-    encode: (entry) => apply(entry, false),
-    skip(entry) {
-      apply(entry, true)
-    },
+    encode: apply,
+    skip: apply,
     fail() {
       if (state === 'open') state = 'broken'
       return ''
@@ -88,8 +67,4 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
       return state
     },
   }
-}
-
-function toText(output: unknown): string {
-  return typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
 }

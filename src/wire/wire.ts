@@ -8,6 +8,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
+import type { OpenAiOptions } from './openai-output.ts'
 
 /** One client’s view of one run, advanced entry by entry. */
 export interface Encoder {
@@ -33,6 +34,8 @@ export interface EncoderOptions {
   resumedAt?: number
   /** The client reads AI SDK 7 chunks: it may be sent `reset-step` and other chunks that 6 does not know. */
   ui7?: boolean
+  /** How an OpenAI client asked. */
+  openai?: OpenAiOptions
 }
 
 /** One protocol: how a run’s entries are said in it. See {@link Encoder}. */
