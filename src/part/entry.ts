@@ -39,6 +39,8 @@ export function toRecorded(part: Part): RecordedPart {
       return { ...part, result: (toJson(part.result) ?? '') as typeof part.result }
     case 'run-start':
       return { ...part, input: toJson(part.input) as typeof part.input }
+    case 'step-start':
+      return part.items === undefined ? part : { ...part, items: part.items.map((item) => toJson(item) ?? null) }
     case 'step-finish':
       return part.result === undefined ? part : { ...part, result: toJson(part.result) }
     case 'run-end':

@@ -125,6 +125,8 @@ export interface StepStart {
   pipeline?: string
   /** For branches whose answers come one after the other where a wire has one text: their names in that order. */
   order?: string[]
+  /** For a loop over a list: that list as it was when the loop began. Its rounds take these, whatever comes later. */
+  items?: readonly unknown[]
 }
 
 /** `step-finish`: exactly one for each `step-start`; `error` when the step failed or was stopped. `duration` in ms. */

@@ -30,6 +30,8 @@ export interface RunState {
   readonly calls: readonly EntryOf<'usage'>[]
   /** The texts of the agents that steps call, by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
+  /** What loops go over, by path. */
+  readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
   has(path: string): boolean
   /** Model calls and tool calls begun at or under a path; a second attempt is the same call. */
@@ -56,6 +58,7 @@ export function createRunState(): RunState {
   const calledPipelines = new Map<string, string>()
   const loops = new Map<string, Turns>()
   // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
+  const lists = new Map<string, readonly unknown[]>()
   const loopOf = new Map<string, Turns | null>()
   const state = {
     start: undefined as EntryOf<'run-start'> | undefined,
@@ -110,6 +113,7 @@ export function createRunState(): RunState {
         if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
         break
       case 'step-finish':
+        if (entry.items !== undefined) lists.set(step, entry.items)
         finished.set(step, entry)
         break
       case 'step-reset':
@@ -147,6 +151,7 @@ export function createRunState(): RunState {
     calledPipelines,
     has: (path) => started.has(path),
     countCalls: (root) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
+    lists,
     suspendedSince: (moment) =>
       suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
     apply,

@@ -99,6 +99,22 @@ describe('loop', () => {
     expect((await run(loop('false'), {}, { steps: { add } })).output).toEqual([])
   })
 
+  test('items that JSON cannot hold are recorded as far as it can', async () => {
+    const cycle: unknown[] = []
+    cycle.push(cycle)
+    const { outcome, output, entries } = await run(
+      `
+  - { id: make, type: make, result: made }
+  - id: each
+    type: loop
+    config: { over: $made, steps: [{ id: seen, type: seen, config: $item }] }`,
+      {},
+      { steps: { make: () => [1n, cycle], seen: (item: unknown) => typeof item } },
+    )
+    expect([outcome, output]).toEqual(['completed', ['bigint', 'object']])
+    expect(only(entries, 'step-start').find(({ step }) => step === 'main/each')!.items).toEqual(['1', ['[circular]']])
+  })
+
   test.each([
     [['a', 'b', 'c'], 'loop-too-long', 'Step "each" (loop): the list has 3 items, and max is 2'],
     ['abc', 'bad-value', 'Step "each" (loop): over must be a list'],

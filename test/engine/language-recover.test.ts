@@ -319,3 +319,32 @@ test.each([
     await engine.close()
   }
 })
+
+test.each([
+  ['shorter', [1]],
+  ['gone', null],
+  ['too long', Array(20).fill(0)],
+])('a loop over a list that is %s when its run goes on takes the items it began with', async (_, list) => {
+  const ask = `{ id: said, type: llm, config: { model: "script:m", tools: [ask], messages: [{ role: user, content: "ask$n" }] } }`
+  const note = `{ id: note, type: output-generator, config: { template: "$n" } }`
+  const workflow = `
+  - { id: c, type: loop, result: all, config: { over: $input.list, as: n, steps: [${ask}, ${note}] } }
+  - ${llm('ask9', ', tools: [ask]')}`
+  const { options, model } = live({ workflow, asks: 4 }, '')
+  const engine = createEngine(options)
+  try {
+    const run = await engine.runtime.start('a', { messages, list: [1, 2, 3] })
+    // In each of its rounds, and behind it, where it is walked once more for its value.
+    for (let asked = 1; asked <= 4; asked++) {
+      expect(await (await engine.runtime.open(run.id))!.result).toMatchObject({ outcome: 'suspended' })
+      const { requestId } = only(await entriesOf(engine.store, run.id), 'request').at(-1)!
+      await engine.runtime.answer(run.id, requestId, { kind: 'tool', output: asked }, { input: { list } })
+    }
+    const { outcome, output } = await (await engine.runtime.open(run.id))!.result
+    expect([outcome, (output as { all: unknown }).all]).toEqual(['completed', [1, 2, 3]])
+    expect(model.calls).toHaveLength(8)
+    await entriesOf(engine.store, run.id)
+  } finally {
+    await engine.close()
+  }
+})

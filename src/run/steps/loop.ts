@@ -12,9 +12,11 @@ export function runLoop(
   config: LoopConfig,
   { at, runSteps }: Inside,
 ): Promise<StepOutcome> {
-  return inContainer(scope, path, { stepType: 'loop' }, async () => {
+  const { items, fault } = findItems(scope, path, config, at)
+  const start = { stepType: 'loop', ...(items === undefined ? undefined : { items }) }
+  return inContainer(scope, path, start, async () => {
+    if (fault !== undefined) throw fault.error
     const { input, env, state } = scope
-    const items = config.over === undefined ? undefined : toItems(at(config.over), config.max)
     // Walked once more for its values: how many rounds there were is known.
     const finished = state.finished.has(path)
     // One scope for all rounds: a round sees what the one before has set.
@@ -40,6 +42,26 @@ export function runLoop(
     }
     return { value: values }
   })
+}
+
+/**
+ * The list as it was when the loop began, which the log holds: what comes with an answer, or another process's
+ * environment, may have made another one of it since.
+ */
+function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at: Inside['at']): Found {
+  const items = state.lists.get(path)
+  if (items !== undefined || over === undefined) return { items }
+  try {
+    return { items: toItems(at(over), max) }
+  } catch (error) {
+    // A failure of the step like any other: told there.
+    return { fault: { error } }
+  }
+}
+
+interface Found {
+  items?: readonly unknown[] | undefined
+  fault?: { error: unknown }
 }
 
 function toItems(value: unknown, max: number): unknown[] {
