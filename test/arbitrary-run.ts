@@ -1,6 +1,6 @@
 /**
- * Random legal runs for properties: blocking and answering steps, parallel answers, tools of every kind, suspends,
- * crashes with a new attempt, and every way to end, at any point. Ids of tool calls are unique in a run.
+ * Random legal runs for properties: routers and answering steps, parallel answers, tools of every kind, suspends or calls
+ * that are handed over, crashes with a new attempt, and every way to end, at any point. Ids of tool calls are unique in a run.
  */
 import fc from 'fast-check'
 import type { Entry, RecordedPart } from '../src/part/entry.ts'
@@ -8,6 +8,11 @@ import { createOpenItems } from '../src/part/open-items.ts'
 import type { Outcome } from '../src/part/part.ts'
 import { noUsage } from '../src/part/usage.ts'
 import { buildRun, startPart, type Item } from './build-run.ts'
+
+const tools = [
+  { name: 'serverTool', inputSchema: {} },
+  { name: 'clientTool', inputSchema: {}, client: true as const },
+]
 
 interface TextBlock {
   kind: 'text' | 'reasoning'
@@ -37,6 +42,9 @@ interface Plan {
   outcome: Outcome
   cut: number
   after: boolean
+  /** The client's tools are not waited for. */
+  handOver: boolean
+  finishReason: string
 }
 
 const text = fc.string({ unit: fc.constantFrom('a', 'é', '水', '😀', '\n', '\r', '"', '\\', '\u2028', '\ud800', ': ') })
@@ -95,6 +103,8 @@ const plan: fc.Arbitrary<Plan> = fc.record({
   ),
   cut: fc.nat(),
   after: fc.boolean(),
+  handOver: fc.boolean(),
+  finishReason: fc.constantFrom('stop', 'stop', 'stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'),
 })
 
 function blockOf(kind: 'text' | 'reasoning'): fc.Arbitrary<Block> {
@@ -108,18 +118,30 @@ function blockOf(kind: 'text' | 'reasoning'): fc.Arbitrary<Block> {
 /** Entries of one whole legal run. */
 export const arbitraryRun: fc.Arbitrary<Entry[]> = plan.map(toEntries)
 
+/** Of one that nothing went wrong with on the way. */
+export const arbitraryCompletedRun: fc.Arbitrary<Entry[]> = plan.map(({ branches, ...rest }) => {
+  const calm = branches.map(({ turns, ...branch }) => {
+    return { ...branch, turns: turns.map(({ blocks }) => ({ blocks, crash: undefined })) }
+  })
+  return toEntries({ ...rest, branches: calm, outcome: 'completed' })
+})
+
 interface Branch {
   path: string
+  stepType: 'llm' | 'router'
+  handOver: boolean
   children: number
   /** What the next phase begins with: outcomes of calls that waited for a client. */
   waiting: Item[]
 }
 
-function toEntries({ branches, picks, outcome, cut, after }: Plan): Entry[] {
+function toEntries({ branches, picks, outcome, cut, after, handOver, finishReason }: Plan): Entry[] {
   let ids = 0
   const id = (kind: string) => `${kind}-${++ids}`
-  const states = branches.map((_, b): Branch => ({ path: `main/b${b}`, children: 0, waiting: [] }))
-  const items: Item[] = [{ step: '', part: startPart }]
+  const states = branches.map(({ answer }, b): Branch => {
+    return { path: `main/b${b}`, stepType: answer ? 'llm' : 'router', handOver, children: 0, waiting: [] }
+  })
+  const items: Item[] = [{ step: '', part: { ...startPart, ...(handOver && { handOver }) } }]
   const phases = Math.max(...branches.map(({ turns }) => turns.length))
   for (let phase = 0; phase <= phases; phase++) {
     const requests: Item[] = []
@@ -129,7 +151,7 @@ function toEntries({ branches, picks, outcome, cut, after }: Plan): Entry[] {
       if (phase === 0) {
         lane.push({
           step: branch.path,
-          part: { type: 'step-start', stepType: 'llm', attempt: 1, ...(answer && { answer }) },
+          part: { type: 'step-start', stepType: branch.stepType, attempt: 1, ...(answer && { answer }) },
         })
       }
       lane.push(...branch.waiting)
@@ -148,7 +170,7 @@ function toEntries({ branches, picks, outcome, cut, after }: Plan): Entry[] {
   }
   const answered = branches.some(({ answer }) => answer)
   const output = answered ? undefined : ids % 2 === 0 ? 'plain output' : { output: ids }
-  if (answered) items.push({ step: '', part: { type: 'answer-end', finishReason: 'stop', usage: noUsage } })
+  if (answered) items.push({ step: '', part: { type: 'answer-end', finishReason, usage: noUsage } })
   if (after) items.push(...afterItems(id))
   return end(items, outcome, cut, output)
 }
@@ -158,7 +180,7 @@ function turnItems({ blocks, crash }: Turn, branch: Branch, id: (kind: string) =
   const attempt = (n: number): Item[] => {
     const start: RecordedPart[] = [
       { type: 'step-start', stepType: 'model-call', attempt: n },
-      { type: 'prompt', stage: 'main', model: 'test:model', messages: [] },
+      { type: 'prompt', stage: 'main', model: 'test:model', messages: [], tools },
       { type: 'stream-start', warnings: [] },
     ]
     return start.map((part) => ({ step, part }))
@@ -231,9 +253,10 @@ function blockItems(block: Block, branch: Branch, step: string, id: (kind: strin
 }
 
 function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: string) => string): Said {
-  const { runner, streamed, input, outcome, preliminary } = block
+  const { runner, streamed, input, preliminary } = block
   const toolCallId = id('call')
-  const toolName = `${runner}Tool`
+  // What a router says to hand over.
+  const toolName = branch.stepType === 'router' && runner === 'server' && preliminary ? 'respond' : `${runner}Tool`
   const executed = runner === 'provider' ? { providerExecuted: true } : {}
   const call: RecordedPart[] = []
   if (streamed) {
@@ -244,6 +267,8 @@ function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: st
     )
   }
   call.push({ type: 'tool-call', toolCallId, toolName, input, ...executed })
+  const asks = runner === 'client' || runner === 'approval'
+  const outcome = asks && branch.handOver ? withoutClient(block) : block.outcome
   const failed = outcome !== 'ok'
   const named = failed && outcome !== 'error' ? { outcome } : {}
   const results: RecordedPart[] = preliminary
@@ -263,12 +288,18 @@ function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: st
   const stepType = runner === 'server' ? 'tool-call' : runner
   const start: RecordedPart = { type: 'step-start', stepType, attempt: 1, toolCallId, toolName }
   const finish: RecordedPart = { type: 'step-finish', duration: 1 }
-  if (runner === 'server') return { said: at(step, call), later: at(path, [start, ...results, finish]) }
+  if (!asks || branch.handOver) return { said: at(step, call), later: at(path, [start, ...results, finish]) }
   branch.waiting.push(...at(path, [...results, finish]))
   const requestId = id('request')
   const kind = runner === 'client' ? 'tool' : 'approval'
   const request: RecordedPart = { type: 'request', requestId, kind, toolCallId, toolName, input, deadline: 0 }
   return { said: at(step, call), later: at(path, [start]), request: { step: path, part: request } }
+}
+
+/** What a call comes to that would be asked of a client, where nobody waits for one. */
+function withoutClient({ runner, outcome }: CallBlock): CallBlock['outcome'] {
+  if (runner === 'approval') return 'denied'
+  return outcome === 'unavailable' ? outcome : 'handed-over'
 }
 
 function answerTo(part: RecordedPart): RecordedPart {
@@ -285,9 +316,13 @@ function answerTo(part: RecordedPart): RecordedPart {
 
 function afterItems(id: (kind: string) => string): Item[] {
   const own = id('text')
+  const toolCallId = id('call')
   const parts: [string, RecordedPart][] = [
     ['after/x', { type: 'step-start', stepType: 'llm', attempt: 1 }],
     ['after/x/1', { type: 'step-start', stepType: 'model-call', attempt: 1 }],
+    ['after/x/1', { type: 'prompt', stage: 'AFTER', model: 'AFTER', messages: [] }],
+    ['after/x/1', { type: 'tool-call', toolCallId, toolName: 'AFTER', input: '{}', providerExecuted: true }],
+    ['after/x/1', { type: 'tool-result', toolCallId, toolName: 'AFTER', result: 'AFTER' }],
     ['after/x/1', { type: 'text-start', id: own }],
     ['after/x/1', { type: 'text-delta', id: own, delta: 'AFTER' }],
     ['after/x/1', { type: 'text-end', id: own }],

@@ -17,15 +17,20 @@ export interface WireContract {
   numRuns?: number
   /** Judges one whole body; throws when it is wrong. */
   judge?: (sent: WireCase) => void
+  /** Default: {@link arbitraryRun}. */
+  runs?: fc.Arbitrary<Entry[]>
+  /** What else its clients may ask for. */
+  options?: fc.Arbitrary<EncoderOptions>
   /** The wire follows a run across its suspends, so that only the end of the run ends it. */
   follows?: boolean
 }
 
-export function wireContract(wire: Wire, { numRuns = 150, judge, follows = false }: WireContract = {}): void {
+export function wireContract(wire: Wire, contract: WireContract = {}): void {
+  const { numRuns = 150, judge, runs = arbitraryRun, options: more = fc.constant({}), follows = false } = contract
   const property = (check: (entries: Entry[], options: EncoderOptions) => void) =>
     fc.assert(
-      fc.property(arbitraryRun, fc.boolean(), fc.boolean(), (entries, resumed, ui7) => {
-        check(entries, { ui7, ...(resumed && { resumedAt: lastResume(entries) }) })
+      fc.property(runs, fc.boolean(), fc.boolean(), more, (entries, resumed, ui7, asked) => {
+        check(entries, { ui7, ...asked, ...(resumed && { resumedAt: lastResume(entries) }) })
       }),
       { numRuns },
     )
