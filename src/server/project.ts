@@ -14,11 +14,14 @@ import type { Endpoint } from '../run/models/resolver.ts'
 import { createRuntime, type Runtime } from '../run/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
+import { createLogFiles, type LogFiles } from './log-files.ts'
 
 export interface Project {
   runtime: Runtime
   agents: AgentFolder
   config: Config
+  /** When they are wanted. */
+  files?: LogFiles | undefined
 }
 
 export interface ProjectOptions {
@@ -27,23 +30,24 @@ export interface ProjectOptions {
   config?: Config
   /** Folder for `millrace.db`; `none` keeps everything in memory. */
   data: string
+  /** Also write runs as files, in `<data>/runs`; nothing where `data` is `none`. */
+  logFiles?: boolean
   env: Env
   /** What the command line names; the environment comes behind it, the config last. */
   endpoints?: readonly Endpoint[]
   /** Further values that must never be recorded. */
   secrets?: readonly string[]
+  /** Told of what goes wrong beside the runs. */
+  log?: (line: string) => void
 }
 
-export async function openProject({
-  dir,
-  data,
-  env,
-  endpoints,
-  secrets = [],
-  ...given
-}: ProjectOptions): Promise<Project> {
-  const config = withEndpoints(given.config ?? (await loadConfig(dir)), env, endpoints)
-  const store = openStore(data, config.record)
+export async function openProject(options: ProjectOptions): Promise<Project> {
+  const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
+  const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
+  const opened = openStore(data, config.record)
+  const wanted = options.logFiles === true && data !== 'none'
+  const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
+  const store = files?.store ?? opened
   try {
     const registry = createRegistry(config, env, { log: store.log })
     const agents = openAgentFolder(dir, knownNames(registry), unpack(config).agents)
@@ -57,7 +61,7 @@ export async function openProject({
       requestDeadlineMs,
       graceMs: server?.stopGraceMs,
     })
-    return { runtime, agents, config }
+    return { runtime, agents, config, files }
   } catch (error) {
     await store.close()
     throw error

@@ -32,7 +32,7 @@ export interface Served {
 export async function serve(options: ServeOptions): Promise<Served> {
   const { log = () => undefined } = options
   const config = await loadConfig(options.dir)
-  const { host, port: wanted, data } = settingsOf(config, options)
+  const { host, port: wanted, data, logFiles } = settingsOf(config, options)
   const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
   // An empty key would let everybody in.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
@@ -44,15 +44,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
       `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
     )
   }
+  if (logFiles && data === 'none') {
+    throw new MillraceError('usage', 'Log files need a folder: leave out --data none (record.data), or log files.')
+  }
   const release = takeData(data)
   const onError = (error: unknown) =>
     log(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
   let project: Project | undefined
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
-    project = await openProject({ ...options, config, data, secrets })
+    project = await openProject({ ...options, config, data, logFiles, secrets })
     const { runtime, agents } = project
     const recovered = await runtime.recover()
+    void project.files?.catchUp()
     const handler = createHandler({
       runtime,
       agentErrors: () => agents.errors,

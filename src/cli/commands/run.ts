@@ -32,7 +32,7 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   }
   const id = isFile ? basename(agent).replace(/\.ya?ml$/u, '') : agent
   const config = await loadConfig(dir)
-  const { data: wanted } = settingsOf(config, flags)
+  const { data: wanted, logFiles } = settingsOf(config, flags)
   if (flags.yes && wanted === 'none') {
     throw new MillraceError('usage', '--yes needs a log, in which a run waits for its answers: leave out --data none.')
   }
@@ -44,6 +44,8 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
     dir,
     config,
     data,
+    logFiles,
+    log: (line) => process.stderr.write(`${line}\n`),
     env: process.env,
     endpoints: flags.endpoint.map(parseEndpoint),
   })
