@@ -70,17 +70,18 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
     return
   }
   const { implementation, use } = tool
+  if (implementation?.execute === undefined && scope.handOver) {
+    // Whatever its arguments are: the client has seen them while they were written, and is told to check them itself.
+    const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
+    await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
+    return
+  }
   const input = implementation ? await parseToolInput(implementation, call.input) : parseJson(call.input)
   if (!input.ok) {
     await inTool(nextPath(), 'tool-call', async () => fault(input.error))
     return
   }
   if (implementation?.execute === undefined) {
-    if (scope.handOver) {
-      const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
-      await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
-      return
-    }
     const path = call.askedAt ?? nextPath()
     await inTool(path, 'client-tool', async () => {
       const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input.value)
