@@ -75,7 +75,15 @@ test('what it becomes', () => {
     },
     required: ['topic'],
   })
-  const [plan, limits, check, each, until, both] = pipeline.workflow as [Step, Step, Step, Step, Step, Step]
+  const [plan, limits, route, check, each, until, both] = pipeline.workflow as [
+    Step,
+    Step,
+    Step,
+    Step,
+    Step,
+    Step,
+    Step,
+  ]
   expect(plan).toMatchObject({
     budget: { tokens: 500 },
     timeouts: { step: 60_000 },
@@ -110,6 +118,22 @@ test('what it becomes', () => {
     timeouts: { firstToken: 1000, idle: 1000, step: 1000 },
   })
   expect(Object.keys(limits.config as object)).not.toContain('budget')
+  expect(route).toEqual({
+    id: 'route',
+    type: 'router',
+    line: expect.any(Number),
+    result: 'routed',
+    budget: { steps: 9 },
+    config: {
+      model: 'demo:assistant',
+      stage: 'choose',
+      messages: '$input.messages',
+      tools: [{ name: 'calculator' }],
+      maxSteps: 3,
+      retries: 2,
+      requestTools: true,
+    },
+  })
   expect(check).toMatchObject({
     type: 'condition',
     result: 'checked',

@@ -1,14 +1,16 @@
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ValueSchema } from './value-schema.ts'
 
-/** `config` of an `llm` step, typed. `messages` may still be a reference (`$input.messages`). Milliseconds everywhere. */
-export interface LlmConfig {
+/**
+ * What the configs of `llm` and `router` have in common, typed. `messages` may still be a reference (`$input.messages`).
+ * Milliseconds everywhere.
+ */
+export interface ToolLoopConfig {
   model?: string
   /** Models to try in turn when the one before refuses: the rest of `model: [a, b, c]`. */
   fallbacks?: string[]
   system?: string
   messages: string | Message[]
-  stream: boolean
   stage?: string
   tools: ToolUse[]
   /** MCP servers all of whose tools are offered, as `server_tool`: the items `{mcp: server}` of `tools`. */
@@ -17,8 +19,6 @@ export interface LlmConfig {
   clientTools?: ToolSpec[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
   maxSteps: number
-  /** The answer must be JSON that fits. */
-  output?: { schema: ValueSchema }
   temperature?: number
   maxOutputTokens?: number
   topP?: number
@@ -33,6 +33,17 @@ export interface LlmConfig {
   onFinish?: string
   onError?: string
   onAbort?: string
+}
+
+export interface LlmConfig extends ToolLoopConfig {
+  stream: boolean
+  /** The answer must be JSON that fits. */
+  output?: { schema: ValueSchema }
+}
+
+export interface RouterConfig extends ToolLoopConfig {
+  /** Whether the tools that a client offers with its request are the router's to call, too. */
+  requestTools: boolean
 }
 
 /** A tool as a step uses it: a registered name or an MCP tool's `server_tool`, with what the file overrides. */

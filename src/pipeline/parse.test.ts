@@ -147,8 +147,8 @@ describe('faults', () => {
       ['1:26', 'unknown step type "lllm" (did you mean "llm"?)'],
     ],
     'a step type to come': [
-      'workflow: [{id: a, type: router}]',
-      ['1:26', 'the step type "router" is not supported yet'],
+      'workflow: [{id: a, type: cli-agent}]',
+      ['1:26', 'the step type "cli-agent" is not supported yet'],
     ],
     'an unknown tool': [
       llm('tools: [calculater]'),

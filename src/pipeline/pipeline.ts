@@ -1,6 +1,6 @@
 /** A checked agent: what `parsePipeline` makes of a YAML text. Plain data; nothing in it refers to a file or a registry. */
 import type { Expression } from './expression.ts'
-import type { LlmConfig } from './llm-config.ts'
+import type { LlmConfig, RouterConfig } from './llm-config.ts'
 import type { ValueSchema } from './value-schema.ts'
 
 /** A checked agent: plain data, and the text it came from. */
@@ -66,6 +66,7 @@ interface StepBase {
  */
 export type Step =
   | (StepBase & { type: 'llm'; config: LlmConfig })
+  | (StepBase & { type: 'router'; config: RouterConfig })
   | (StepBase & { type: 'output-generator'; config: OutputConfig })
   | (StepBase & { type: 'call-agent'; config: CallAgentConfig })
   | (StepBase & { type: 'mcp-tool'; config: McpToolConfig })

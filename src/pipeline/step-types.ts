@@ -11,6 +11,7 @@ import { loopConfig, readLoop } from './steps/loop.ts'
 import { mcpToolConfig, readMcpTool } from './steps/mcp-tool.ts'
 import { outputConfig, readOutputGenerator } from './steps/output-generator.ts'
 import { parallelConfig, readParallel } from './steps/parallel.ts'
+import { readRouter, routerConfig } from './steps/router.ts'
 import type { Node } from './tree.ts'
 
 /** A step without what all steps have; `budget` and `timeouts` when its config has them as well. */
@@ -26,6 +27,15 @@ export interface StepType {
 export const stepTypes: ReadonlyMap<string, StepType> = new Map(
   Object.entries({
     llm: { about: 'One conversation with a model, tool calls included.', config: llmConfig, read: readLlm },
+    router: {
+      about:
+        'A model that calls tools until it hands over to a later step, which answers; it hands over with its own tool ' +
+        '`respond`, by calling nothing, after two rounds of repeated calls, or at `maxSteps`. Its value: `messages` (for the ' +
+        '`messages` of the step that answers), `context` (the same calls and outcomes as text), `respond` (`reason`, `notes`), ' +
+        '`text`, `toolCalls`, `toolResults`, `steps`, `usage`, `finishReason`.',
+      config: routerConfig,
+      read: readRouter,
+    },
     'output-generator': {
       about: 'A value made of variables, or JSON read out of a text.',
       config: outputConfig,

@@ -48,6 +48,23 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('mcp-tool', '{server: file, tool: read}'),
     'unknown MCP server "file" (did you mean "files"?)',
   ],
+  'what makes an answer, in a router': [
+    step('router', '{stream: true, output: {schema: {a: string}}}'),
+    'unknown key "stream"; known keys: model, system',
+    'unknown key "output"',
+  ],
+  'what a router has in common with llm': [
+    step('router', '{model: nope, tools: [calc], toolChoice: {tool: calc2}, onFinish: nobody, system: $nothing}'),
+    'unknown model "nope"',
+    'unknown tool "calc"; known tools: calculator',
+    'toolChoice names "calc2"',
+    'unknown callback "nobody"',
+    '$nothing refers to nothing',
+  ],
+  'a tool of one’s own that has the name of the router’s': [
+    step('router', '{tools: [calculator, {name: respond, client: true}]}'),
+    '3:66 "respond" is the router’s own tool, with which it hands over; rename yours',
+  ],
   'a condition without anything': [step('condition', '{}'), 'missing key "if"', 'missing key "then"'],
   'a condition without steps': [step('condition', '{if: true, then: []}'), '3:55 "then" has no steps; add one'],
   'an expression': [

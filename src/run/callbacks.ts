@@ -2,7 +2,7 @@
 import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import { stepsInside } from '../pipeline/calls.ts'
-import type { LlmConfig } from '../pipeline/llm-config.ts'
+import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Registry } from './ports.ts'
 import type { Scope } from './scope.ts'
@@ -21,7 +21,7 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
   }
 }
 
-/** `onAbort` with the text so far: once per `llm` step that was stopped, however deep it stands. */
+/** `onAbort` with the text so far: once per `llm` or `router` step that was stopped, however deep it stands. */
 export async function tellAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
@@ -31,7 +31,7 @@ export async function tellAbort(
     // A step that failed by itself has told so already, and is closed.
     if (!state.open.steps.has(root) || !isUnder(root, under) || told.has(root)) return
     told.add(root)
-    const config = findLlm(state, pipeline, root)
+    const config = findToolLoop(state, pipeline, root)
     if (!aborted) return invoke(config?.onError, { error })
     const text = list
       .flatMap(({ content }) => content)
@@ -54,14 +54,18 @@ interface Telling {
 }
 
 /** The config of a step by its path: in the pipeline, or in that of the innermost called agent around it. */
-function findLlm({ calledPipelines }: Scope['state'], pipeline: Pipeline, path: string): LlmConfig | undefined {
+function findToolLoop(
+  { calledPipelines }: Scope['state'],
+  pipeline: Pipeline,
+  path: string,
+): ToolLoopConfig | undefined {
   const calls = [...calledPipelines].filter(([at]) => path.startsWith(`${at}/`))
   const innermost = calls.toSorted(([a], [b]) => b.length - a.length)[0]
   const around = innermost === undefined ? pipeline : readStored(innermost[1])
   const id = path.slice(path.lastIndexOf('/') + 1)
   const steps = around === undefined ? [] : [...around.workflow, ...around.after]
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
-    if (step.id === id && step.type === 'llm') return step.config
+    if (step.id === id && (step.type === 'llm' || step.type === 'router')) return step.config
     steps.push(...stepsInside(step))
   }
   return undefined

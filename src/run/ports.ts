@@ -27,6 +27,8 @@ export interface ToolImplementation {
   execute?(input: any, context: ToolContext): unknown
   /** Running it twice does no harm: after a crash it is run again instead of reported unavailable. */
   idempotent?: boolean
+  /** Its results change from call to call: a `router` that asks for the same again gets a new one, not the one before. */
+  volatile?: boolean
   /** ms; default 60,000. */
   timeout?: number
   /** Ask before every call. */

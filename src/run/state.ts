@@ -38,13 +38,15 @@ export interface RunState {
   countCalls(root: string): number
   /** ms for which the run was suspended after a moment (epoch ms): time that no timeout counts. */
   suspendedSince(moment: number): number
-  /** The tool loop of an `llm` step. */
+  /** The tool loop of an `llm` or `router` step. */
   turns(path: string): Turns
   /** All of them. */
   loops(): Iterable<Turns>
   apply(entry: Entry): void
 }
 
+/** Steps with a tool loop. */
+const loopTypes: ReadonlySet<string> = new Set(['llm', 'router'])
 const callTypes: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool'])
 
 export function createRunState(): RunState {
@@ -83,7 +85,7 @@ export function createRunState(): RunState {
   function apply(entry: Entry): void {
     state.lastSeq = entry.seq
     const { step } = entry
-    if (entry.type === 'step-start' && entry.stepType === 'llm') turns(step)
+    if (entry.type === 'step-start' && loopTypes.has(entry.stepType)) turns(step)
     let loop = loopOf.get(step)
     if (loop === undefined) {
       loop = loops.get(step) ?? loops.get(parentPath(step)) ?? null

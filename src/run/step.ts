@@ -3,7 +3,7 @@ import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
 import { addUsage, noUsage } from '../part/usage.ts'
-import type { LlmConfig } from '../pipeline/llm-config.ts'
+import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
 import { toMessages, toToolSpecs } from './input.ts'
@@ -20,6 +20,7 @@ import { llmResult, runLlm } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runParallel } from './steps/parallel.ts'
+import { routerResult, runRouter } from './steps/router.ts'
 
 /** Throws a `MillraceError` that names the step, unless the run or a limit around the step ends. */
 export async function runPipelineStep(
@@ -61,15 +62,11 @@ async function runByType(
     case 'llm': {
       const answer = step.config.stream && answers
       return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined) }, async () => {
-        const config = resolveLlm(step.config, at)
+        const config = resolveToolLoop(step.config, at)
         const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
-        const result = await runLlm({ scope, path, config, clientTools, answer }).catch(async (thrown: unknown) => {
-          if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
-          const error = toFailure(scope, path, thrown)
-          await scope.invoke(config.onError, { error })
-          throw error
-        })
+        const run = runLlm({ scope, path, config, clientTools, answer })
+        const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
         const { usage, finishReason } = result
         const finish = () => scope.invoke(config.onFinish, result)
         // A slow callback must not hold back the answer's end.
@@ -79,6 +76,17 @@ async function runByType(
         return { value, usage, finishReason }
       })
     }
+    case 'router':
+      return inStep(scope, path, { stepType: step.type }, async () => {
+        const config = resolveToolLoop(step.config, at)
+        const fromClient = config.requestTools ? toToolSpecs(scope.input['tools']) : []
+        const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
+        const run = runRouter({ scope, path, config, clientTools })
+        const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
+        await scope.invoke(config.onFinish, result)
+        const { usage, finishReason } = result
+        return { value: { value: result }, usage, finishReason }
+      })
     case 'output-generator':
       return inStep(scope, path, { stepType: step.type }, async () => {
         const result = generateOutput(at(step.config))
@@ -133,7 +141,7 @@ function refuseSecondRun(scope: Scope, path: string): void {
   throw new MillraceError('interrupted', 'it was cut off by a crash and is not run a second time.')
 }
 
-/** The outcome of a step that the log holds finished: an `llm`'s is read off its turns, not kept a second time. */
+/** The outcome of a step that the log holds finished: that of a model and its tools is read off its turns, not kept twice. */
 export function stepValue(
   scope: Scope,
   step: Step,
@@ -141,7 +149,7 @@ export function stepValue(
   finish: EntryOf<'step-finish'>,
   { answers }: Place,
 ): StepOutcome {
-  if (step.type !== 'llm') {
+  if (step.type !== 'llm' && step.type !== 'router') {
     const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
     return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
   }
@@ -150,6 +158,9 @@ export function stepValue(
     for (const [at, { usage: spent }] of scope.state.finished) {
       if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
     }
+  }
+  if (step.type === 'router') {
+    return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
   }
   const value = llmResult(scope.state.turns(path).list, usage ?? noUsage, step.config.output?.schema)
   if (!step.config.stream || !answers) return { value }
@@ -164,7 +175,15 @@ function ownModel(written: string, model: string): string {
   })
 }
 
-function resolveLlm(config: LlmConfig, at: <T>(value: T) => T) {
+/** Calls `onError` of a failure that is the step's own, and throws it on. */
+async function tellError(scope: Scope, path: string, { onError }: ToolLoopConfig, thrown: unknown): Promise<never> {
+  if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
+  const error = toFailure(scope, path, thrown)
+  await scope.invoke(onError, { error })
+  throw error
+}
+
+function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) => T) {
   const { system, messages, model, providerOptions, headers } = config
   return {
     ...config,

@@ -9,14 +9,14 @@ import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 import { turnMessages, type Call, type Turn } from '../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
-import type { LlmConfig } from '../pipeline/llm-config.ts'
+import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
 import { atPlace } from './models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts'
 import { toldBefore, type Scope } from './scope.ts'
 import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
 
 /** What all model calls of a step came to. */
-export interface LoopResult {
+export interface ToolLoopResult {
   /** The last call's text. */
   text: string
   reasoning: string
@@ -32,16 +32,16 @@ export interface LlmStepResult {
   text: string
   reasoning: string
   finishReason: string
-  toolCalls: LoopResult['toolCalls']
-  toolResults: LoopResult['toolResults']
+  toolCalls: ToolLoopResult['toolCalls']
+  toolResults: ToolLoopResult['toolResults']
 }
 
-export interface LoopOptions {
+export interface ToolLoopOptions {
   scope: Scope
   path: string
   stage: string
   /** With `system`, `messages` and the like resolved. */
-  config: Omit<LlmConfig, 'stream' | 'tools' | 'messages'> & { messages: Message[] }
+  config: Omit<ToolLoopConfig, 'tools' | 'messages'> & Pick<LlmConfig, 'output'> & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
   /** Whether the loop ends behind these turns; the calls of the last one have their outcomes. */
   isOver(turns: readonly Turn[]): boolean
@@ -52,7 +52,7 @@ export interface LoopOptions {
 }
 
 /** Resolves when the loop has ended, at the latest after `maxSteps` model calls; what it came to is in its turns. */
-export async function runToolLoop(options: LoopOptions): Promise<void> {
+export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const { scope, path, stage, config, tools, isOver, answer, watch } = options
   const { registry, state } = scope
   const turns = state.turns(path)
@@ -116,7 +116,7 @@ export function handedOver(list: readonly Turn[]): boolean {
   return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
 }
 
-function settings(config: LoopOptions['config']) {
+function settings(config: ToolLoopOptions['config']) {
   const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
   const { providerOptions, headers } = config
   const { output } = config
@@ -146,7 +146,7 @@ export function usageOf(scope: Scope, path: string): Usage {
 }
 
 /** The result of a loop, read off its turns. */
-export function loopResult(list: readonly Turn[], usage: Usage): LoopResult {
+export function toolLoopResult(list: readonly Turn[], usage: Usage): ToolLoopResult {
   const steps = list.map(stepResult)
   const last = steps.at(-1)
   return {

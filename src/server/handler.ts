@@ -4,6 +4,8 @@
  */
 import { Hono } from 'hono'
 import { MillraceError } from '../part/error.ts'
+import { stepsInside } from '../pipeline/calls.ts'
+import type { Step } from '../pipeline/pipeline.ts'
 import type { Agent, Runtime } from '../run/runtime.ts'
 import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
@@ -152,8 +154,13 @@ function describe({ id, pipeline }: Agent) {
   const steps = workflow.concat(after).map((step) => ({
     id: step.id,
     type: step.type === 'custom' ? step.stepType : step.type,
-    ...(step.type === 'llm' ? { model: step.config.model, stream: step.config.stream } : undefined),
+    ...(step.type === 'llm' || step.type === 'router' ? { model: step.config.model } : undefined),
+    ...(step.type === 'llm' ? { stream: step.config.stream } : undefined),
   }))
-  const tools = [...new Set(workflow.concat(after).flatMap((step) => (step.type === 'llm' ? step.config.tools : [])))]
-  return { id, ...metadata, steps, tools: tools.map(({ name }) => name) }
+  const all = (step: Step): Step[] => [step, ...stepsInside(step).flatMap(all)]
+  const tools = workflow
+    .concat(after)
+    .flatMap(all)
+    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
+  return { id, ...metadata, steps, tools: [...new Set(tools.map(({ name }) => name))] }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { check, child } from '../check.ts'
-import type { LlmConfig, McpToolUse } from '../llm-config.ts'
+import type { LlmConfig, ToolLoopConfig, McpToolUse } from '../llm-config.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
@@ -137,30 +137,45 @@ export const llmConfig = map({
   onAbort: callback('once, when the run is stopped, with the text so far'),
 })
 
-export function readLlm(node: Node, { reader, place }: StepContext) {
-  const { faults, known } = reader
-  const tools = itemsOf(child(node, 'tools'))
+export function readLlm(node: Node, context: StepContext) {
+  const { faults } = context.reader
   const output = child(node, 'output')
-  checkReferences(node, place, reader, [output, ...tools.map((item) => child(item, 'parameters'))])
+  checkToolLoop(node, context, [output])
   const parsed = check(llmConfig, node, faults, 'the config of an llm step')
-  if (known) checkLlmNames(node, known, faults)
-  checkTools(node, known, faults)
   const stream = child(node, 'stream')
-  if (parsed?.stream && place.loopNames.has('index') && stream) {
+  if (parsed?.stream && context.place.loopNames.has('index') && stream) {
     faults.add(stream.at, streamInLoop)
   }
   const schema = child(output, 'schema')
   const shape = schema && readShapes(schema, faults)
-  const specs = tools.flatMap((item) => readClientTool(item, reader) ?? [])
+  const specs = readClientTools(node, context.reader)
   if (parsed === undefined) return undefined
-  const { model, tools: uses, budget: own, timeouts, output: _, ...rest } = parsed
+  const { output: _, stream: streams, ...rest } = parsed
+  const { config, ...own } = readToolLoop(node, rest, specs)
+  const llm: LlmConfig = { ...config, stream: streams, ...(shape && { output: { schema: shape } }) }
+  return { type: 'llm' as const, config: llm, ...own }
+}
+
+/** What `llm` and `router` have in common: names and references. Those inside the nodes of `except` are not looked at. */
+export function checkToolLoop(node: Node, { reader, place }: StepContext, except: (Node | undefined)[] = []): void {
+  const { faults, known } = reader
+  const parameters = itemsOf(child(node, 'tools')).map((item) => child(item, 'parameters'))
+  checkReferences(node, place, reader, [...except, ...parameters])
+  if (known) checkLlmNames(node, known, faults)
+  checkTools(node, known, faults)
+}
+
+type ToolLoopKeys = Omit<z.infer<typeof llmConfig>, 'stream' | 'output'>
+
+/** The keys that `llm` and `router` share, as the engine takes them. */
+export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSpec[]) {
+  const { model, tools: uses, budget: own, timeouts, ...rest } = keys
   const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])
-  const config: LlmConfig = { ...rest, tools: [] }
+  const config: ToolLoopConfig = { ...rest, tools: [] }
   if (first !== undefined) config.model = first
   if (fallbacks.length > 0) config.fallbacks = fallbacks
-  if (shape) config.output = { schema: shape }
   const options = child(node, 'providerOptions')
-  if (options) config.providerOptions = toTemplate(options) as NonNullable<LlmConfig['providerOptions']>
+  if (options) config.providerOptions = toTemplate(options) as NonNullable<ToolLoopConfig['providerOptions']>
   for (const use of uses) {
     if (typeof use === 'string') config.tools.push({ name: use })
     else if ('mcp' in use) (config.toolSources ??= []).push(use)
@@ -169,13 +184,17 @@ export function readLlm(node: Node, { reader, place }: StepContext) {
       config.tools.push(tool)
     }
   }
-  if (specs.length > 0) config.clientTools = specs
-  return { type: 'llm' as const, config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
+  if (clientTools.length > 0) config.clientTools = clientTools
+  return { config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
 }
 
 export const streamInLoop =
   'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +
   'stream from a step after the loop'
+
+export function readClientTools(node: Node, reader: StepContext['reader']): ToolSpec[] {
+  return itemsOf(child(node, 'tools')).flatMap((item) => readClientTool(item, reader) ?? [])
+}
 
 function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec | undefined {
   const [client, name, description, parameters] = ['client', 'name', 'description', 'parameters'].map((key) =>

@@ -1,5 +1,6 @@
 /** The provider packages, and which variables of the environment each listens to. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { withCalledTools } from './declare-called.ts'
 
 /** What a server speaks; each is served by the AI SDK package of that name. */
 export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
@@ -55,7 +56,7 @@ export async function loadModel({
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return createAnthropic(settings)(modelId)
+      return withCalledTools(createAnthropic(settings)(modelId))
     }
     case 'openai-responses': {
       const { createOpenAI } = await import('@ai-sdk/openai')

@@ -14,10 +14,10 @@ import { createPartialOutput } from '../partial-output.ts'
 import { toToolSpec } from '../model.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
-import { handedOver, loopResult, runToolLoop, usageOf, type LoopResult } from '../tool-loop.ts'
+import { handedOver, toolLoopResult, runToolLoop, usageOf, type ToolLoopResult } from '../tool-loop.ts'
 
 /** What `result` holds after an `llm` step, and what `onFinish` is given. Spans all model calls of the step. */
-export interface LlmResult extends LoopResult {
+export interface LlmResult extends ToolLoopResult {
   response: { messages: Message[] }
   /** With `output`: the answer's JSON, checked. */
   object?: unknown
@@ -65,7 +65,7 @@ export async function offeredTools(
   clientTools: ToolSpec[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
-  for (const spec of clientTools) tools.set(spec.name, { spec })
+  for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
     for (const [name, implementation] of await readMcpTools(mcpOf(scope), server, scope.signal)) {
@@ -80,7 +80,9 @@ export async function offeredTools(
       throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
     }
     // The server's own tool wins over a client's of the same name: a client must not be able to replace it.
-    tools.set(use.name, { spec: await toToolSpec(use.name, implementation, use.description), use, implementation })
+    const spec = await toToolSpec(use.name, implementation, use.description)
+    const isClients = implementation.execute === undefined
+    tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
   }
   return tools
 }
@@ -109,7 +111,7 @@ async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementati
 
 /** The result of an `llm` step, read off its turns. */
 export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
-  const result = loopResult(list, usage)
+  const result = toolLoopResult(list, usage)
   return {
     ...result,
     response: { messages: turnMessages(list) },

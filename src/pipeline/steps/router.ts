@@ -1,0 +1,39 @@
+/** `router`: a model that calls tools before another step answers. It takes what `llm` takes, but for what makes an answer. */
+import { respondTool } from '../../part/respond.ts'
+import { check, child } from '../check.ts'
+import type { RouterConfig } from '../llm-config.ts'
+import { itemsOf, textOf, type StepContext } from '../reader.ts'
+import { flag, integer, map, name, preset } from '../scalars.ts'
+import type { Node } from '../tree.ts'
+import { checkToolLoop, llmConfig, readClientTools, readToolLoop } from './llm.ts'
+
+const { stream: _, output: __, maxSteps: ___, stage: ____, ...shared } = llmConfig.shape
+
+export const routerConfig = map({
+  ...shared,
+  stage: name.optional().describe('Name of the model call in traces; "router" when left out.'),
+  maxSteps: preset(integer(1, 1000), 5, 'Most model calls before it hands over.'),
+  clientTools: preset(
+    flag,
+    false,
+    'true: the router may call the tools that a client offers with its request; otherwise only the answering step may.',
+  ),
+})
+
+export function readRouter(node: Node, context: StepContext) {
+  const { faults } = context.reader
+  checkToolLoop(node, context)
+  for (const item of itemsOf(child(node, 'tools'))) {
+    const at = item.kind === 'map' ? child(item, 'name') : item
+    if (at && textOf(at) === respondTool) {
+      faults.add(at.at, `"${respondTool}" is the router’s own tool, with which it hands over; rename yours`)
+    }
+  }
+  const parsed = check(routerConfig, node, faults, 'the config of a router')
+  const specs = readClientTools(node, context.reader)
+  if (parsed === undefined) return undefined
+  const { clientTools: requestTools, ...keys } = parsed
+  const { config, ...own } = readToolLoop(node, keys, specs)
+  const router: RouterConfig = { ...config, requestTools }
+  return { type: 'router' as const, config: router, ...own }
+}

@@ -1,0 +1,156 @@
+/**
+ * `router`: a model calls tools until it hands over to a later step; what it says is never the answer. It hands over with the
+ * tool `respond`, or by saying words and calling nothing, or because it only repeats itself, or at `maxSteps`.
+ */
+import type { Message, ToolSpec } from '../../part/message.ts'
+import { respondTool } from '../../part/respond.ts'
+import { parseInput, turnMessages, type Call, type Turn } from '../../part/turns.ts'
+import type { Usage } from '../../part/usage.ts'
+import { equal } from '../../pipeline/equal.ts'
+import type { RouterConfig } from '../../pipeline/llm-config.ts'
+import type { Scope } from '../scope.ts'
+import type { OfferedTool } from '../tool-call.ts'
+import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'
+import { offeredTools } from './llm.ts'
+
+/**
+ * What `result` holds after a `router` step, and what `onFinish` is given. `respond` is in no list of it. `finishReason`:
+ * `respond`, `repeats` or `max-steps`; else the model's own, for it said something and called nothing.
+ */
+export interface RouterResult extends ToolLoopResult {
+  /** The conversation with the router's calls and their outcomes behind it: `messages` of the step that answers. */
+  messages: Message[]
+  /** The same calls and outcomes as text, a line each: for the `system` of a model that does not take others' calls. */
+  context: string
+  /** What was handed over with `respond`; null when it was not called. */
+  respond: { reason?: string; notes?: string } | null
+}
+
+/** Rounds of nothing but repeated calls after which it hands over. */
+const repeatedRounds = 2
+
+export const respondSpec: ToolSpec = {
+  name: respondTool,
+  description:
+    'Hands over to the step that answers the user, which sees the results of all tool calls. ' +
+    'Call it as soon as nothing more has to be looked up or done.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      reason: { type: 'string', description: 'Why nothing more has to be done.' },
+      notes: { type: 'string', description: 'What the answer should mind.' },
+    },
+  },
+}
+
+export interface RouterOptions {
+  scope: Scope
+  path: string
+  /** With `system`, `messages` and the like resolved. */
+  config: RouterConfig & { messages: Message[] }
+  /** The client's tools that the router may call. */
+  clientTools: ToolSpec[]
+}
+
+export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {
+  const tools = await offeredTools(scope, config, clientTools)
+  // Where nothing is waited for, calls that are the client's to answer are the answering step's to make: it hands them over.
+  for (const [name, { implementation }] of tools) {
+    if (scope.handOver && implementation?.execute === undefined) tools.delete(name)
+  }
+  tools.set(respondTool, { spec: respondSpec })
+  await runToolLoop({
+    scope,
+    path,
+    stage: config.stage ?? 'router',
+    config,
+    tools,
+    isOver: (turns) => ending(turns, tools) !== undefined,
+    answer: (call, turns) => (isRespond(call) ? { result: 'Handed over.' } : repeated(call, turns, tools)),
+  })
+  const { list } = scope.state.turns(path)
+  return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
+}
+
+/** The result of a `router` step, read off its turns. */
+export function routerResult(scope: Scope, path: string, usage: Usage, finishReason: string): RouterResult {
+  const { base, list } = scope.state.turns(path)
+  const turns = list.map(withoutRespond)
+  // Words behind which nothing was called are not the answer, and some models take no assistant's message as the last one.
+  const calling = turns.filter(({ calls }) => calls.some(({ providerExecuted }) => !providerExecuted))
+  const result = toolLoopResult(turns, usage)
+  return {
+    ...result,
+    finishReason,
+    messages: [...(base?.messages ?? []), ...turnMessages(calling)],
+    context: result.toolResults.map(toLine).join('\n'),
+    respond: handedOverWith(list),
+  }
+}
+
+/** Why the loop ends behind these turns; undefined when it goes on. */
+function ending(turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
+  const last = turns.at(-1)!
+  const own = last.calls.filter((call) => !call.providerExecuted)
+  if (own.some(isRespond)) return respondTool
+  if (own.length === 0) return last.finish?.reason.unified ?? 'stop'
+  if (turns.length < repeatedRounds) return undefined
+  const saysNothingNew = ({ calls }: Turn) =>
+    calls.every((call) => call.providerExecuted || earlier(call, turns, tools) !== undefined)
+  return turns.slice(-repeatedRounds).every(saysNothingNew) ? 'repeats' : undefined
+}
+
+function isRespond({ toolName, providerExecuted }: Call): boolean {
+  return toolName === respondTool && !providerExecuted
+}
+
+/** What a model is told that makes a call again: the tool is not run a second time. */
+function repeated(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
+  const before = earlier(call, turns, tools)
+  if (before === undefined) return undefined
+  const outcome = JSON.stringify(before.result!.result)
+  return { result: `${call.toolName} was called with these arguments before and is not run again. It gave: ${outcome}` }
+}
+
+/**
+ * The first call, of a message before, of the same tool with the same arguments that gave a result. One that failed may be
+ * tried again, and so may a tool that says that its results change.
+ */
+function earlier(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
+  if (tools.get(call.toolName)?.implementation?.volatile === true) return undefined
+  const own = turns.findIndex(({ calls }) => calls.includes(call))
+  const input = parseInput(call.input)
+  return turns
+    .slice(0, own)
+    .flatMap(({ calls }) => calls)
+    .find(({ toolName, input: said, result }) => {
+      const gave = result !== undefined && result.isError !== true && result.outcome === undefined
+      return gave && toolName === call.toolName && equal(parseInput(said), input)
+    })
+}
+
+function withoutRespond(turn: Turn): Turn {
+  const hidden = new Set(turn.calls.filter(isRespond).map(({ toolCallId }) => toolCallId))
+  if (hidden.size === 0) return turn
+  return {
+    ...turn,
+    content: turn.content.filter((part) => part.type !== 'tool-call' || !hidden.has(part.toolCallId)),
+    calls: turn.calls.filter(({ toolCallId }) => !hidden.has(toolCallId)),
+  }
+}
+
+function handedOverWith(turns: readonly Turn[]): RouterResult['respond'] {
+  const call = turns.flatMap(({ calls }) => calls).find(isRespond)
+  if (call === undefined) return null
+  const said = parseInput(call.input)
+  const { reason, notes } = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>
+  return {
+    ...(typeof reason === 'string' ? { reason } : undefined),
+    ...(typeof notes === 'string' ? { notes } : undefined),
+  }
+}
+
+function toLine({ toolName, input, output, isError }: ToolLoopResult['toolResults'][number]): string {
+  const said = typeof output === 'string' ? output : JSON.stringify(output)
+  return `${toolName} ${JSON.stringify(input)} ${isError ? 'failed' : 'gave'}: ${said}`
+}
