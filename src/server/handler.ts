@@ -6,6 +6,7 @@ import { Hono } from 'hono'
 import { MillraceError } from '../part/error.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
+import { unknownAgent } from '../run/runtime-errors.ts'
 import type { Agent, Runtime } from '../run/runtime.ts'
 import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
@@ -13,18 +14,20 @@ import { createCors } from './cors.ts'
 import { foreignFault } from './foreign.ts'
 import { createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
+import { homeResponse } from './home.ts'
 import { errorResponse } from './http-error.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
+import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
 
 /** What the routes serve, and within which limits. */
 export interface HandlerOptions {
   runtime: Runtime
-  /** With a key, every route but `GET /health` wants `Authorization: Bearer <key>`. */
+  /** With a key, every route but `GET /health` and `GET /` (which then shows no agents) wants `Authorization: Bearer <key>`. */
   apiKey?: string
   /**
    * Who may send this request, by the application's own means (a session, a token): asked for every route but
-   * `GET /health`; a false answer is a 403, a throw a 500.
+   * `GET /health`; a false answer is a 403 (and a page without agents at `GET /`), a throw a 500.
    */
   authorize?: (request: Request) => boolean | Promise<boolean>
   /**
@@ -81,26 +84,41 @@ export function createHandler(options: HandlerOptions): Handler {
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
 
+  async function refusal(request: Request): Promise<MillraceError | undefined> {
+    if (allowsKey !== undefined && !(await allowsKey(request.headers.get('authorization') ?? undefined))) {
+      return new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')
+    }
+    if (authorize === undefined || (await authorize(request))) return undefined
+    return new MillraceError('forbidden', 'This request is not allowed here.')
+  }
+
   app.use(async (c, next) => {
-    const { path, method } = c.req
-    if (path === '/health' && (method === 'GET' || method === 'HEAD')) return next()
-    if (allowsKey !== undefined && !(await allowsKey(c.req.header('authorization')))) {
-      return errorResponse(new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.'))
-    }
-    if (authorize !== undefined && !(await authorize(c.req.raw))) {
-      return errorResponse(new MillraceError('forbidden', 'This request is not allowed here.'))
-    }
-    return next()
+    if (isOpen(c.req)) return next()
+    const refused = await refusal(c.req.raw)
+    return refused === undefined ? next() : errorResponse(refused)
   })
 
   if (localOnly) {
     app.use(async (c, next) => {
-      const [host, origin, site] = ['host', 'origin', 'sec-fetch-site'].map((name) => c.req.header(name))
+      const [host, origin, from] = ['host', 'origin', 'sec-fetch-site'].map((name) => c.req.header(name))
+      // A link on another site may lead here: nobody there sees what it shows.
+      const site = c.req.path === '/' ? undefined : from
       const fault = foreignFault({ host, origin, site }, allowedOrigins)
       return fault === undefined ? next() : errorResponse(new MillraceError('forbidden', fault))
     })
   }
 
+  app.get('/', async (c) => {
+    const refused = await refusal(c.req.raw)
+    const isSeen = refused === undefined
+    const hasRuns = app.routes.some(({ path }) => path === '/api/runs')
+    return homeResponse(c.req.raw, {
+      agents: isSeen ? runtime.agents.list() : { refusal: refused.message },
+      faults: isSeen ? agentErrors().map(({ message }) => message) : [],
+      key: allowsKey !== undefined,
+      links: [...(isSeen ? ['/api/agents', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
+    })
+  })
   app.get('/health', () => {
     const uptime = Math.round((Date.now() - began) / 1000)
     return Response.json({ status: 'ok', version, uptime, runs: { active: runtime.active } })
@@ -109,7 +127,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.get('/api/agents/:id', (c) => {
     const id = c.req.param('id')
     const agent = runtime.agents.get(id)
-    if (agent === undefined) throw new MillraceError('unknown-agent', `There is no agent "${id}".`)
+    if (agent === undefined) throw unknownAgent(id, runtime.agents)
     return Response.json(describe(agent))
   })
   app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
@@ -117,17 +135,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
   if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
 
-  app.notFound((c) => {
-    const { path, method } = c.req
-    // What stands before every route (the key, the origin) matches any path and says nothing of this one.
-    const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
-    const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
-    if (allowed.length === 0) return errorResponse(new MillraceError('not-found', `There is nothing at ${path}.`))
-    const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
-    const response = errorResponse(error)
-    response.headers.set('allow', allowed.join(', '))
-    return response
-  })
+  app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError((error) => {
     const response = errorResponse(error)
     if (response.status >= 500) onError(error)
@@ -135,6 +143,11 @@ export function createHandler(options: HandlerOptions): Handler {
   })
 
   return async (request) => cors.preflight(request) ?? cors.allow(request, await app.fetch(request))
+}
+
+/** The page itself tells nobody more than that it is there. */
+function isOpen({ path, method }: { path: string; method: string }): boolean {
+  return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
 }
 
 function mountRuns(app: Hono, context: HandlerContext): void {

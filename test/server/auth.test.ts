@@ -11,7 +11,6 @@ let engine: Engine | undefined
 afterEach(() => engine?.close())
 
 const routes: [string, string][] = [
-  ['GET', '/'],
   ['GET', '/nothing'],
   ['GET', '/api/agents'],
   ['GET', '/api/agents/a'],
@@ -26,6 +25,8 @@ const routes: [string, string][] = [
   ['GET', '/api/runs/x/requests'],
   ['POST', '/api/runs/x/requests/y'],
   ['POST', '/health'],
+  ['POST', '/'],
+  ['GET', '//'],
   ['GET', '/health/'],
   ['GET', '/health/../api/runs'],
   ['GET', '//health'],
@@ -48,7 +49,7 @@ const wrong: (string | undefined)[] = [
   key,
 ]
 
-test('with a key every route but GET /health wants it', async () => {
+test('with a key every route but GET /health and the page wants it', async () => {
   engine = createEngine({ agents: { a: agent() } })
   const handler = createHandler({ runtime: engine.runtime, apiKey: key })
   for (const [method, path] of routes) {
@@ -111,7 +112,7 @@ test('without a key and without authorize there are chats only', async () => {
   expect((await handler(new Request('http://x/api/chat/x/stream'))).status).toBe(204)
 })
 
-test('authorize is asked for every route but GET /health, and what it says holds', async () => {
+test('authorize is asked for every route but GET /health and the page, and what it says holds', async () => {
   engine = createEngine({ agents: { a: agent() } })
   const authorize = async (request: Request) => request.headers.get('cookie') === 'me'
   const handler = createHandler({ runtime: engine.runtime, authorize })
@@ -177,7 +178,7 @@ test('what is not there is 404 for every method, also behind the checks of a loc
   const served = await serve({ dir: folder(), data: 'none', env: {}, port: 0, host: '127.0.0.1' })
   onTestFinished(() => served.close())
   for (const [method, path, status] of [
-    ['GET', '/', 404],
+    ['POST', '/', 405],
     ['GET', '/nosuch', 404],
     ['POST', '/nosuch', 404],
     ['DELETE', '/api/runs', 405],

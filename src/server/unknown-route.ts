@@ -1,0 +1,74 @@
+/** What a request to a path, or with a method, that is not there is told: what was probably meant, and what there is. */
+import type { Hono } from 'hono'
+import { MillraceError } from '../part/error.ts'
+import { listNames, nearest } from '../pipeline/nearest.ts'
+import { errorResponse } from './http-error.ts'
+
+export function unknownRoute(app: Hono, path: string, method: string): Response {
+  // What stands before every route (the key, the origin) matches any path and says nothing of this one.
+  const routes = app.routes.filter((route) => route.path !== '/*')
+  const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
+  const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
+  if (allowed.length > 0) {
+    const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
+    const response = errorResponse(error)
+    response.headers.set('allow', allowed.join(', '))
+    return response
+  }
+  const paths = [...new Set(routes.map((route) => route.path))]
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
+  const meant = nearestRoute(path, paths)
+  const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`
+  return errorResponse(
+    new MillraceError('not-found', `There is nothing at ${shown}${cure}. Routes: ${listNames(paths)}.`),
+  )
+}
+
+/** Segment by segment, what stands where a route takes an id as it was given; the first one may be missing, or one too many. */
+function nearestRoute(path: string, routes: readonly string[]): string | undefined {
+  const given = segmentsOf(path)
+  let best: string | undefined
+  let least = 3
+  for (const route of routes) {
+    const wanted = segmentsOf(route)
+    const more = wanted.length - given.length
+    if (Math.abs(more) > 1) continue
+    const head = wanted.slice(0, Math.max(0, more))
+    const rest = given.slice(Math.max(0, -more))
+    const found = compare(rest, wanted.slice(head.length))
+    if (found === undefined || head.some(isParameter)) continue
+    const mistakes = found.mistakes + Math.abs(more)
+    if (mistakes >= least) continue
+    least = mistakes
+    best = `/${[...head, ...found.path].join('/')}`
+  }
+  return best !== undefined && best.length <= 200 ? best : undefined
+}
+
+function compare(
+  given: readonly string[],
+  wanted: readonly string[],
+): { mistakes: number; path: string[] } | undefined {
+  let mistakes = 0
+  let literals = 0
+  for (const [i, segment] of wanted.entries()) {
+    if (isParameter(segment)) continue
+    if (given[i] !== segment) {
+      if (nearest(given[i]!, [segment]) === undefined) return undefined
+      mistakes++
+    }
+    literals++
+  }
+  // A route of nothing but ids is near to everything.
+  return literals === 0
+    ? undefined
+    : { mistakes, path: wanted.map((segment, i) => (isParameter(segment) ? given[i]! : segment)) }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter(Boolean)
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith(':')
+}
