@@ -66,6 +66,7 @@ export function toRecorded(part: Part): RecordedPart {
 /** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model, without its envelope. */
 export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }> & Partial<Envelope>): ModelPart {
   const { seq: _, timestamp: __, step: ___, ...part } = entry
+  if (part.type === 'tool-call' || part.type === 'tool-input-start') delete part.providerCallId
   if (part.type !== 'response-metadata') return part
   const { responseTimestamp, ...rest } = part
   return responseTimestamp === undefined ? rest : { ...rest, timestamp: new Date(responseTimestamp) }

@@ -33,9 +33,15 @@ export type FileData = string | Uint8Array | { type: 'url'; url: string }
  */
 export type ToolOutcome = 'denied' | 'aborted' | 'unavailable' | 'handed-over'
 
+interface CallName {
+  /** What the provider calls it, where the id was used already by a call of another step. */
+  providerCallId?: string
+}
+
 /**
  * What a model may say: V3 verbatim, and what only V4 has as optional extras. V4's `ping` is dropped at the door.
- * Text and reasoning ids are made unique in the run; tool-call ids stay the provider's and are keyed by path.
+ * Text and reasoning ids are made unique in the run. Tool-call ids stay the provider's, unless another step's calls have used
+ * the id already; within a step they may come again, and are keyed by path.
  */
 export type ModelPart =
   /** A model has accepted the request; `warnings` says what it will not do. */
@@ -55,13 +61,13 @@ export type ModelPart =
   /** The thoughts `id` are complete; a provider's signature is in `providerMetadata`. */
   | V3<'reasoning-end'>
   /** The model begins to write the arguments of a call: `id`, `toolName`. */
-  | (V3<'tool-input-start'> & Pick<V4<'tool-input-start'>, 'inputEncoding'>)
+  | (V3<'tool-input-start'> & Pick<V4<'tool-input-start'>, 'inputEncoding'> & CallName)
   /** `delta`: the next piece of the arguments' JSON. */
   | V3<'tool-input-delta'>
   /** The arguments are complete. */
   | V3<'tool-input-end'>
   /** The model calls a tool: `toolCallId`, `toolName`, `input` (JSON as text); `providerExecuted` when the provider runs it itself. */
-  | V3<'tool-call'>
+  | (V3<'tool-call'> & CallName)
   /** How a call ended: `result`, `isError`, `outcome`; `preliminary` ones come before it. */
   | (V3<'tool-result'> & { outcome?: ToolOutcome })
   /** The provider asks whether it may run a tool of its own. */

@@ -14,6 +14,8 @@ import { toUsage, type Usage } from './usage.ts'
 /** One tool call of a turn and how far it came. */
 export interface Call {
   toolCallId: string
+  /** What its provider calls it, when that is something else. */
+  providerCallId?: string
   toolName: string
   /** JSON text as the model wrote it. */
   input: string
@@ -149,8 +151,10 @@ export function createTurns(root: string): Turns {
       case 'tool-call': {
         const turn = turnAt(step)
         if (!turn) break
-        const { toolCallId, toolName, input, providerExecuted = false, providerMetadata } = entry
-        turn.calls.push({ toolCallId, toolName, input, providerExecuted })
+        const { toolCallId, toolName, input, providerExecuted = false, providerMetadata, providerCallId } = entry
+        const call: Call = { toolCallId, toolName, input, providerExecuted }
+        if (providerCallId !== undefined) call.providerCallId = providerCallId
+        turn.calls.push(call)
         const content: AssistantContent = { type: 'tool-call', toolCallId, toolName, input: parseInput(input) }
         if (providerExecuted) content.providerExecuted = true
         note(content, providerMetadata)

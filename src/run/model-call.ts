@@ -5,6 +5,7 @@ import { outcomeText } from '../part/open-items.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../part/turns.ts'
 import type { Usage } from '../part/usage.ts'
+import { toProvider } from './call-ids.ts'
 import { costOf } from './pricing.ts'
 import { createFeed } from './model-feed.ts'
 import { createStallWatch } from './stall-watch.ts'
@@ -139,7 +140,8 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     })
     try {
       const signal = AbortSignal.any([scope.signal, watch.signal])
-      await streamModel(step.model, { ...step.call, signal }, feed.part, scope.ready)
+      const messages = toProvider(call.messages, scope.state.turns(step.root))
+      await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       return feed.usage
     } catch (error) {

@@ -6,6 +6,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
 import { callKey } from '../part/open-items.ts'
 import type { ModelPart } from '../part/part.ts'
+import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import type { Speaking } from './limits.ts'
 import type { Scope } from './scope.ts'
@@ -23,7 +24,8 @@ export interface FeedOptions {
 }
 
 export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, alive }: FeedOptions) {
-  const { open } = scope.state
+  const { open, callIds } = scope.state
+  const root = parentPath(path)
   const { limits } = scope
   const pricing = scope.registry.pricing?.get(model)
   const speaking: Speaking = {
@@ -42,7 +44,8 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
     return id
   }
 
-  function part(part: ModelPart): void {
+  function part(said: ModelPart): void {
+    const part = callIds.toLog(root, said)
     switch (part.type) {
       case 'stream-start':
       case 'response-metadata':

@@ -8,6 +8,7 @@ import { createOpenItems, type OpenItems } from '../part/open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { createTurns, type Turns } from '../part/turns.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
+import { createCallIds, type CallIds } from './call-ids.ts'
 import { handedOn, recovered } from './recovery.ts'
 
 export interface RunState {
@@ -30,6 +31,7 @@ export interface RunState {
   readonly calls: readonly EntryOf<'usage'>[]
   /** The texts of the agents that steps call, by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
+  readonly callIds: CallIds
   /** What loops go over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
@@ -58,9 +60,10 @@ export function createRunState(): RunState {
   const suspensions: { from: number; to: number }[] = []
   const calls: EntryOf<'usage'>[] = []
   const calledPipelines = new Map<string, string>()
+  const callIds = createCallIds()
+  const lists = new Map<string, readonly unknown[]>()
   const loops = new Map<string, Turns>()
   // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
-  const lists = new Map<string, readonly unknown[]>()
   const loopOf = new Map<string, Turns | null>()
   const state = {
     start: undefined as EntryOf<'run-start'> | undefined,
@@ -95,6 +98,7 @@ export function createRunState(): RunState {
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
     if (isProgress(entry)) state.recoveries = 0
     open.apply(entry)
+    callIds.apply(entry)
     switch (entry.type) {
       case 'run-start':
         state.start = entry
@@ -113,9 +117,9 @@ export function createRunState(): RunState {
         started.add(step)
         if (callTypes.has(entry.stepType)) begun.add(step)
         if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
+        if (entry.items !== undefined) lists.set(step, entry.items)
         break
       case 'step-finish':
-        if (entry.items !== undefined) lists.set(step, entry.items)
         finished.set(step, entry)
         break
       case 'step-reset':
@@ -151,9 +155,10 @@ export function createRunState(): RunState {
     loops: () => loops.values(),
     calls,
     calledPipelines,
+    callIds,
+    lists,
     has: (path) => started.has(path),
     countCalls: (root) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
-    lists,
     suspendedSince: (moment) =>
       suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
     apply,

@@ -11,8 +11,8 @@ import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const any = z.looseObject({})
-const llm = (id: string, more = '') =>
-  `{ id: ${id}, type: llm, result: ${id}, config: { model: "script:m", messages: [{ role: user, content: "${id}" }]${more} } }`
+const llm = (id: string, more = '', says = id) =>
+  `{ id: ${id}, type: llm, result: ${id}, config: { model: "script:m", messages: [{ role: user, content: "${says}" }]${more} } }`
 
 interface Scenario {
   workflow: string
@@ -28,7 +28,7 @@ interface Scenario {
 
 /**
  * Calls a tool of the server when its first message says `work…`, the client's when it says `ask…`, one that wants an
- * approval when it says `pay…`; then says what came of it.
+ * approval when it says `pay…`; then says what came of it. The last word names the call.
  */
 function answer(prompt: LanguageModelV4Prompt): ScriptStep[] {
   const said = prompt.findLast(({ role }) => role === 'user')!.content as { text: string }[]
@@ -36,7 +36,7 @@ function answer(prompt: LanguageModelV4Prompt): ScriptStep[] {
   const results = [...resultsIn(prompt).values()]
   const name = /^(work|ask|pay)/u.exec(word)?.[1]
   if (name === undefined || results.length > 0) return [text(`${word}:`, JSON.stringify(results)), finish()]
-  return [text('Wait. '), toolCall(`call-${word}`, name, { word }), finish('tool-calls')]
+  return [text('Wait. '), toolCall(`call-${word.split(' ').at(-1)}`, name, { word }), finish('tool-calls')]
 }
 
 const scenarios: Record<string, Scenario> = {
@@ -96,6 +96,19 @@ const scenarios: Record<string, Scenario> = {
         one: [${llm('work1', ', tools: [work]')}, { id: one-out, type: output-generator, config: { template: "$work1.text" } }]
         two: [${llm('ask1', ', tools: [ask]')}, { id: two-out, type: output-generator, config: { template: "$ask1.text" } }]
         three: [${llm('pay1', ', tools: [{ name: pay, approval: true }]')}, { id: three-out, type: output-generator, config: { template: "$pay1.text" } }]
+  - { id: end, type: output-generator, config: { template: "$all" } }`,
+    asks: 2,
+  },
+  'parallel whose branches call their calls the same': {
+    workflow: `
+  - id: all
+    type: parallel
+    result: all
+    config:
+      branches:
+        one: [${llm('ask1', ', tools: [ask]', 'ask it')}, { id: one-out, type: output-generator, config: { template: "$ask1.text" } }]
+        two: [${llm('ask2', ', tools: [ask]', 'ask too it')}, { id: two-out, type: output-generator, config: { template: "$ask2.text" } }]
+        three: [${llm('work1', ', tools: [work]', 'work it')}, { id: three-out, type: output-generator, config: { template: "$work1.text" } }]
   - { id: end, type: output-generator, config: { template: "$all" } }`,
     asks: 2,
   },

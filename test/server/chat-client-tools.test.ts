@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
 import { createChat, lines, stored } from '../support/chat.ts'
 import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { pairingFault, resultsIn } from '../support/going-on.ts'
+import { framesOf, startServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
 afterEach(() => server.close())
@@ -73,6 +74,92 @@ test('a client tool: the client runs it and the same message goes on; three roun
   expect(model.calls[0]!.options.tools).toMatchObject([{ name: 'pick' }])
   const entries = await entriesOf(server.store, runs[0]!)
   expect(only(entries, 'resume')).toMatchObject([{ protocol: 'ui', input: { tools: [pick] } }])
+})
+
+test('two branches whose models call their calls the same: each gets its own answer, under the id it gave', async () => {
+  const asking = (of: string) =>
+    createScriptedModel([
+      [toolCall('call_1', 'pick', { of }), finish('tool-calls')],
+      [toolCall('call_2', 'pick', { of: `${of} again` }), finish('tool-calls')],
+      [text(`Thanks for ${of}.`), finish()],
+      [text('Bye.'), finish()],
+    ])
+  const models = { cats: asking('cats'), dogs: asking('dogs') }
+  const branch = (name: string) => `[{ id: ${name}, type: llm, config: { model: "script:${name}", stream: true } }]`
+  const yaml = `workflow:
+  - id: both
+    type: parallel
+    config: { branches: { a: ${branch('cats')}, b: ${branch('dogs')} } }`
+  server = await startServer({ agents: { a: yaml }, scripts: models })
+  const asked: { id: string; of: string }[] = []
+  const { chat, errors, runs } = createChat(server.url, {
+    ...withPick,
+    id: 'c',
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    onToolCall({ toolCall: { toolCallId, toolName, input } }) {
+      const { of } = input as { of: string }
+      asked.push({ id: toolCallId, of })
+      void chat.addToolOutput({ tool: toolName, toolCallId, output: `picked ${of}` })
+    },
+  })
+  await chat.sendMessage({ text: 'Go' })
+  await expect.poll(() => lines(chat.messages).at(-1)).toContain('Thanks for dogs.')
+  await expect.poll(() => chat.status).toBe('ready')
+  expect(errors).toEqual([])
+  expect(asked.map(({ of }) => of).toSorted()).toEqual(['cats', 'cats again', 'dogs', 'dogs again'])
+  expect(new Set(asked.map(({ id }) => id)).size).toBe(4)
+  expect(new Set(runs).size).toBe(1)
+  for (const [name, model] of Object.entries(models)) {
+    // What each model was told at last: its own ids, its own answers.
+    const told = model.calls
+      .at(-1)!
+      .options.prompt.flatMap((message) => (message.role === 'tool' ? message.content : []))
+    expect(told).toMatchObject([
+      { toolCallId: 'call_1', output: { value: `picked ${name}` } },
+      { toolCallId: 'call_2', output: { value: `picked ${name} again` } },
+    ])
+  }
+  const parts = chat.lastMessage!.parts.flatMap((part) => ('output' in part ? [[part.input, part.output]] : []))
+  expect(parts.map(([input, output]) => `picked ${(input as { of: string }).of}` === output)).toEqual(
+    Array(4).fill(true),
+  )
+  expect((await view(runs[0]!)).status).toBe('completed')
+  // A strict provider takes the next turn: every call once, with its outcome behind it.
+  await chat.sendMessage({ text: 'Bye' })
+  const { prompt } = models.cats.calls.at(-1)!.options
+  expect(pairingFault(prompt)).toBeUndefined()
+  expect(resultsIn(prompt).size).toBe(4)
+})
+
+test('the same for a client of its own that answers with `tool` messages', async () => {
+  const asking = () =>
+    createScriptedModel([
+      [toolCall('call_1', 'pick'), finish('tool-calls')],
+      [text('Done.'), finish()],
+    ])
+  const models = { cats: asking(), dogs: asking() }
+  const branch = (name: string) => `[{ id: ${name}, type: llm, config: { model: "script:${name}", stream: true } }]`
+  const yaml = `workflow: [{ id: both, type: parallel, config: { branches: { cats: ${branch('cats')}, dogs: ${branch('dogs')} } } }]`
+  server = await startServer({ agents: { a: yaml }, scripts: models })
+  const user = { role: 'user', content: 'Go' }
+  const body = { agentId: 'a', id: 'c', tools: [pick] }
+  const first = framesOf(await (await server.post('/api/chat', { ...body, messages: [user] })).text())
+  const calls = first.flatMap((frame) => (frame !== 'done' && frame['type'] === 'tool-input-available' ? [frame] : []))
+  const [assistant, tool] = [[] as object[], [] as object[]]
+  for (const [i, { toolCallId }] of calls.entries()) {
+    assistant.push({ type: 'tool-call', toolCallId, toolName: 'pick', input: {} })
+    tool.push({ type: 'tool-result', toolCallId, toolName: 'pick', output: { type: 'text', value: `answer ${i}` } })
+  }
+  const messages = [user, { role: 'assistant', content: assistant }, { role: 'tool', content: tool }]
+  expect(await (await server.post('/api/chat', { ...body, messages })).text()).toContain('Done.')
+  const run = (await server.store.runs.list({ threadId: 'c' }))[0]!
+  const asked = only(await entriesOf(server.store, run.id), 'request')
+  expect(calls.map(({ toolCallId }) => toolCallId)).toEqual(asked.map(({ toolCallId }) => toolCallId))
+  for (const [i, { step }] of asked.entries()) {
+    const [, , name] = step.split('/') as [string, string, keyof typeof models]
+    const told = models[name].calls[1]!.options.prompt.at(-1)
+    expect(told).toMatchObject({ content: [{ toolCallId: 'call_1', output: { value: `answer ${i}` } }] })
+  }
 })
 
 test('a reload while the client is asked: the answer of the new page counts, and it shows one message', async () => {
