@@ -1,7 +1,9 @@
 /** `millrace`: argv to commands. Each command stands in a file of its own. */
 import { Argument, Command, Option } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
+import { secretValues } from '../library/secrets.ts'
 import type { RunStatus } from '../part/log.ts'
+import { createCleaner } from '../part/redact.ts'
 import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
@@ -20,9 +22,13 @@ export async function main(argv: string[]): Promise<void> {
     } else await program.parseAsync(argv)
   } catch (error) {
     const code = error instanceof MillraceError ? error.code : ''
-    process.stderr.write(`millrace: ${messageOf(error)}\n`)
+    process.stderr.write(`millrace: ${withoutSecrets(messageOf(error))}\n`)
     process.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
   }
+}
+
+function withoutSecrets(text: string): string {
+  return createCleaner(secretValues({}, process.env))(text)
 }
 
 const statuses = [

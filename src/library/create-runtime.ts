@@ -9,7 +9,8 @@ import { createRuntime as createEngine, type Agent, type AgentSource, type Runti
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
-import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from './registry.ts'
+import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
+import { findSecrets, secretValues } from './secrets.ts'
 
 /** A config, and what only a program can give; a program says itself where it listens and what it keeps runs in. */
 export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> {
@@ -32,7 +33,9 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const unpacked = unpack(config)
   const registry = createRegistry(unpacked, environment, { log: store.log })
   return createEngine({
-    agents: agentSource(parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry))),
+    agents: agentSource(
+      parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, findSecrets(config, environment))),
+    ),
     registry,
     store,
     env: allowedEnv(config, environment),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRedactor } from '../part/redact.ts'
-import { secretValues } from './registry.ts'
+import { secretValues } from './secrets.ts'
 
 test('secrets of the environment: by name, trimmed, and the password in any URL', () => {
   const env = {

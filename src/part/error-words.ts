@@ -37,12 +37,12 @@ function nameOf(thrown: object): string {
   return thrown instanceof Error && typeof name === 'string' && name !== 'Error' && name !== '' ? `${name}: ` : ''
 }
 
-const credential = /auth|cookie|key|token|secret|pass|credential/iu
+const untold = /auth|cookie|key|token|secret|pass|credential|header|body|request/iu
 
 /** Something thrown without a message: its plain values, such as a `code`. */
 function fieldsOf(thrown: object): string {
   const plain = Object.entries(thrown).filter(([name, value]) => {
-    return ['string', 'number', 'boolean'].includes(typeof value) && !credential.test(name)
+    return ['string', 'number', 'boolean'].includes(typeof value) && !untold.test(name)
   })
   if (plain.length > 0) return JSON.stringify(Object.fromEntries(plain))
   return thrown instanceof Error ? thrown.name : 'an object without a message'

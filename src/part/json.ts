@@ -7,9 +7,12 @@
 export function toJson(value: unknown): unknown {
   const above: unknown[] = []
   try {
-    const text = JSON.stringify(value, function (this: unknown, _, item: unknown) {
+    const text = JSON.stringify(value, function (this: unknown, key, item: unknown) {
       if (typeof item === 'bigint') return item.toString()
       if (typeof item !== 'object' || item === null) return item
+      // An error's own `toJSON` may say all of its fields, a request's headers among them.
+      const given = (this as Record<string, unknown>)[key]
+      if (given instanceof Error) return toPlain(given)
       // `this` holds the item: what lies above it on the way down is what a cycle would return to.
       while (above.length > 0 && above.at(-1) !== this) above.pop()
       if (above.includes(item)) return '[circular]'

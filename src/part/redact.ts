@@ -16,6 +16,43 @@ export interface Redactor {
 
 export const redacted = '[redacted]'
 
+/** Takes known secrets out of any value, deep; what holds none is given back as it is. */
+export function createCleaner(secrets: readonly string[]): <T>(value: T) => T {
+  const clean = createClean(secrets)
+  return clean === undefined ? (value) => value : (value) => redactDeep(value, clean.text, [])
+}
+
+/** Takes known secrets out of one text that comes in pieces: of what a program prints, for instance. */
+export interface TextCleaner {
+  /** What is decided by now; a tail that may be the beginning of a secret is held back. */
+  push(piece: string): string
+  /** What was held back to the end. */
+  end(): string
+}
+
+export function createTextCleaner(secrets: readonly string[]): TextCleaner {
+  const clean = createClean(secrets)
+  if (clean === undefined) return { push: (piece) => piece, end: () => '' }
+  let held = ''
+  return {
+    push(piece) {
+      const { text, rest } = clean.scan(held + piece, false)
+      held = rest
+      return text
+    },
+    end: () => clean.scan(held, true).text,
+  }
+}
+
+/** Undefined when nothing is a secret. */
+function createClean(secrets: readonly string[]) {
+  const known = formsOf(secrets)
+  if (known.length === 0) return undefined
+  const scan = createScan(known)
+  const text = (given: string) => (known.some((secret) => given.includes(secret)) ? scan(given, true).text : given)
+  return { scan, text }
+}
+
 /** A shorter value is no secret but a word: taking it out would ruin ordinary text. */
 const shortest = 6
 
@@ -25,13 +62,11 @@ const shortest = 6
  * given back as they are; without secrets everything is.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
-  const known = variantsOf(secrets)
-  if (known.length === 0) return { redact: (_, part) => [part] }
-  const scan = createScan(known)
+  const found = createClean(secrets)
+  if (found === undefined) return { redact: (_, part) => [part] }
+  const { scan, text: clean } = found
   /** Block → text that may be the beginning of a secret. Empty nearly always. */
   const held = new Map<string, string>()
-
-  const clean = (text: string) => (known.some((secret) => text.includes(secret)) ? scan(text, true).text : text)
 
   function redactDelta(step: string, part: Delta): RecordedPart[] {
     const key = held.size > 0 ? blockKey(step, part) : undefined
@@ -92,7 +127,8 @@ function blockKey(step: string, part: Delta | End): string {
     : `${part.type.startsWith('text') ? 'text' : 'reasoning'}\n${part.id}`
 }
 
-function variantsOf(secrets: readonly string[]): string[] {
+/** As secrets stand in texts: as they are, and as they look inside JSON and URLs. Those that are too short to be any are left out. */
+export function formsOf(secrets: readonly string[]): string[] {
   const variants = new Set<string>()
   for (const secret of secrets) {
     if (secret.length < shortest) continue

@@ -9,6 +9,7 @@ import { createFaultCollector, PipelineError, type FaultCollector } from './faul
 import type { Known, Pipeline } from './pipeline.ts'
 import { readShapes } from './read-shape.ts'
 import { readSteps } from './read-steps.ts'
+import { refuseSecrets } from './refuse-secrets.ts'
 import { checkReferences, textOf, type Place, type Reader, type StepList } from './reader.ts'
 import { file } from './schema.ts'
 import { walkSteps } from './step-types.ts'
@@ -23,6 +24,9 @@ export { formatFaults, PipelineError } from './fault.ts'
  */
 export function parsePipeline(text: string, known?: Known): Pipeline {
   const faults = createFaultCollector(text)
+  if (known?.secrets !== undefined) refuseSecrets(text, known.secrets, faults)
+  // Alone: the message of another fault would repeat a piece of it.
+  if (faults.list().length > 0) throw new PipelineError(faults.list())
   const root = parseTree(text, faults)
   const pipeline = root && readFile(text, root, faults, known)
   if (root === undefined && faults.list().length === 0) {

@@ -141,6 +141,16 @@ export interface Known {
   agents?: readonly string[]
   /** Names of MCP servers. Left out: not checked. */
   mcpServers?: readonly string[]
+  /** What the text must not hold. Left out: not checked. */
+  secrets?: readonly Secret[]
+}
+
+export interface Secret {
+  value: string
+  /** Where it is kept: `the environment variable OPENAI_API_KEY`. */
+  from: string
+  /** What to write instead. */
+  cure: string
 }
 
 /** What is wrong in a YAML text, and where: line and column count from 1. */

@@ -40,8 +40,10 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
 }
 
 /** Only requests of this thread can be answered: a call id alone would let one client answer for another. */
-async function resumed({ agents, store, answerAll, open }: Runtime, turn: Turn): Promise<Turned | undefined> {
-  const { threadId, answers, protocol, labels, input } = turn
+async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn: Turn): Promise<Turned | undefined> {
+  const { threadId, protocol, labels, input } = turn
+  // As they are kept, so that the same answer given again is known for the same.
+  const answers = redact(turn.answers)
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
   if (row === undefined || (row.status !== 'suspended' && row.status !== 'running')) return undefined

@@ -12,10 +12,12 @@
  * | `missing-key` | a provider package found no key | no |
  * | `aborted` | our own signal | no |
  *
- * The message holds what the provider said, never a URL or a header; `cause` is the raw error.
+ * The message holds what the provider said, without credentials; what is the machine's or a package's own word (a broken
+ * connection, an address) is the `detail`. Neither ever holds a request or a header; `cause` is the raw error.
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
-import { messageOf, MillraceError } from '../part/error.ts'
+import { MillraceError } from '../part/error.ts'
+import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 
 /** A model as messages name it; `keyVariables` are where its key is looked for (our resolver sets them). */
 export interface NamedModel {
@@ -40,8 +42,8 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
   const name = nameOf(model)
   const status = statusOf(raw)
   const said = whatWasSaid(raw)
-  const fail = (code: string, text: string) =>
-    new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), cause: raw })
+  const fail = (code: string, text: string, detail?: string) =>
+    new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), detail, cause: raw })
 
   if (status === 429) return fail('rate-limited', `${name} takes no more requests for now (429): ${said}`)
   if (status !== undefined && (status >= 500 || passing.has(status))) {
@@ -60,12 +62,14 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
   }
   // A status below 400 means that the request was accepted: some providers read ahead before `doStream` resolves.
   if (place === 'stream' || (APICallError.isInstance(raw) && raw.statusCode !== undefined)) {
-    return fail('connection-lost', `The connection to ${name} broke before the answer was complete: ${said}`)
+    return fail('connection-lost', `The connection to ${name} broke before the answer was complete.`, wordsOf(raw))
   }
-  if (APICallError.isInstance(raw) || isNetworkError(raw)) {
-    return fail('model-unavailable', `${name} cannot be reached: ${said}`)
+  const network = networkFault(raw)
+  if (APICallError.isInstance(raw) || network !== undefined) {
+    const why = network === undefined ? '' : ` (${network})`
+    return fail('model-unavailable', `${name} cannot be reached${why}.`, wordsOf(raw))
   }
-  return fail('model-failed', `${name} failed: ${said}`)
+  return fail('model-failed', `${name} failed.`, wordsOf(raw))
 }
 
 export function incompleteError(model: NamedModel): MillraceError {
@@ -141,12 +145,17 @@ function layers(raw: unknown): Record<string, unknown>[] {
   return [raw, ...inner.filter(isRecord)]
 }
 
+/** The provider's words. A page of them is cut where it is recorded, behind the search for secrets. */
 function whatWasSaid(raw: unknown): string {
   const body = APICallError.isInstance(raw) && raw.data === undefined ? bodyMessage(raw.responseBody) : undefined
   const nested = isRecord(raw) && !(raw instanceof Error) ? layers(raw).map((layer) => layer['message']) : []
-  const text = body ?? nested.find((message) => typeof message === 'string') ?? messageOf(raw)
-  return text.length > 500 ? `${text.slice(0, 500)}…` : text || 'no reason given'
+  const text = body ?? nested.find((message) => typeof message === 'string')
+  if (text !== undefined) return withoutCredentials(text) || nothingSaid
+  // Its causes may be anything.
+  return (raw instanceof Error ? withoutCredentials(raw.message) : wordsOf(raw)) || nothingSaid
 }
+
+const nothingSaid = 'no reason given'
 
 /** Servers that only resemble OpenAI's say `{"error": "…"}` or `{"detail": "…"}`, which its package reads as "Not Found". */
 function bodyMessage(body: string | undefined): string | undefined {
@@ -178,12 +187,14 @@ function retryInfo(raw: unknown): number | undefined {
   return undefined
 }
 
-function isNetworkError(raw: unknown): boolean {
+/** What broke on the way, by the name that the system gives it: `ECONNREFUSED`. */
+function networkFault(raw: unknown): string | undefined {
   for (let error = raw, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
-    if (/^(E[A-Z]+|UND_ERR_\w+)$/.test(String((error as { code?: unknown }).code))) return true
-    if (error.name === 'AbortError' || error.name === 'TimeoutError') return true
+    const code = String((error as { code?: unknown }).code)
+    if (/^(E[A-Z]+|UND_ERR_\w+)$/.test(code)) return code
+    if (error.name === 'AbortError' || error.name === 'TimeoutError') return error.name
   }
-  return false
+  return undefined
 }
 
 function parseJson(text: string | undefined): unknown {

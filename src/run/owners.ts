@@ -5,6 +5,7 @@
 import { MillraceError, messageOf, type ErrorValue } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import { createCleaner } from '../part/redact.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createDeadlines } from './deadlines.ts'
 import { conversation, messagesOf } from './history.ts'
@@ -244,7 +245,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const row = await runs.get(run)
     if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
     if (row !== undefined && hasEnded(row)) return
-    await log.post(run, 'stop', { reason })
+    await log.post(run, 'stop', { reason: createCleaner(secrets)(reason) })
     // An owner, also one that is about to begin, reads it from its inbox.
     if (active.has(run) || starting.has(run)) return
     await end(run, { code: 'aborted', message: reason, outcome: 'aborted' })

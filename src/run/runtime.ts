@@ -6,6 +6,7 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
+import { createCleaner } from '../part/redact.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
@@ -107,6 +108,8 @@ export interface Runtime {
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
   /** Leaves several answers for a run and wakes it once. Gives, by request, the answers that count. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
+  /** The same value, deep, without the secrets that this runtime knows: for whatever is printed or kept beside the log. */
+  redact<T>(value: T): T
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
   /** The error that readers must be told because the log cannot: settles only when the run's store failed. */
   lost(runId: string): Promise<ErrorValue> | undefined
@@ -120,7 +123,8 @@ export interface Runtime {
 export type { Wake } from './left-for.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, store } = options
+  const { agents, store, secrets = [] } = options
+  const redact = createCleaner(secrets)
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
   const { log, runs } = store
   const shutdown = new AbortController()
@@ -129,7 +133,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
 
   async function postAnswer(run: string, requestId: string, message: PostedAnswer): Promise<Answered> {
-    const { first, message: winner } = await log.post(run, `answer:${requestId}`, message)
+    // What waits in the inbox is kept like the log, and told to whoever answers next.
+    const { first, message: winner } = await log.post(run, `answer:${requestId}`, redact(message))
     await wake(run)
     const row = await runs.get(run)
     if (first && row !== undefined && hasEnded(row)) {
@@ -231,7 +236,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const counted = new Map<string, Answer>()
       for (const [requestId, answer] of answers) {
         const posted = { answer, protocol: 'api', ...how } satisfies PostedAnswer
-        const { message } = await log.post(runId, `answer:${requestId}`, posted)
+        const { message } = await log.post(runId, `answer:${requestId}`, redact(posted))
         const winner = message as PostedAnswer
         if ('answer' in winner) counted.set(requestId, winner.answer)
       }
@@ -239,6 +244,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return counted
     },
 
+    redact,
     attach: owners.attach,
     lost: owners.lost,
 

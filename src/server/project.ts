@@ -9,7 +9,8 @@ import { didYouMean } from '../pipeline/nearest.ts'
 import { endpointProtocols } from '../library/check-config.ts'
 import type { Config, RecordConfig } from '../library/config.ts'
 import { unpack } from '../library/packs.ts'
-import { allowedEnv, createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
+import { allowedEnv, createRegistry, knownNames, type Env } from '../library/registry.ts'
+import { findSecrets, secretValues } from '../library/secrets.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import { createRuntime, type Runtime } from '../run/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
@@ -50,7 +51,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const store = files?.store ?? opened
   try {
     const registry = createRegistry(config, env, { log: store.log })
-    const agents = openAgentFolder(dir, knownNames(registry), unpack(config).agents)
+    const agents = openAgentFolder(dir, knownNames(registry, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, server } = config
     const runtime = createRuntime({
       agents,
@@ -72,7 +73,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
 export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
-  return openAgentFolder(dir, knownNames(registry), unpack(config).agents)
+  return openAgentFolder(dir, knownNames(registry, findSecrets(config, env)), unpack(config).agents)
 }
 
 export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {

@@ -173,7 +173,8 @@ export async function answerRequest(
   id: string,
   requestId: string,
 ): Promise<Response> {
-  const answer = toAnswer(await readJson(request, maxBodyBytes))
+  // As it is kept: the same answer given again is no other one.
+  const answer = runtime.redact(toAnswer(await readJson(request, maxBodyBytes)))
   const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol: 'api' })
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)

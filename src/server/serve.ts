@@ -2,6 +2,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
 import { MillraceError } from '../part/error.ts'
+import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 import type { Agent } from '../run/runtime.ts'
 import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
@@ -48,9 +49,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
     throw new MillraceError('usage', 'Log files need a folder: leave out --data none (record.data), or log files.')
   }
   const release = takeData(data)
-  const onError = (error: unknown) =>
-    log(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
   let project: Project | undefined
+  const onError = (error: unknown) => {
+    const text = withoutCredentials(error instanceof Error ? (error.stack ?? error.message) : wordsOf(error))
+    log(`error: ${project?.runtime.redact(text) ?? text}`)
+  }
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
     project = await openProject({ ...options, config, data, logFiles, secrets })

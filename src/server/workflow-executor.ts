@@ -4,7 +4,8 @@ import { checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { agentSource } from '../library/create-runtime.ts'
-import { createRegistry, knownNames, secretValues, type Env } from '../library/registry.ts'
+import { createRegistry, knownNames, type Env } from '../library/registry.ts'
+import { findSecrets, secretValues } from '../library/secrets.ts'
 import type { ParsedYaml } from '../library/yaml.ts'
 import { memoryStore } from '../record/memory-store.ts'
 import { createRuntime, type Runtime } from '../run/runtime.ts'
@@ -47,7 +48,7 @@ export class WorkflowExecutor {
     }
     const store = memoryStore()
     const registry = createRegistry({}, environment, { log: store.log })
-    const known = knownNames(registry)
+    const known = knownNames(registry, findSecrets({}, environment))
     // Parsed again: now it is known which names there are.
     const pipeline = parsePipeline(yaml.text, known)
     const others = Object.entries(yaml.agents ?? {}).filter(([, agent]) => agent.text !== yaml.text)

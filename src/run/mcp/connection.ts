@@ -15,18 +15,23 @@ export interface McpConnection {
 
 type Limits = { timeout: number; signal?: AbortSignal }
 
-/**
- * Starts the server or says hello to it. `signal` ends the attempt; `onEnd` is called once when the connection is gone, for
- * whatever reason. Rejects with `mcp-unreachable`, and then no process is left.
- */
+export interface OpenOptions {
+  /** Ends the attempt. */
+  signal: AbortSignal
+  /** What must not be found in anything that the server prints. */
+  secrets: readonly string[]
+  /** Called once when the connection is gone, for whatever reason. */
+  onEnd: () => void
+}
+
+/** Starts the server or says hello to it. Rejects with `mcp-unreachable`, and then no process is left. */
 export async function openConnection(
   name: string,
   server: McpServer,
-  signal: AbortSignal,
-  onEnd: () => void,
+  { signal, secrets, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
   const who = describeServer(name, server)
-  const transport = await createTransport(server)
+  const transport = await createTransport(server, secrets)
   const client = new Client({ name: 'millrace', version: '0' })
   let listing: Promise<McpTool[]> | undefined
   let running = 0
@@ -55,14 +60,16 @@ export async function openConnection(
     signal.removeEventListener('abort', stop)
     await transport.close()
     const reason = transport.fate ?? reasonOf(error)
-    throw new MillraceError('mcp-unreachable', `${who} cannot be reached: ${reason}.`, { cause: error })
+    const detail = transport.lastWords
+    throw new MillraceError('mcp-unreachable', `${who} cannot be reached: ${reason}.`, { cause: error, detail })
   } finally {
     clearTimeout(timer)
   }
 
   /** A fault of a request → what is thrown; `what` is what it was asked. */
   function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
-    const fault = (code: string, text: string) => new MillraceError(code, `${who} ${text}`, { cause: error })
+    const detail = transport.lastWords
+    const fault = (code: string, text: string) => new MillraceError(code, `${who} ${text}`, { cause: error, detail })
     if (stopped?.aborted) return stoppedError(stopped)
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
@@ -130,10 +137,10 @@ export async function openConnection(
 const forgotten = new Set<number>([400, 404])
 const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
 
-async function createTransport(server: McpServer) {
+async function createTransport(server: McpServer, secrets: readonly string[]) {
   if ('url' in server) return new HttpTransport(server)
   const { StdioTransport } = await import('./stdio-transport.ts')
-  return new StdioTransport(server)
+  return new StdioTransport(server, secrets)
 }
 
 /** Without the body of an HTTP answer, which may be a whole page. */

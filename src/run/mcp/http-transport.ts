@@ -14,6 +14,8 @@ const goodbye = 1000
 export class HttpTransport extends StreamableHTTPClientTransport {
   /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
+  /** What a program would have printed. */
+  readonly lastWords = undefined
   #closing: Promise<void> | undefined
 
   constructor({ url, headers }: McpHttpServer) {

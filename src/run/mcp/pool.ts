@@ -34,8 +34,11 @@ export interface McpPool {
   close(): Promise<void>
 }
 
-/** Connects to nothing yet. Throws `bad-config`. */
-export function createMcpPool(servers: Readonly<Record<string, McpServer>>): McpPool {
+/** Connects to nothing yet. `secrets` are found in nothing that errors tell of a server's output. Throws `bad-config`. */
+export function createMcpPool(
+  servers: Readonly<Record<string, McpServer>>,
+  { secrets = [] }: { secrets?: readonly string[] } = {},
+): McpPool {
   const known = new Map(Object.entries(servers))
   for (const [name, server] of known) checkServer(name, server)
   // Each until it is gone, so that closing waits for all that is left.
@@ -57,7 +60,7 @@ export function createMcpPool(servers: Readonly<Record<string, McpServer>>): Mcp
     const forget = () => {
       if (connections.get(name) === opening) connections.delete(name)
     }
-    const opening = open(name, server, end.signal, forget)
+    const opening = open(name, server, { signal: end.signal, secrets, onEnd: forget })
     connections.set(name, opening)
     opening.catch(forget)
     return opening

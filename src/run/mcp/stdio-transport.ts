@@ -9,6 +9,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
 import type { ChildProcess } from 'node:child_process'
 import { messageOf } from '../../part/error.ts'
+import { createTextCleaner } from '../../part/redact.ts'
 import { toLastWords } from './last-words.ts'
 import type { McpStdioServer } from './server.ts'
 
@@ -50,17 +51,21 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
+  /** The last that it wrote to stderr, once it has ended: for the log, for it was not written for a client. */
+  lastWords: string | undefined
 
   readonly #server: McpStdioServer
+  readonly #secrets: readonly string[]
   readonly #buffer = new ReadBuffer()
   #child: ChildProcess | undefined
-  #lastWords = ''
+  #stderr = ''
   #starting: Promise<void> | undefined
   #gone: Promise<void> | undefined
   #closing = false
 
-  constructor(server: McpStdioServer) {
+  constructor(server: McpStdioServer, secrets: readonly string[] = []) {
     this.#server = server
+    this.#secrets = secrets
   }
 
   async start(): Promise<void> {
@@ -76,9 +81,11 @@ export class StdioTransport implements Transport {
     })
     this.#child = child
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    child.stderr.on('data', (chunk: Buffer) => {
-      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-1000)
-    })
+    // Secrets are taken out before anything is cut off: what a cut leaves of one would be found by nobody.
+    const cleaner = createTextCleaner(this.#secrets)
+    const keep = (text: string) => (this.#stderr = (this.#stderr + text).slice(-1000))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => keep(cleaner.push(text)))
+    child.once('close', () => keep(cleaner.end()))
     // A broken pipe is told by the exit, or by the write that met it.
     for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
     this.#starting = new Promise<void>((resolve, reject) => {
@@ -166,7 +173,7 @@ export class StdioTransport implements Transport {
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
     if (!this.#closing) this.fate = signal ? `it was ended by ${signal}` : `it exited with code ${code}`
-    if (this.fate !== undefined) this.fate += toLastWords(this.#lastWords)
+    this.lastWords = toLastWords(this.#stderr)
     this.onclose?.()
   }
 }
