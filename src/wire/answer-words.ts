@@ -1,14 +1,17 @@
 /**
- * The words of an answer as one text, for wires that have only one: parallel branches in the order that their file
- * declares, and a blank line before the first words of a further model call, unless what was said ends in a newline.
+ * The words of an answer as one text (and its thoughts as another), for wires that have only one: parallel branches in the
+ * order that their file declares, and a blank line before the first words of a further model call, unless what was said
+ * ends in a newline.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 import { createDeclaredOrder, type Spoken } from './declared-order.ts'
 
+type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>
+
 export interface AnswerWords {
   /** What may be said now because of this entry, blank lines included; `''` for nothing yet. Text has to be the answer's. */
-  add(entry: EntryOf<'text-delta'> | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
+  add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
   /** An attempt was made void: what is held of it will not be said. True when some of it was, and cannot be taken back. */
   reset(path: string): boolean
 }
@@ -25,6 +28,7 @@ export function createAnswerWords(): AnswerWords {
     add(entry) {
       switch (entry.type) {
         case 'text-delta':
+        case 'reasoning-delta':
           if (!order.waits) return paragraphs.add(entry.step, entry.delta)
           return take({ type: 'say', path: entry.step, text: entry.delta })
         case 'step-start':
@@ -40,14 +44,14 @@ export function createAnswerWords(): AnswerWords {
   }
 }
 
-export interface Paragraphs {
+interface Paragraphs {
   /** The text, with a blank line before it when it begins this path's words behind another's. */
   add(path: string, text: string): string
   /** Whether anything was said at or under this path. */
   has(root: string): boolean
 }
 
-export function createParagraphs(): Paragraphs {
+function createParagraphs(): Paragraphs {
   const begun = new Set<string>()
   let last: string | undefined
   let isAtLineStart = true

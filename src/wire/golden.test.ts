@@ -6,6 +6,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { createGrammar } from '../part/grammar.ts'
+import { createOpenAiCompletion } from './openai-completion.ts'
+import type { OpenAiOptions } from './openai-output.ts'
 import { lastResume } from './wire.contract.ts'
 import type { EncoderOptions, Wire } from './wire.ts'
 import { wires } from './wires.ts'
@@ -16,7 +18,7 @@ const names = readdirSync(folder)
   .map((file) => file.slice(0, -'.ndjson'.length))
 
 test('there are cases', () => {
-  expect(names.length).toBeGreaterThanOrEqual(10)
+  expect(names.length).toBeGreaterThanOrEqual(15)
 })
 
 function golden(file: string, body: string): void {
@@ -31,6 +33,15 @@ function encode(wire: Wire, entries: readonly Entry[], options?: EncoderOptions,
   for (const entry of entries.slice(0, skipped)) encoder.skip(entry)
   const body = entries.slice(skipped).map((entry) => encoder.encode(entry))
   return `${body.join('')}${encoder.state === 'broken' ? '<transfer broken>' : ''}`
+}
+
+const extended: OpenAiOptions = { includeUsage: true, extensions: ['tools', 'trace'], toolOutputMaxChars: 40 }
+
+/** The answer without streaming. */
+function complete(entries: readonly Entry[], options: EncoderOptions): string {
+  const completion = createOpenAiCompletion(options)
+  for (const entry of entries) completion.apply(entry)
+  return `${JSON.stringify(completion.result, undefined, 2)}\n`
 }
 
 test.each(names)('%s', (name) => {
@@ -48,6 +59,9 @@ test.each(names)('%s', (name) => {
   golden(`${name}.text.txt`, encode(wires.text, entries, { resumedAt }))
   golden(`${name}.ui.txt`, encode(wires.ui, entries, { resumedAt }))
   golden(`${name}.ui7.txt`, encode(wires.ui, entries, { resumedAt, ui7: true }))
+  golden(`${name}.openai.txt`, encode(wires.openai, entries, { resumedAt }))
+  golden(`${name}.openai.json`, complete(entries, { resumedAt }))
+  golden(`${name}.openai-extensions.txt`, encode(wires.openai, entries, { resumedAt, openai: extended }))
   if (resumedAt === 0) return
   golden(`${name}.ui-first.txt`, encode(wires.ui, entries))
   golden(`${name}.ui-resumed.txt`, encode(wires.ui, entries, { resumedAt }, resumedAt - 1))

@@ -6,7 +6,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
-import { createAnswerWords, createParagraphs, outputText } from './answer-words.ts'
+import { createAnswerWords, outputText } from './answer-words.ts'
 import { createAnswering } from './answering.ts'
 import { createOpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
@@ -27,7 +27,7 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   const textOnly = openai.object === 'text_completion'
   const answering = createAnswering()
   const words = createAnswerWords()
-  const thoughts = createParagraphs()
+  const thoughts = createAnswerWords()
   const ending = createOpenAiEnding()
   const showsServer = extensions.includes('tools')
   const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
@@ -42,12 +42,9 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
         if (!answering.speaks(entry.step)) return
         ending.said(entry.step)
         return say(words.add(entry))
-      case 'reasoning-delta': {
+      case 'reasoning-delta':
         if (textOnly || !answering.speaks(entry.step)) return
-        const thought = thoughts.add(entry.step, entry.delta)
-        if (thought !== '') output.reasoning(thought)
-        return
-      }
+        return think(thoughts.add(entry))
       case 'tool-input-delta':
         return calls.inputDelta(entry)
       case 'run-start': {
@@ -63,9 +60,9 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
         answering.note(entry)
         calls.stepStart(entry)
         ending.stepStart(entry)
-        return say(words.add(entry))
+        return speak(entry)
       case 'step-finish':
-        say(words.add(entry))
+        speak(entry)
         calls.stepFinish(entry.step)
         return ending.stepFinish(entry, calls.handedOver(entry.step))
       case 'step-reset':
@@ -117,6 +114,16 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
     }
   }
 
+  /** What a branch has held back is due when the one before it ends. */
+  function speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
+    think(thoughts.add(entry))
+    say(words.add(entry))
+  }
+
+  function think(text: string): void {
+    if (text !== '') output.reasoning(text)
+  }
+
   function say(text: string): void {
     if (text !== '') output.text(text)
   }
@@ -131,8 +138,9 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   }
 
   function reset(path: string): void {
-    const isTold = words.reset(path) || thoughts.has(path) || calls.shownUnder(path)
-    if (isTold) fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
+    const told = [words.reset(path), thoughts.reset(path), calls.shownUnder(path)]
+    if (!told.includes(true)) return
+    fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 
   function finish(usage: Usage): void {

@@ -11,6 +11,7 @@ import type { ErrorValue } from '../part/error.ts'
 import { messageOf } from '../part/error.ts'
 import { callKey } from '../part/open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
+import { respondTool } from '../part/respond.ts'
 import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
 
 export interface OpenAiCallsOptions {
@@ -111,7 +112,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
       return fault
     },
     handedOver: (root = '') => handedOverAt.some((path) => isUnder(path, root)),
-    isHidden: ({ toolCallId, toolName }) => toolName === respond && hiddenIds.has(toolCallId),
+    isHidden: ({ toolCallId, toolName }) => toolName === respondTool && hiddenIds.has(toolCallId),
     runStart({ handOver }) {
       isHandingOver = handOver === true
     },
@@ -139,7 +140,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     },
     call(entry) {
       const { step, toolCallId, toolName } = entry
-      if (toolName === respond && routers.has(parentPath(step))) {
+      if (toolName === respondTool && routers.has(parentPath(step))) {
         hiddenIds.add(toolCallId)
         return
       }
@@ -173,9 +174,6 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     },
   }
 }
-
-/** The tool with which a router hands over: the record has its calls, no wire does. */
-const respond = 'respond'
 
 function lost(toolName: string, why: string): ErrorValue {
   return { code: 'tool-call-lost', message: `The call of ${toolName} must not be run: ${why}.`.replace(/\.+$/u, '.') }

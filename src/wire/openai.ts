@@ -6,7 +6,7 @@
  * |---|---|
  * | `run-start` | chat: `delta: {role: "assistant", content: ""}`, at once |
  * | `text-delta` of the answer | `delta.content`; parallel branches and blank lines as on the plain text wire (`answer-words.ts`) |
- * | `reasoning-delta` of the answer | chat: `delta.reasoning_content`, as it comes; a blank line between model calls |
+ * | `reasoning-delta` of the answer | chat: `delta.reasoning_content`, in the same order |
  * | `prompt` | extension `trace`: `choices: []` and `{type: "llm_prompt", stage, model, messages}` under the trace key |
  * | `tool-input-start`, `-delta` of a client's tool | chat: `delta.tool_calls`: index, id and name, then the arguments in fragments |
  * | `tool-call` of a client's tool | chat: what was not streamed of its arguments, or all of it |
