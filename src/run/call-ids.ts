@@ -60,15 +60,19 @@ export function createCallIds(): CallIds {
   }
 }
 
-/** The messages that a loop's provider is told: the calls that it made have the ids that it gave them. */
+/**
+ * The messages that a loop's provider is told: the calls that it made have the ids that it gave them, unless the
+ * conversation holds that id for another call (a router's, say): one id twice is more than some providers take.
+ */
 export function toProvider(messages: Message[], { list }: Turns): Message[] {
-  const ids = new Map<string, string>()
-  for (const { calls } of list) {
-    for (const { toolCallId, providerCallId } of calls) {
-      if (providerCallId !== undefined) ids.set(toolCallId, providerCallId)
-    }
-  }
-  if (ids.size === 0) return messages
+  const named = list.flatMap(({ calls }) => calls.filter(({ providerCallId }) => providerCallId !== undefined))
+  if (named.length === 0) return messages
+  const told = new Set(messages.flatMap(callIdsIn))
+  const ids = new Map(
+    named.flatMap(({ toolCallId, providerCallId }) =>
+      told.has(providerCallId!) ? [] : [[toolCallId, providerCallId!]],
+    ),
+  )
   const own = <T extends object>(part: T): T => {
     const id = 'toolCallId' in part ? ids.get(part.toolCallId as string) : undefined
     return id === undefined ? part : { ...part, toolCallId: id }
@@ -78,4 +82,9 @@ export function toProvider(messages: Message[], { list }: Turns): Message[] {
     if (message.role !== 'assistant' || typeof message.content === 'string') return message
     return { ...message, content: message.content.map(own) }
   })
+}
+
+function callIdsIn({ content }: Message): string[] {
+  if (typeof content === 'string') return []
+  return content.flatMap((part) => ('toolCallId' in part ? [part.toolCallId] : []))
 }
