@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { EntryOf } from '../part/entry.ts'
 import type { Answer } from '../part/part.ts'
+import { printable } from './printable.ts'
 import { paint } from './style.ts'
 
 /** Resolves with the answer; rejects when `signal` aborts, or when the terminal is gone. */
@@ -19,7 +20,8 @@ export async function askOnTerminal(request: EntryOf<'request'>, signal: AbortSi
       })
     ).trim()
   try {
-    const what = `${toolName} ${JSON.stringify(input)}`
+    // What a model wants done must not be able to look like something else.
+    const what = printable(`${toolName} ${JSON.stringify(input)}`)
     if (kind === 'approval') return { kind, approved: /^y(?:es)?$/iu.test(await ask(`Allow ${what}? [y/N] `)) }
     const text = await ask(`${what} runs in the client. What does it give? (JSON or text) `)
     return { kind, output: parsed(text) }

@@ -2,9 +2,10 @@
  * What may come next on a command line: commands, options, their values, agents, runs. The program itself says what there
  * is, so that no script of a shell has to be kept in step with it.
  */
-import { existsSync, readdirSync } from 'node:fs'
 import type { Argument, Command, Option } from 'commander'
 import { openAccess } from './access.ts'
+import { agentFiles } from './folders.ts'
+import { partTypes } from './part-types.ts'
 
 /** A word and what it means, or `files`: the shell knows those better. */
 export type Completion = { word: string; about: string }
@@ -58,6 +59,7 @@ function takesValue(option: Option): boolean {
 
 async function valuesOf(option: Option, given: ReadonlyMap<string, string>): Promise<Completions> {
   if (option.argChoices) return { words: option.argChoices.map((word) => ({ word, about: '' })), files: false }
+  if (option.long === '--type') return { words: partTypes.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--agent') return { words: agentsIn(given.get('--dir') ?? 'agents'), files: false }
   return ['--input', '--dir', '--data'].includes(option.long ?? '') ? files : none
 }
@@ -69,23 +71,22 @@ async function argumentsOf(argument: Argument, given: ReadonlyMap<string, string
       return { words: agentsIn(given.get('--dir') ?? 'agents'), files: true }
     case 'run':
     case 'file-or-run':
-      return { words: await runsIn(given.get('--data') ?? '.millrace'), files: argument.name() !== 'run' }
+      return {
+        words: await runsIn(given.get('--data') ?? '.millrace', given.get('--url')),
+        files: argument.name() !== 'run',
+      }
     default:
       return files
   }
 }
 
 function agentsIn(dir: string): Completion[] {
-  if (!existsSync(dir)) return []
-  return readdirSync(dir).flatMap((name) => {
-    const word = /^(.+)\.ya?ml$/u.exec(name)?.[1]
-    return word === undefined ? [] : [{ word, about: 'agent' }]
-  })
+  return agentFiles(dir).map((name) => ({ word: name.replace(/\.ya?ml$/u, ''), about: 'agent' }))
 }
 
-async function runsIn(data: string): Promise<Completion[]> {
+async function runsIn(data: string, url?: string): Promise<Completion[]> {
   try {
-    const access = await openAccess(data)
+    const access = await openAccess({ data, url })
     const rows = await access.list({ limit: 20 })
     await access.close()
     return rows.map(({ id, agent, status, title }) => ({ word: id, about: `${agent}, ${status}: ${title ?? ''}` }))

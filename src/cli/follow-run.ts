@@ -3,7 +3,9 @@ import type { EntryOf } from '../part/entry.ts'
 import type { Answer } from '../part/part.ts'
 import type { Run } from '../run/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
+import { forStream } from './printable.ts'
 import { createProgress } from './progress.ts'
+import { writeOut } from './write-out.ts'
 
 /** Resolves with the question's answer; called for one question at a time. */
 export type Ask = (request: EntryOf<'request'>, signal: AbortSignal) => Promise<Answer>
@@ -45,7 +47,7 @@ export async function followRun(run: Run, wire: Wire, ask?: Ask): Promise<void> 
     if (out === '') continue
     progress.clear()
     atLineStart = !stdout.isTTY || out.endsWith('\n')
-    if (!stdout.write(out)) await new Promise((resolve) => stdout.once('drain', resolve))
+    await writeOut(forStream(out, stdout))
   }
   progress.clear()
   await asked

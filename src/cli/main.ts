@@ -1,19 +1,24 @@
 /** `millrace`: argv to commands. Each command stands in a file of its own. */
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { secretValues } from '../library/secrets.ts'
 import type { RunStatus } from '../part/log.ts'
 import { createCleaner } from '../part/redact.ts'
 import { version } from '../server/version.ts'
+import { wires } from '../wire/wires.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
+import { choice, endpointOption, typeOption, whereOptions } from './options.ts'
+import { printable } from './printable.ts'
 
 /** Mistakes of whoever typed the command: exit 2. Everything else that fails: 1. */
-const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'no-key'])
+const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
 
 export async function main(argv: string[]): Promise<void> {
-  // `millrace logs … | head` ends when head has seen enough.
+  // `millrace logs … | head` ends when head has seen enough; `run` does so in its own way.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  // What nobody reads is no reason to fall over.
+  process.stderr.on('error', () => undefined)
   try {
     const program = createProgram()
     // Whatever stands on the line that is being written is data here, not a flag of ours.
@@ -22,7 +27,7 @@ export async function main(argv: string[]): Promise<void> {
     } else await program.parseAsync(argv)
   } catch (error) {
     const code = error instanceof MillraceError ? error.code : ''
-    process.stderr.write(`millrace: ${withoutSecrets(messageOf(error))}\n`)
+    process.stderr.write(`millrace: ${printable(withoutSecrets(messageOf(error)))}\n`)
     process.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
   }
 }
@@ -41,21 +46,23 @@ const statuses = [
   'timed-out',
   'budget-exceeded',
 ] satisfies RunStatus[]
-const dataOption = () => new Option('--data <dir>', 'folder of the log; "none" keeps it in memory').default('.millrace')
-const endpointOption = () =>
-  new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
-    .argParser((value: string, all: string[]) => [...all, value])
-    .default([] as string[], 'none')
-
 /** Left out, it is what the config says: no default of the flag's own may stand before that. */
 const settledData =
   'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
+
+/** What commander has to say, as our own errors are said. */
+function toError(text: string): string {
+  const message = printable(text.replace(/^error: /u, 'millrace: '))
+  // The commonest slip of all.
+  return /arguments for 'run'/u.test(message) ? message.replace(/\n$/u, ' The message goes behind -m.\n') : message
+}
 
 export function createProgram(): Command {
   const program = new Command('millrace')
     .description('One YAML file is an agent. Every client streams it. Every run is a log.')
     .version(version)
     .showSuggestionAfterError()
+    .configureOutput({ outputError: (text, write) => write(toError(text)) })
     .exitOverride((error) => {
       // commander's own exits: 0 after --help and --version, 2 for bad usage.
       process.exit(error.exitCode === 0 ? 0 : 2)
@@ -87,7 +94,7 @@ export function createProgram(): Command {
     .argument('<agent>', 'an agent of ./agents, or a YAML file')
     .option('-m, --message <text>', 'the user message; without it stdin is read')
     .option('--input <file>', 'a JSON file that becomes $input')
-    .addOption(new Option('--format <wire>', 'what is printed').choices(['text', 'ui', 'parts']).default('text'))
+    .addOption(choice('--format <wire>', 'what is printed', Object.keys(wires)).default('text'))
     .option('-y, --yes', 'say yes to whatever the run asks approval for')
     .option('--dir <dir>', 'folder of YAML agents', 'agents')
     .option('--data <dir>', settledData)
@@ -117,48 +124,43 @@ Examples:
   program
     .command('ps')
     .description('list runs, newest first')
-    .addOption(new Option('--status <status>', 'only runs with this status').choices(statuses))
+    .addOption(choice('--status <status>', 'only runs with this status', statuses))
     .option('--agent <id>', 'only runs of this agent')
     .option('--limit <n>', 'at most so many', '20')
     .option('--json', 'as JSON')
-    .addOption(dataOption())
     .addHelpText('after', '\nExample:\n  millrace ps --status running')
     .action(async (flags) => (await import('./commands/ps.ts')).psCommand(flags))
 
   program
     .command('logs')
     .description("print a run's log, one entry a line")
-    .argument('<run>', 'run id')
+    .argument('<run>', 'run id, or the beginning of one')
     .option('-f, --follow', 'go on until the run ends')
     .option('--since <seq>', 'only entries after this one', '0')
-    .option('--type <types...>', 'only these part types')
+    .addOption(typeOption())
     .option('--json', 'NDJSON, as recorded')
-    .addOption(dataOption())
     .addHelpText('after', '\nExample:\n  millrace logs run_… --follow --type tool-call tool-result')
     .action(async (run: string, flags) => (await import('./commands/logs.ts')).logsCommand(run, flags))
 
   program
     .command('show')
     .description('what one run came to: status, steps, messages, tokens, cost, open requests')
-    .argument('<run>', 'run id')
+    .argument('<run>', 'run id, or the beginning of one')
     .option('--json', 'as JSON')
-    .addOption(dataOption())
     .addHelpText('after', '\nExample:\n  millrace show run_…')
     .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(run, flags))
 
   program
     .command('stop')
     .description('stop a run')
-    .argument('<run>', 'run id')
-    .addOption(dataOption())
+    .argument('<run>', 'run id, or the beginning of one')
     .addHelpText('after', '\nExample:\n  millrace stop run_…')
     .action(async (run: string, flags) => (await import('./commands/stop.ts')).stopCommand(run, flags))
 
   program
     .command('verify')
     .description("check a recording's grammar and sequence; exits 1 when something is wrong")
-    .argument('<file-or-run>', 'an NDJSON file, a run id, or "all"')
-    .addOption(dataOption())
+    .argument('<file-or-run>', 'an NDJSON file, a run (or the beginning of its id), or "all"')
     .addHelpText('after', '\nExamples:\n  millrace verify run.ndjson\n  millrace verify all')
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
 
@@ -183,5 +185,11 @@ Examples:
     )
     .action(async (shell: Shell) => (await import('./commands/completion.ts')).completionCommand(shell))
 
+  program.showHelpAfterError('See: millrace --help')
+  for (const command of program.commands) {
+    const name = command.name()
+    command.showHelpAfterError(`See: millrace ${name} --help`)
+    if (['ps', 'logs', 'show', 'stop', 'verify'].includes(name)) whereOptions().map((each) => command.addOption(each))
+  }
   return program
 }

@@ -1,6 +1,8 @@
 /** What a run is doing, in one line on a terminal that is rewritten, and gone before anything else is printed. */
 import type { Entry } from '../part/entry.ts'
+import { printable } from './printable.ts'
 import { paint } from './style.ts'
+import { cut } from './width.ts'
 
 export interface Progress {
   /** Tells what begins and what is done; shows the step that began last and still runs. */
@@ -31,9 +33,9 @@ export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => bo
     if (last === undefined || !atLineStart()) return
     const [path, { what, since }] = last
     const seconds = Math.floor((performance.now() - since) / 1000)
-    const text = `… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`
+    const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
     // A longer line would break, and only its last piece could be taken back.
-    stream.write(paint('dim', text.slice(0, (stream.columns || 80) - 1), stream))
+    stream.write(paint('dim', cut(text, (stream.columns || 80) - 1), stream))
     isShown = true
     tick = setInterval(show, 1000).unref()
   }

@@ -8,8 +8,12 @@ export function paint(format: Format, text: string, stream: NodeJS.WriteStream =
   return stream.isTTY && !process.env['NO_COLOR'] ? styleText(format, text, { validateStream: false }) : text
 }
 
+/** The status of a run that the log holds as running though its process is gone. */
+export const orphaned = 'running (no server)'
+
 const statusFormats: Readonly<Record<string, Format>> = {
   running: 'cyan',
+  [orphaned]: 'yellow',
   suspended: 'yellow',
   completed: 'green',
   failed: 'red',

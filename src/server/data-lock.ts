@@ -33,7 +33,8 @@ export function lockData(data: string, how: 'alone' | 'shared', patience = 200):
 export function isHeld(data: string, by: 'server' | 'anyone'): boolean {
   if (!existsSync(fileOf(data))) return false
   try {
-    const release = lockData(data, by === 'server' ? 'shared' : 'alone', 0)
+    // A moment's patience: another look is no holder.
+    const release = lockData(data, by === 'server' ? 'shared' : 'alone', 20)
     release?.()
     return release === undefined
   } catch {

@@ -1,6 +1,6 @@
-/** `ps`, `logs`, `stop`, `verify`: through the live server, and on a database whose server is down. */
+/** `ps`, `logs`, `stop`: through the live server, and on a database whose server is down. */
 import { createHash } from 'node:crypto'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
@@ -91,15 +91,6 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
   expect(await listed('--limit', '1')).toEqual([second])
   expect(await listed('--agent', 'b')).toEqual([])
   for (const run of [first, second, 'all']) expect((await ran(['verify', run], { cwd })).code).toBe(0)
-
-  for (const args of [
-    ['logs', 'run_none'],
-    ['stop', 'run_none'],
-    ['verify', 'run_none'],
-  ]) {
-    const { code, out, err } = await ran(args, { cwd })
-    expect([args[0], code, out, err]).toEqual([args[0], 1, '', 'millrace: There is no run run_none.\n'])
-  }
 })
 
 test('a database whose server was killed is read as it stands and left as it was', async () => {
@@ -146,44 +137,12 @@ test('a database whose server was killed is read as it stands and left as it was
   expect((await entries(next.url, cut)).at(-1)).toMatchObject({ type: 'run-end', outcome: 'interrupted' })
 })
 
-test('a server.json that a recycled process id keeps alive is not believed', async () => {
-  const cwd = folder({ 'agents/a.yaml': yaml.replace('up:m', 'demo:assistant') })
-  expect((await ran(['run', 'a', '-m', 'Hi'], { cwd })).code).toBe(0)
-  const file = join(cwd, '.millrace/server.json')
-  writeFileSync(file, JSON.stringify({ pid: process.pid, url: 'http://127.0.0.1:9' }))
-  expect(JSON.parse((await ran(['ps', '--json'], { cwd })).out)).toMatchObject([{ status: 'completed' }])
-  const server = await serving([], { cwd })
-  server.kill('SIGTERM')
-  expect(await server.exit).toBe(0)
-})
-
-test('verify reads NDJSON files and names what is wrong with them', async () => {
-  const cwd = folder({ 'agents/a.yaml': yaml.replace('up:m', 'demo:assistant') })
-  const { out } = await ran(['run', 'a', '-m', 'Hi', '--format', 'parts', '--data', 'none'], { cwd })
-  const lines = out.trim().split('\n')
-  const check = async (text: string) => {
-    writeFileSync(join(cwd, 'run.ndjson'), text)
-    return ran(['verify', 'run.ndjson'], { cwd })
-  }
-  expect(await check(out)).toMatchObject({ code: 0, out: '', err: expect.stringContaining('1 checked, 0 faults') })
-  const faulty: [string, RegExp][] = [
-    [lines.slice(0, -1).join('\n'), /run\.ndjson: .*run-end/],
-    [lines.filter((line) => !line.includes('"text-end"')).join('\n'), /run\.ndjson: /],
-    [`${lines.slice(0, 2).join('\n')}\n{"cut\n${lines.slice(2).join('\n')}`, /run\.ndjson:3: /],
-    ['', /run\.ndjson: /],
-  ]
-  for (const [text, message] of faulty) {
-    const { code, out: told } = await check(text)
-    expect([code, told]).toEqual([1, expect.stringMatching(message)])
-  }
-})
-
 test('without a log there is one clear line; a reader that has seen enough ends the command', async () => {
   const cwd = folder({ 'agents/a.yaml': yaml.replace('up:m', 'demo:assistant') })
   for (const args of [['ps'], ['logs', 'x'], ['stop', 'x'], ['verify', 'x']]) {
     const { code, out, err } = await ran(args, { cwd })
     expect([code, out]).toEqual([2, ''])
-    expect(err).toMatch(/^millrace: There is no log in \.millrace; .*--data/)
+    expect(err).toMatch(/^millrace: There is no log in \.millrace: .*--data/)
   }
   for (const args of [
     ['ps', '--status', 'odd'],

@@ -86,11 +86,15 @@ test.each([
   [
     'a misspelt file',
     ['run', 'agents/brokn.yaml', '-m', 'x'],
-    /no file agents\/brokn\.yaml \(did you mean "broken\.yaml"\?\)/,
+    /no file agents\/brokn\.yaml \(did you mean "agents\/broken\.yaml"\?\)/,
   ],
-  ['a missing folder', ['run', 'a', '--dir', 'nowhere', '-m', 'x'], /no folder nowhere of agents.*millrace init/],
+  [
+    'a missing folder',
+    ['run', 'a', '--dir', 'nowhere', '-m', 'x'],
+    /no folder of agents at nowhere.*millrace init.*--dir/,
+  ],
   ['a yes that nobody can record', ['run', 'a', '--yes', '--data', 'none', '-m', 'x'], /--yes needs a log/],
-  ['a broken agent', ['run', 'broken', '-m', 'x'], /broken\.yaml:2:\d+ /],
+  ['a broken agent', ['run', 'broken', '-m', 'x'], /agents\/broken\.yaml:2:\d+ /],
   ['an empty message', ['run', 'a', '-m', ''], /message is empty/],
   ['a missing input file', ['run', 'a', '--input', 'none.json'], /--input: there is no file none\.json\./],
   ['an input that is no object', ['run', 'a', '--input', 'list.json'], /must hold a JSON object/],

@@ -60,8 +60,6 @@ test('status, an aligned tree of steps with durations, messages, tokens, cost', 
   const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as object
   expect(JSON.parse(json.out)).toEqual(view)
   expect(view).toMatchObject({ id, status: 'completed', cost: expect.any(Number) })
-  const none = await ran(['show', 'run_none'], { cwd })
-  expect([none.code, none.err]).toEqual([1, 'millrace: There is no run run_none.\n'])
 })
 
 test('what failed is said at its step and at the end; a run that goes on is shown as far as it is', async () => {

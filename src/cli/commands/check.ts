@@ -1,9 +1,11 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
 import { parseEndpoint, readAgents } from '../../server/project.ts'
+import { agentFiles, initCure } from '../folders.ts'
+import { printable } from '../printable.ts'
 import { paint } from '../style.ts'
 
 export interface CheckFlags {
@@ -14,7 +16,9 @@ export interface CheckFlags {
 export async function checkCommand(paths: string[], { json = false, endpoint }: CheckFlags): Promise<void> {
   const endpoints = endpoint.map(parseEndpoint)
   const files = [...new Set(paths.flatMap(filesIn))]
-  if (files.length === 0) throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}.`)
+  if (files.length === 0) {
+    throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}: ${initCure(paths[0]!)}.`)
+  }
   const found: ({ file: string } & Fault)[] = []
   // A file is looked at among its neighbours: they are what its calls may lead to.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
@@ -26,7 +30,7 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
       if (faults.length === 0) throw new MillraceError('usage', message)
       const path = fromPack ? file : join(dir, file)
       found.push(...faults.map((fault) => ({ file: path, ...fault })))
-      if (!json) process.stdout.write(`${formatFaults(path, faults)}\n`)
+      if (!json) process.stdout.write(`${printable(formatFaults(path, faults))}\n`)
     }
   }
   if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
@@ -39,13 +43,13 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
 }
 
 function filesIn(path: string): string[] {
-  if (!existsSync(path)) throw new MillraceError('usage', `There is no file or folder ${path}.`)
+  if (!existsSync(path)) {
+    const cure = /\.ya?ml$/u.test(path) ? '' : `: ${initCure(path)}`
+    throw new MillraceError('usage', `There is no file or folder ${path}${cure}.`)
+  }
   if (!statSync(path).isDirectory()) {
     if (/\.ya?ml$/u.test(path)) return [path]
     throw new MillraceError('usage', `${path} is no agent: the name of its file must end in .yaml or .yml.`)
   }
-  return readdirSync(path)
-    .filter((name) => /\.ya?ml$/u.test(name))
-    .toSorted()
-    .map((name) => join(path, name))
+  return agentFiles(path).map((name) => join(path, name))
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { complete } from '../complete.ts'
 import { completionScripts, type Shell } from '../completion-scripts.ts'
+import { printable } from '../printable.ts'
 
 export function completionCommand(shell: Shell): void {
   process.stdout.write(completionScripts[shell])
@@ -9,7 +10,7 @@ export function completionCommand(shell: Shell): void {
 /** What the scripts ask: lines of `word<Tab>meaning`, then `:files` where files may stand as well. */
 export async function completeCommand(program: Command, words: readonly string[]): Promise<void> {
   const { words: found, files } = await complete(program, words)
-  const lines = found.map(({ word, about }) => `${oneLine(word)}\t${oneLine(about)}`)
+  const lines = found.map(({ word, about }) => `${oneLine(word)}\t${printable(oneLine(about))}`)
   process.stdout.write([...lines, ...(files ? [':files'] : [])].map((line) => `${line}\n`).join(''))
 }
 

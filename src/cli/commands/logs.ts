@@ -1,33 +1,44 @@
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { openAccess } from '../access.ts'
+import { openAccess, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
+import { forStream, printable } from '../printable.ts'
+import { cut } from '../width.ts'
+import { writeOut } from '../write-out.ts'
 
-export interface LogsFlags {
+export interface LogsFlags extends Where {
   follow?: boolean
   since: string
   type?: string[]
   json?: boolean
-  data: string
 }
 
-export async function logsCommand(run: string, { follow = false, since, type, json, data }: LogsFlags): Promise<void> {
+export async function logsCommand(text: string, { follow = false, since, type, json, ...where }: LogsFlags) {
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
-  const types = type === undefined ? undefined : new Set(type.flatMap((each) => each.split(',')))
-  const access = await openAccess(data)
-  for await (const entry of access.read(run, Number(since), follow)) {
-    if (types !== undefined && !types.has(entry.type)) continue
-    const line = json ? JSON.stringify(entry) : toLine(entry)
-    if (!process.stdout.write(`${line}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+  const types = type && new Set(type)
+  const access = await openAccess(where)
+  try {
+    const run = await findRun(access, text)
+    // A server refuses it; the database would show nothing.
+    if (Number(since) > run.lastSeq) {
+      throw new MillraceError('usage', `--since ${since} is beyond the log: its last entry is ${run.lastSeq}.`)
+    }
+    for await (const entry of access.read(run.id, Number(since), follow)) {
+      if (types !== undefined && !types.has(entry.type)) continue
+      await writeOut(`${json ? forStream(JSON.stringify(entry), process.stdout) : toLine(entry)}\n`)
+    }
+    const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
+    if (isOrphan) process.stderr.write(`${run.id} has not ended, but nobody runs it: this is its log so far\n`)
+  } finally {
+    await access.close()
   }
-  await access.close()
 }
 
 function toLine({ seq, timestamp, step, type, ...rest }: Entry): string {
   const time = new Date(timestamp).toISOString().slice(11, 23)
-  const head = `${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `
-  const text = JSON.stringify(rest)
+  const head = printable(`${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `)
+  const text = printable(JSON.stringify(rest))
   // On a terminal an entry is one line to the eye as well.
   const room = Math.max(20, (process.stdout.columns || head.length + 160) - head.length)
-  const detail = text === '{}' ? '' : text.length > room ? `${text.slice(0, room - 1)}…` : text
-  return `${head}${detail}`.trimEnd()
+  return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
 }

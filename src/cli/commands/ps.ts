@@ -1,45 +1,103 @@
 import { MillraceError } from '../../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
-import { openAccess } from '../access.ts'
+import { openAccess, type Access, type Fate, type Where } from '../access.ts'
 import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
-import { paint, paintStatus } from '../style.ts'
-import { formatTable } from '../table.ts'
+import { forStream } from '../printable.ts'
+import { orphaned, paint, paintStatus } from '../style.ts'
+import { columnWidths, formatTable } from '../table.ts'
+import { cut } from '../width.ts'
 
-export interface PsFlags {
+export interface PsFlags extends Where {
   status?: string
   agent?: string
   limit: string
   json?: boolean
-  data: string
 }
 
-export async function psCommand({ status, agent, limit, json, data }: PsFlags): Promise<void> {
-  if (!/^[1-9]\d{0,3}$/u.test(limit)) throw new MillraceError('usage', `--limit must be 1 to 1000, not "${limit}".`)
-  const access = await openAccess(data)
-  const query: RunQuery = { limit: Math.min(1000, Number(limit)) }
+export async function psCommand({ status, agent, limit, json, ...where }: PsFlags): Promise<void> {
+  const count = Number(limit)
+  if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
+    throw new MillraceError('usage', `--limit must be 1 to 1000, not "${limit}".`)
+  }
+  const { stdout, stderr } = process
+  const access = await openAccess(where)
+  const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
   const rows = await access.list(query)
+  const fates = await fatesOf(access, rows)
+  const hasMore =
+    rows.length === count && (await access.list({ ...query, limit: 1, before: rows.at(-1)!.id })).length > 0
   await access.close()
-  if (json) process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`)
-  else process.stdout.write(`${formatTable(head, rows.map(toCells), { style })}\n`)
-  if (!json && rows.length === 0) {
-    const narrowed = status !== undefined || agent !== undefined
-    process.stderr.write(narrowed ? 'no such runs\n' : 'no runs yet\n')
+
+  if (json) {
+    const list = rows.map((row) => (fates.has(row.id) ? { ...row, orphaned: true } : row))
+    stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
+  } else stdout.write(`${table(rows, fates, stdout.columns)}\n`)
+  if (!json && rows.length === 0) stderr.write((status ?? agent) ? 'no such runs\n' : 'no runs yet\n')
+  if (hasMore) {
+    const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status, --agent'
+    stderr.write(`… more (${cure})\n`)
   }
+  if (fates.size > 0) stderr.write(`${outlook([...fates.values()], where.data)}\n`)
 }
 
+async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate>> {
+  const fates = new Map<string, Fate>()
+  for (const row of rows) {
+    const fate = await access.fate(row)
+    if (fate !== undefined) fates.set(row.id, fate)
+  }
+  return fates
+}
+
+/** What becomes of runs whose process is gone. */
+function outlook(fates: Fate[], data: string): string {
+  const told = (fate: Fate, words: string) => {
+    const count = fates.filter((each) => each === fate).length
+    return count === 0 ? [] : [words.replace('N', String(count))]
+  }
+  const will = [...told('goes on', 'go on with N (recover: true)'), ...told('is ended', 'end N as interrupted')]
+  const runs = fates.length === 1 ? '1 run has' : `${fates.length} runs have`
+  return `no server is running on ${data}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
+}
+
+/** `run_` and eight digits. */
+const shortId = 12
 const head = ['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE']
+
+/** On a terminal of so many columns a run is one line: what is wide is cut. */
+function table(rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infinity): string {
+  const cells = rows.map((row) => toCells(row, fates.has(row.id)))
+  const roomForTitle = () => {
+    const before = columnWidths([head, ...cells]).slice(0, -1)
+    return columns - before.reduce((sum, width) => sum + width + 2, 0)
+  }
+  if (roomForTitle() < 20) {
+    // Every command takes the beginning of an id.
+    const isUnique = new Set(rows.map(({ id }) => id.slice(0, shortId))).size === rows.length
+    for (const row of cells) {
+      if (isUnique) row[0] = row[0]!.slice(0, shortId)
+      row[3] = row[3]!.slice('2026-'.length, -':00'.length)
+    }
+  }
+  const room = Math.max(5, Math.min(60, roomForTitle()))
+  for (const row of cells) row[6] = cut(row[6]!, room)
+  return formatTable(head, cells, { style })
+}
 
 function style(cell: string, column: number, row: number): string {
   if (row < 0) return paint('bold', cell)
   return column === head.indexOf('STATUS') ? paintStatus(cell) : cell
 }
 
-function toCells({ id, agent, status, startedAt, endedAt, usage, title }: RunRow): string[] {
+function toCells(
+  { id, agent, status, startedAt, updatedAt, endedAt, usage, title }: RunRow,
+  isLost: boolean,
+): string[] {
   // How long it has run, as long as it does.
-  const end = endedAt ?? (status === 'running' ? Date.now() : undefined)
+  const end = endedAt ?? (isLost ? updatedAt : status === 'running' ? Date.now() : undefined)
   const took = end === undefined ? '' : formatDuration(Math.max(0, end - startedAt))
-  const words = (title ?? '').replaceAll(/\s+/gu, ' ').slice(0, 60)
-  return [id, agent, status, formatTime(startedAt), took, formatTokens(usage), words]
+  const words = (title ?? '').replaceAll(/\s+/gu, ' ')
+  return [id, agent, isLost ? orphaned : status, formatTime(startedAt), took, formatTokens(usage), words]
 }

@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../server/project.ts'
-import { serve } from '../../server/serve.ts'
+import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
 import { refreshSchema } from '../editor-schema.ts'
+import { checkAgents, checkData, initCure } from '../folders.ts'
+import { printable } from '../printable.ts'
+import { widthOf } from '../width.ts'
 
 export interface ServeFlags {
   port?: string
@@ -18,12 +20,12 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   if (flags.port !== undefined && (!/^\d+$/u.test(flags.port) || port! > 65_535)) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
   }
-  if (!existsSync(dir)) {
-    throw new MillraceError('usage', `There is no folder ${dir} of agents. millrace init makes one.`)
-  }
+  checkAgents(dir, 'serve')
+  if (flags.data !== undefined) checkData(flags.data)
   const { env } = process
   const apiKey = env['MILLRACE_API_KEY']
-  const served = await serve({
+  const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
+  const served = await start({
     dir,
     port,
     host: flags.host,
@@ -31,13 +33,13 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     logFiles: flags.logFiles,
     env,
     endpoints: flags.endpoint.map(parseEndpoint),
-    log: (line) => process.stderr.write(`${line}\n`),
+    log,
     ...(apiKey ? { apiKey } : undefined),
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
-  const { url, project, recovered } = served
+  const { project, recovered } = served
   await tellEditors(dir)
-  for (const { message } of project.agents.errors) process.stderr.write(`${message}\n`)
+  for (const { message } of project.agents.errors) log(message)
   if (recovered.resumed + recovered.interrupted > 0) {
     process.stderr.write(
       `recovered: ${told(recovered.resumed, 'run goes', 'runs go')} on, ${told(recovered.interrupted, 'was', 'were')} interrupted\n`,
@@ -58,7 +60,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   }
 
   // Last: whoever has read this may send a signal.
-  process.stdout.write(`${welcome(url, project.agents.list())}\n`)
+  process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
 }
 
 function told(count: number, one: string, many: string): string {
@@ -75,26 +77,56 @@ async function tellEditors(dir: string): Promise<void> {
   }
 }
 
-function welcome(
-  url: string,
-  agents: { id: string; pipeline: { metadata: { name?: string; description?: string } } }[],
-) {
-  const width = Math.max(...agents.map(({ id }) => id.length), 6)
+/** What keeps it from listening, in words. */
+async function start(options: ServeOptions): Promise<Served> {
+  try {
+    return await serve(options)
+  } catch (error) {
+    const {
+      code = '',
+      syscall,
+      address,
+      hostname,
+      port,
+      message,
+    } = error as NodeJS.ErrnoException & {
+      address?: string
+      hostname?: string
+      port?: number
+    }
+    if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error
+    const why = new Map([
+      ['EACCES', 'this account may not use that port; try one above 1023'],
+      ['EADDRNOTAVAIL', 'this machine has no such address'],
+      ['ENOTFOUND', 'there is no such host'],
+    ])
+    const place = port === undefined ? (address ?? hostname) : `${address}:${port}`
+    throw new MillraceError('listen', `Cannot listen on ${place}: ${why.get(code) ?? message}.`, { cause: error })
+  }
+}
+
+function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): string {
+  const agents = project.agents.list()
+  const width = Math.max(...agents.map(({ id }) => widthOf(id)), 6)
   const lines = agents.map(({ id, pipeline: { metadata } }) => {
     const what = metadata.description ?? metadata.name ?? ''
-    return `  ${id.padEnd(width)}  ${what}`.trimEnd()
+    return printable(`  ${id}${' '.repeat(width - widthOf(id))}  ${what}`.trimEnd())
   })
-  const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : (agents[0]?.id ?? 'assistant')
-  const body = `'{"agentId": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
-  const json = `-H 'Content-Type: application/json'`
+  const none = project.agents.errors.length > 0 ? 'none without faults' : `none yet: ${initCure(dir)}`
+  const key = apiKey ? ` -H "Authorization: Bearer $MILLRACE_API_KEY"` : ''
+  const tries = [`the log     curl${key} ${url}/api/runs`]
+  const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : agents[0]?.id
+  if (id !== undefined) {
+    const body = `'{"agentId": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
+    const post = (path: string) => `curl -N${key} ${url}${path} -H 'Content-Type: application/json' -d ${body}`
+    tries.unshift(`text        ${post('/api/beddel/chat')}`, `AI SDK UI   ${post('/api/chat')}`)
+  }
   return `Millrace is ready at ${url}
 
 Agents
-${lines.join('\n') || '  none yet: put a YAML file into the folder'}
+${lines.join('\n') || `  ${none}`}
 
 Try it
-  text        curl -N ${url}/api/beddel/chat ${json} -d ${body}
-  AI SDK UI   curl -N ${url}/api/chat ${json} -d ${body}
-  the log     curl ${url}/api/runs
+${tries.map((line) => `  ${line}`).join('\n')}
 `
 }

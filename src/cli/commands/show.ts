@@ -2,31 +2,40 @@
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../part/fold.ts'
 import type { Message } from '../../part/message.ts'
-import { openAccess, type Access } from '../access.ts'
+import { openAccess, type Access, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
+import { findRun } from '../find-run.ts'
 import { formatMessage } from '../message-lines.ts'
+import { forStream, printable } from '../printable.ts'
 import { formatSteps } from '../step-tree.ts'
-import { paint, paintStatus } from '../style.ts'
+import { orphaned, paint, paintStatus } from '../style.ts'
 
-export async function showCommand(run: string, { json, data }: { json?: boolean; data: string }): Promise<void> {
-  const access = await openAccess(data)
-  const view = await access.view(run)
-  await access.close()
-  const { runId, ...rest } = view
-  if (json) process.stdout.write(`${JSON.stringify({ id: runId, ...rest }, null, 2)}\n`)
-  else process.stdout.write(`${page(view, access.url)}\n`)
+export async function showCommand(text: string, { json, ...where }: { json?: boolean } & Where): Promise<void> {
+  const access = await openAccess(where)
+  try {
+    const run = await findRun(access, text)
+    const view = await access.view(run.id)
+    const isOrphan = (await access.fate({ ...run, status: view.status })) !== undefined
+    const { runId, ...rest } = view
+    const data = { id: runId, ...rest, ...(isOrphan ? { orphaned: true } : undefined) }
+    const shown = json ? forStream(JSON.stringify(data, null, 2), process.stdout) : page(view, isOrphan, access.url)
+    process.stdout.write(`${shown}\n`)
+  } finally {
+    await access.close()
+  }
 }
 
-function page(view: RunView, url: Access['url']): string {
+function page(view: RunView, isOrphan: boolean, url: Access['url']): string {
   const { runId, agent, status, error, output, requests } = view
+  const shownStatus = paintStatus(isOrphan ? orphaned : status)
   const sections = [
-    [`${paint('bold', runId)}  ${agent}  ${paintStatus(status)}`, ...facts(view)].join('\n'),
+    [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
     section('Steps', formatSteps(view)),
-    section('Messages', [...asked(view), ...view.messages].flatMap(formatMessage).join('\n')),
+    section('Messages', printable([...asked(view), ...view.messages].flatMap(formatMessage).join('\n'))),
     // What a client was told already needs no second line.
-    section('Output', output === undefined || output === view.text ? '' : JSON.stringify(output, null, 2)),
-    section('Open requests', requests.map((request) => waitsFor(request, view, url)).join('\n')),
-    section('Error', error === undefined ? '' : `${error.code}: ${wholeMessage(error)}`),
+    section('Output', output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2))),
+    section('Open requests', printable(requests.map((request) => waitsFor(request, view, url)).join('\n'))),
+    section('Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
   ]
   return sections.filter((text) => text !== '').join('\n\n')
 }
@@ -46,7 +55,7 @@ function facts(view: RunView): string[] {
     ['cost', cost === undefined ? 'unknown: the config names no price for it' : formatCost(cost)],
     ['log', `${lastSeq} entries, ${summary.toolCalls} tool calls, ${summary.errors} errors`],
   ]
-  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${value}`]))
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${printable(value)}`]))
 }
 
 /** What the request brought; a client may send what it likes. */

@@ -1,18 +1,25 @@
 import { MillraceError } from '../../part/error.ts'
-import { openAccess } from '../access.ts'
+import { openAccess, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
 
-export async function stopCommand(run: string, { data }: { data: string }): Promise<void> {
-  const access = await openAccess(data)
-  const { stop } = access
-  const status = stop === undefined ? undefined : await access.status(run)
-  await access.close()
-  if (stop === undefined) {
-    throw new MillraceError('usage', `No server is running on ${data}, so nothing is running that could be stopped.`)
+export async function stopCommand(text: string, where: Where): Promise<void> {
+  const access = await openAccess(where)
+  try {
+    const { stop } = access
+    const run = await findRun(access, text)
+    const { id, status } = run
+    if (status !== 'running' && status !== 'suspended') {
+      process.stderr.write(`${id} has ended already (${status})\n`)
+      return
+    }
+    if (stop === undefined) {
+      const isOrphan = status === 'suspended' || (await access.fate(run)) !== undefined
+      const why = isOrphan ? 'nobody runs it' : 'millrace run runs it: Ctrl-C there stops it'
+      throw new MillraceError('usage', `No server is running on ${where.data} that could stop ${id}; ${why}.`)
+    }
+    await stop(id)
+    process.stderr.write(`stopping ${id}\n`)
+  } finally {
+    await access.close()
   }
-  if (status !== 'running' && status !== 'suspended') {
-    process.stderr.write(`${run} has ended already (${status})\n`)
-    return
-  }
-  await stop(run)
-  process.stderr.write(`stopping ${run}\n`)
 }

@@ -1,56 +1,118 @@
-import { createReadStream, existsSync } from 'node:fs'
+/** `millrace verify`: a recording against the grammar. Per file or run a few faults are enough: one leads to the next. */
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
 import { createGrammar } from '../../part/grammar.ts'
 import type { RunRow } from '../../part/log.ts'
-import { createNdjsonReader, type NdjsonReader } from '../../record/ndjson.ts'
-import { openAccess } from '../access.ts'
+import { createNdjsonReader } from '../../record/ndjson.ts'
+import { openAccess, type Access, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
+import { printable } from '../printable.ts'
 
-export async function verifyCommand(what: string, { data }: { data: string }): Promise<void> {
-  let faults = 0
-  let checked = 0
-  const verify = async (name: string, entries: AsyncIterable<Entry>, mayBeOpen: boolean) => {
-    const grammar = createGrammar()
-    let count = 0
-    const tell = (fault: string | undefined) => {
-      if (fault === undefined) return
-      faults++
-      process.stdout.write(`${name}: ${fault}\n`)
-    }
-    for await (const entry of entries) {
-      count++
-      tell(grammar.check(entry))
-    }
-    tell(grammar.end({ open: mayBeOpen }))
-    checked++
-    process.stderr.write(`${name}: ${count} entries\n`)
-  }
+const most = 5
 
+/** What is found out about one recording. */
+interface Findings {
+  entries: number
+  /** Those that were told. */
+  faults: number
+  /** There are more, which nobody looked for. */
+  hasMore: boolean
+}
+
+export async function verifyCommand(what: string, where: Where): Promise<void> {
+  const found: Findings[] = []
+  let open = 0
   if (existsSync(what)) {
-    const reader = createNdjsonReader()
-    await verify(what, entriesOf(what, reader), false)
-    for (const { line, message } of reader.faults) {
-      faults++
-      process.stdout.write(`${what}:${line}: ${message}\n`)
-    }
+    found.push(await verifyFile(what))
+    if (found[0]!.entries === 0) process.stderr.write(`${expected}\n`)
   } else {
-    const access = await openAccess(data)
-    for await (const { id, status } of what === 'all'
-      ? everyRun(access)
-      : [{ id: what, status: await access.status(what) }]) {
-      await verify(id, access.read(id, 0, false), status === 'running' || status === 'suspended')
+    if (/[./\\]/u.test(what)) throw new MillraceError('usage', `There is no file ${what}.`)
+    const access = await openAccess(where)
+    try {
+      for await (const run of what === 'all' ? everyRun(access) : [await findRun(access, what)]) {
+        const { findings, isOpen } = await verifyRun(access, run)
+        found.push(findings)
+        if (isOpen) open++
+      }
+    } finally {
+      await access.close()
     }
-    await access.close()
   }
-  process.stderr.write(`${checked} checked, ${faults} ${faults === 1 ? 'fault' : 'faults'}\n`)
+  const faults = found.reduce((sum, each) => sum + each.faults, 0)
+  const more = found.some(({ hasMore }) => hasMore) ? ' and more' : ''
+  const told = [`${found.length} checked`, `${faults} ${faults === 1 ? 'fault' : 'faults'}${more}`]
+  if (open > 0) told.push(`${open} not ended`)
+  process.stderr.write(`${told.join(', ')}\n`)
   process.exitCode = faults > 0 ? 1 : 0
 }
 
-async function* entriesOf(file: string, reader: NdjsonReader): AsyncGenerator<Entry> {
-  for await (const chunk of createReadStream(file, 'utf8')) yield* reader.feed(String(chunk))
-  yield* reader.end()
+const expected =
+  'expected a recording: a line for each entry, such as {"seq":1,"timestamp":1705584896150,"step":"","type":"run-start",…}; ' +
+  'millrace run … --format parts and millrace logs <run> --json write them'
+
+async function verifyFile(file: string): Promise<Findings> {
+  if (statSync(file).isDirectory()) throw new MillraceError('usage', `${file} is a folder; name a file of it.`)
+  const { findings, check, tell } = createCheck(file)
+  const reader = createNdjsonReader()
+  let told = 0
+  const take = (entries: Entry[]) => {
+    entries.forEach(check.entry)
+    for (const { line, message } of reader.faults.slice(told)) tell(message, `:${line}`)
+    told = reader.faults.length
+  }
+  for await (const chunk of createReadStream(file, 'utf8')) {
+    // Line by line, so that faults are told in the order of the file.
+    for (const piece of String(chunk).split(/(?<=\n)/u)) if (!findings.hasMore) take(reader.feed(piece))
+    if (findings.hasMore) break
+  }
+  take(reader.end())
+  check.end(false)
+  process.stderr.write(`${printable(file)}: ${findings.entries} entries\n`)
+  return findings
 }
 
-async function* everyRun(access: { list(query: { limit: number; before?: string }): Promise<RunRow[]> }) {
+/** A run that goes on has no end yet: that is no fault, nor is one whose process is gone before a server has ended it. */
+async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
+  const { findings, check } = createCheck(run.id)
+  const isOpen = run.status === 'running' || run.status === 'suspended'
+  let isEnded = false
+  for await (const entry of access.read(run.id, 0, false)) {
+    check.entry(entry)
+    isEnded = entry.type === 'run-end'
+    if (findings.hasMore) break
+  }
+  check.end(isOpen)
+  const fate = isEnded ? undefined : await access.fate(run)
+  const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
+  process.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)
+  return { findings, isOpen: state !== '' }
+}
+
+function createCheck(name: string) {
+  const grammar = createGrammar()
+  const findings: Findings = { entries: 0, faults: 0, hasMore: false }
+
+  function tell(fault: string | undefined, place = ''): void {
+    if (fault === undefined || findings.hasMore) return
+    findings.hasMore = findings.faults === most
+    if (!findings.hasMore) findings.faults++
+    process.stdout.write(`${printable(findings.hasMore ? '… and more' : `${name}${place}: ${fault}`)}\n`)
+  }
+  return {
+    findings,
+    tell,
+    check: {
+      entry(entry: Entry) {
+        findings.entries++
+        tell(grammar.check(entry))
+      },
+      end: (mayBeOpen: boolean) => tell(grammar.end({ open: mayBeOpen })),
+    },
+  }
+}
+
+async function* everyRun(access: Access): AsyncGenerator<RunRow> {
   let before: string | undefined
   for (;;) {
     const rows = await access.list({ limit: 200, ...(before === undefined ? undefined : { before }) })

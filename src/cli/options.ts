@@ -1,0 +1,42 @@
+/** Options that several commands share, and how a wrong value is told. */
+import { InvalidArgumentError, Option } from 'commander'
+import { nearest } from '../pipeline/nearest.ts'
+import { partTypes } from './part-types.ts'
+
+/** Where a command about runs finds them. */
+export const whereOptions = () => [
+  new Option('--data <dir>', 'folder of the log').default('.millrace'),
+  new Option('--url <url>', 'ask this server instead; MILLRACE_API_KEY is sent to it'),
+]
+
+export const endpointOption = () =>
+  new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
+    .argParser((value: string, all: string[]) => [...all, value])
+    .default([] as string[], 'none')
+
+/** One of a few words. */
+export function choice(flags: string, about: string, words: readonly string[]): Option {
+  return new Option(flags, about).choices(words).argParser((value: string) => {
+    if (!words.includes(value)) throw unknownWord(value, words)
+    return value
+  })
+}
+
+export const typeOption = () =>
+  new Option('--type <types...>', 'only these part types').argParser((value: string, before: string[] | undefined) => {
+    const types = value.split(',')
+    for (const type of types) if (!partTypes.includes(type)) throw unknownType(type)
+    return [...(before ?? []), ...types]
+  })
+
+function unknownType(type: string): InvalidArgumentError {
+  // `--type` takes all words behind it.
+  if (/^run_[\da-f]+$/u.test(type)) return new InvalidArgumentError('A run stands before --type.')
+  const kin = partTypes.filter((each) => each.startsWith(`${type}-`))
+  return kin.length > 0 ? new InvalidArgumentError(`Did you mean ${kin.join(', ')}?`) : unknownWord(type, partTypes)
+}
+
+function unknownWord(word: string, words: readonly string[]): InvalidArgumentError {
+  const meant = nearest(word, words)
+  return new InvalidArgumentError(`${meant === undefined ? '' : `Did you mean ${meant}? `}Known: ${words.join(', ')}.`)
+}

@@ -1,0 +1,10 @@
+/** Writes to stdout and waits for as long as its reader does not keep up. Resolves as well when there is no reader any more. */
+export async function writeOut(text: string): Promise<void> {
+  const { stdout } = process
+  if (stdout.write(text)) return
+  const done = Promise.withResolvers<void>()
+  const over = () => done.resolve()
+  for (const event of ['drain', 'close', 'error']) stdout.once(event, over)
+  await done.promise
+  for (const event of ['drain', 'close', 'error']) stdout.off(event, over)
+}

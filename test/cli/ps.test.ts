@@ -1,0 +1,159 @@
+/** `ps` and what names a run: runs whose process is gone, lists with more behind them, the beginnings of ids. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { RunRow } from '../../src/part/log.ts'
+import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const step = 'workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]\n'
+const demo = step.replace('up:m', 'demo:assistant')
+
+/** A model that says one word and waits for the gate. */
+async function heldModel() {
+  const gate = Promise.withResolvers<void>()
+  const upstream = await startUpstream(async (reply) => {
+    reply.say('Half')
+    await gate.promise
+    reply.finish()
+  })
+  onTestFinished(() => upstream.close())
+  return { gate, flags: ['--endpoint', `up=${upstream.baseURL}`] }
+}
+
+async function start(url: string, agentId: string): Promise<string> {
+  const body = JSON.stringify({ agentId, input: { messages: [{ role: 'user', content: `Hi ${agentId}` }] } })
+  const headers = { 'content-type': 'application/json' }
+  const { id } = (await (await fetch(`${url}/api/runs`, { method: 'POST', headers, body })).json()) as { id: string }
+  const events = () => fetch(`${url}/api/runs/${id}/events`).then((response) => response.text())
+  await expect.poll(events).toContain('"Half"')
+  return id
+}
+
+test('runs whose server is gone are marked, and it is said what the next one does with them', async () => {
+  const { flags } = await heldModel()
+  const cwd = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
+  const server = await serving(flags, { cwd })
+  const ended = await start(server.url, 'a')
+  const goesOn = await start(server.url, 'b')
+  const live = await ran(['ps'], { cwd })
+  expect([live.code, live.err]).toEqual([0, ''])
+  expect(live.out.match(/ running /gu)).toHaveLength(2)
+  expect(live.out).not.toContain('(no server)')
+  expect((await ran(['verify', 'all'], { cwd })).err).toMatch(
+    /not ended \(running\)\n[^]*\n2 checked, 0 faults, 2 not ended\n$/,
+  )
+
+  server.kill('SIGKILL')
+  await server.exit
+  const { code, out, err } = await ran(['ps'], { cwd })
+  expect(code).toBe(0)
+  expect(out.split('\n').slice(1, 3)).toEqual([
+    expect.stringMatching(new RegExp(`^${goesOn} +b +running \\(no server\\) `, 'u')),
+    expect.stringMatching(new RegExp(`^${ended} +a +running \\(no server\\) `, 'u')),
+  ])
+  const outlook = 'the next millrace serve will go on with 1 (recover: true) and end 1 as interrupted'
+  expect(err).toBe(`no server is running on .millrace: 2 runs have not ended; ${outlook}\n`)
+  const json = JSON.parse((await ran(['ps', '--json', '--agent', 'a'], { cwd })).out) as object[]
+  expect(json).toMatchObject([{ id: ended, status: 'running', orphaned: true }])
+  expect((await ran(['show', ended], { cwd })).out).toMatch(/^run_\w+ {2}a {2}running \(no server\)\n/)
+  expect(JSON.parse((await ran(['show', ended, '--json'], { cwd })).out)).toMatchObject({ orphaned: true })
+  const follow = await ran(['logs', ended, '--follow'], { cwd })
+  expect([follow.code, follow.err]).toEqual([0, `${ended} has not ended, but nobody runs it: this is its log so far\n`])
+  const verified = await ran(['verify', 'all'], { cwd })
+  expect([verified.code, verified.out]).toEqual([0, ''])
+  expect(verified.err).toMatch(
+    /^run_\w+: \d+ entries, not ended \(no server\)\n[^]*\n2 checked, 0 faults, 2 not ended\n$/,
+  )
+
+  // It was told truly.
+  const next = await serving(flags, { cwd })
+  expect(next.err).toContain('recovered: 1 run goes on, 1 was interrupted')
+  const after = await ran(['ps'], { cwd })
+  expect([after.out.includes('(no server)'), after.err]).toEqual([false, ''])
+})
+
+test('what another command runs is alive: it can be followed to its end, and is stopped where it runs', async () => {
+  const { gate, flags } = await heldModel()
+  const cwd = folder({ 'agents/a.yaml': step })
+  const run = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await run.until('Half')
+  const { out, err } = await ran(['ps', '--json'], { cwd })
+  const [row] = JSON.parse(out) as [RunRow]
+  expect([row.status, 'orphaned' in row, err]).toEqual(['running', false, ''])
+  const stop = await ran(['stop', row.id], { cwd })
+  expect([stop.code, stop.err]).toEqual([2, expect.stringContaining('millrace run runs it: Ctrl-C there stops it')])
+  const follow = millrace(['logs', row.id, '--follow', '--json'], { cwd })
+  await follow.until('"Half"')
+  gate.resolve()
+  expect([await run.exit, await follow.exit, follow.err]).toEqual([0, 0, ''])
+  const seqs = follow.out
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { seq: number }).seq)
+  expect(seqs).toEqual(seqs.map((_, i) => i + 1))
+  expect(follow.out).toMatch(/"type":"run-end"[^\n]*\n$/)
+  const ended = await ran(['stop', row.id], { cwd })
+  expect([ended.code, ended.err]).toEqual([0, `${row.id} has ended already (completed)\n`])
+})
+
+test('a list with more behind it says so, and runs are named by the beginnings of their ids', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  for (const word of ['one', 'two', 'three']) await ran(['run', 'a', '-m', word], { cwd })
+  const rows = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
+  const ids = rows.map(({ id }) => id)
+  const check = async () => {
+    const ps = (...args: string[]) => ran(['ps', ...args], { cwd })
+    expect(await ps('--limit', '2')).toMatchObject({ code: 0, err: '… more (--limit 10)\n' })
+    const json = await ps('--limit', '1', '--json')
+    expect([(JSON.parse(json.out) as unknown[]).length, json.err]).toEqual([1, '… more (--limit 5)\n'])
+    expect((await ps('--limit', '3')).err).toBe('')
+    expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no such runs\n')
+
+    // As little as tells it from the others, with or without run_.
+    const [id, ...others] = ids as [string, ...string[]]
+    const length = Math.max(...others.map((other) => [...other].findIndex((char, i) => char !== id[i]))) + 1
+    const page = await ran(['show', id], { cwd })
+    for (const beginning of [id.slice(0, length), id.slice('run_'.length, length), id.slice('run_'.length)]) {
+      expect(await ran(['show', beginning], { cwd })).toEqual(page)
+    }
+    const short = id.slice(0, length)
+    expect((await ran(['logs', short, '--json'], { cwd })).out).toBe((await ran(['logs', id, '--json'], { cwd })).out)
+    expect((await ran(['stop', short], { cwd })).err).toBe(`${id} has ended already (completed)\n`)
+    expect((await ran(['verify', short], { cwd })).err).toContain(`${id}: `)
+
+    const typo = id.slice(0, -2) + (id.endsWith('00') ? '11' : '00')
+    for (const [args, message] of [
+      [['show', 'run'], `"run" begins the ids of several runs; give more of it: ${ids.join(', ')}`],
+      [['show', 'run_none'], 'There is no run run_none. millrace ps lists them.'],
+      [['logs', typo], `There is no run ${typo} (did you mean ${id}?). millrace ps lists them.`],
+      [
+        ['stop', `${id.slice(0, 16)}x`],
+        `There is no run ${id.slice(0, 16)}x (did you mean ${id}?). millrace ps lists them.`,
+      ],
+      [['stop', ''], 'Name a run: its id, or the beginning of it.'],
+      [['verify', 'run_'], 'Name a run: its id, or the beginning of it.'],
+    ] as const) {
+      expect(await ran([...args], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
+    }
+  }
+  await check()
+  // The same through a server.
+  await serving([], { cwd })
+  await check()
+})
+
+test('logs: an unknown type is exit 2 with what was meant, before any run is looked for', async () => {
+  const cwd = folder()
+  const told = async (...args: string[]) => {
+    const { code, out, err } = await ran(['logs', 'x', ...args], { cwd })
+    expect([code, out]).toEqual([2, ''])
+    return err
+  }
+  expect(await told('--type', 'text-dleta')).toMatch(
+    /'text-dleta' is invalid\. Did you mean text-delta\? Known: .*run-end/,
+  )
+  expect(await told('--type', 'run-end', 'text')).toContain('Did you mean text-start, text-delta, text-end?')
+  expect(await told('--type', 'run-end,xyz')).toMatch(/'run-end,xyz' is invalid\. Known: /)
+  expect(await told('--type', 'run-end', 'run_0123abcd')).toContain('A run stands before --type.')
+  // Known ones get as far as the log, which is not there.
+  expect(await told('--type', 'run-end,text-delta', 'usage')).toContain('There is no log in .millrace')
+})
