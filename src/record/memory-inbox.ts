@@ -10,7 +10,11 @@ export interface KeptInbox {
   drop(run: string): void
 }
 
+/** Of the keys of requests, which belong to no run and go with none, the last so many are remembered. */
+const keptKeys = 10_000
+
 export function createKeptInbox(): KeptInbox {
+  const keys = new Set<string>()
   const runs = new Map<string, { byKey: Map<string, string>; keys: string[] }>()
   const bell = createBell()
   return {
@@ -18,6 +22,12 @@ export function createKeptInbox(): KeptInbox {
     post(run, key, message) {
       const messages = runs.get(run) ?? { byKey: new Map<string, string>(), keys: [] }
       runs.set(run, messages)
+      if (run.startsWith('key:')) keys.add(run)
+      if (keys.size > keptKeys) {
+        const [oldest] = keys
+        keys.delete(oldest!)
+        runs.delete(oldest!)
+      }
       const winner = messages.byKey.get(key)
       if (winner !== undefined) return { first: false, message: JSON.parse(winner) }
       messages.byKey.set(key, encodeMessage(run, key, message))

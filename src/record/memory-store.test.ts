@@ -46,3 +46,10 @@ test('a reader inside a run that is dropped still gets all of it', async () => {
 })
 
 test('is not durable', () => expect(memoryStore().durable).toBe(false))
+
+test('keys of requests are forgotten, the oldest first, before they fill the memory', async () => {
+  const { log } = memoryStore()
+  for (let i = 0; i <= 10_000; i++) await log.post(`key:${i}`, 'body', i)
+  expect(await log.post('key:1', 'body', 'again')).toEqual({ first: false, message: 1 })
+  expect(await log.post('key:0', 'body', 'again')).toEqual({ first: true, message: 'again' })
+})

@@ -20,7 +20,7 @@ export interface TurnClaim {
  */
 export async function claimTurn(claim: TurnClaim): Promise<{ run: string; joined: boolean }> {
   const { store, threadId, key, run, starting, announce } = claim
-  const place = `thread:${threadId ?? ''}`
+  const place = threadId === undefined ? `key:${key}` : `thread:${threadId}`
   for (let after = ''; ;) {
     const { message } = await store.log.post(place, `turn:${key}${after}`, { run })
     const winner = (message as { run: string }).run

@@ -73,7 +73,7 @@ function page({ nonce, agents, faults, refusal, links }: PageFacts): string {
   const cards = agents.map(
     ({ id, name, description, curl }) =>
       `<h3>${escape(id)}${name === undefined ? '' : ` <small>${escape(name)}</small>`}</h3>
-<p>${escape(description ?? '')}</p>
+${description === undefined ? '' : `<p>${escape(description)}</p>`}
 <pre tabindex="0" role="region" aria-label="A request to ${escape(id)}"><code>${escape(curl)}</code></pre>`,
   )
   const none = '<p>None yet: put a YAML file into the folder.</p>'

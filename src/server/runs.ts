@@ -3,13 +3,17 @@ import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
+import { checkRunInput } from '../run/check-run-input.ts'
 import { continueOrStart } from '../run/continue.ts'
 import { readView } from '../run/history.ts'
+import { unknownAgent } from '../run/runtime-errors.ts'
 import { partsSseWire, partsWire } from '../wire/parts.ts'
 import { fromClientMessages } from '../wire/ui-message.ts'
 import type { Wire } from '../wire/wire.ts'
 import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
+import { bindKey, idempotencyKey } from './idempotency.ts'
+import { bad, readQuery, wholeNumber } from './query.ts'
 import { streamResponse } from './stream-response.ts'
 
 const statuses: ReadonlySet<string> = new Set<RunStatus>([
@@ -23,18 +27,16 @@ const statuses: ReadonlySet<string> = new Set<RunStatus>([
   'interrupted',
 ])
 
+const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
+
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
-  const query: RunQuery = {}
-  const text = (name: string) => url.searchParams.get(name) ?? undefined
-  const [agent, threadId, q, before, status, limit] = ['agent', 'thread', 'q', 'before', 'status', 'limit'].map(text)
-  const idPrefix = text('idPrefix')
-  if (idPrefix !== undefined) query.idPrefix = idPrefix
-  if (agent !== undefined) query.agent = agent
-  if (threadId !== undefined) query.threadId = threadId
-  if (q !== undefined) query.q = q
+  const { thread, status, before, limit, ...rest } = readQuery(url, listParameters)
+  const query: RunQuery = { ...rest }
+  if (thread !== undefined) query.threadId = thread
+  if (before === '') throw bad('before', 'the id of a run')
   if (before !== undefined) query.before = before
   if (status !== undefined) {
-    if (!statuses.has(status)) throw bad('status', `one of ${[...statuses].join(', ')}`)
+    if (!statuses.has(status)) throw bad('status', `one of ${[...statuses].join(', ')}${didYouMean(status, statuses)}`)
     query.status = status as RunStatus
   }
   if (limit !== undefined) query.limit = wholeNumber(limit, 'limit', 1, 1000)
@@ -48,10 +50,14 @@ export async function showRun({ runtime }: HandlerContext, id: string): Promise<
   return Response.json({ id: runId, ...rest })
 }
 
+const eventParameters = { after: 20, types: 2000, follow: 1 }
+
 export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
   const { status, lastSeq } = await existing(context, id)
+  const { after: wanted, types: listed, follow: follows } = readQuery(url, eventParameters)
+  if (follows !== undefined && follows !== '0' && follows !== '1') throw bad('follow', '1 or 0')
   const sse = (request.headers.get('accept') ?? '').includes('text/event-stream')
-  const cursor = (sse ? request.headers.get('last-event-id') : null) ?? url.searchParams.get('after') ?? '0'
+  const cursor = (sse ? request.headers.get('last-event-id') : null) ?? wanted ?? '0'
   const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
   // A cursor beyond the log belongs to another run, or to a log that was lost.
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
@@ -59,9 +65,9 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   // Nothing is left: this is what tells an EventSource not to come back.
   if (sse && ended && after === lastSeq)
     return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
-  const types = url.searchParams.get('types')?.split(',')
+  const types = listed?.split(',')
   const wire = selected(sse ? partsSseWire : partsWire, types)
-  const follow = (sse || url.searchParams.get('follow') === '1') && !(ended && after === lastSeq)
+  const follow = (sse || follows === '1') && !(ended && after === lastSeq)
   if (follow) return streamResponse(context, { runId: id, wire, from: after + 1, seek: true })
   return snapshot(context, id, wire, after)
 }
@@ -135,11 +141,17 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
   const threadId = optionalText(body, 'threadId')
   const { messages, ...rest } = input as Record<string, unknown>
-  const key = request.headers.get('idempotency-key')?.trim()
-  if (key === '' || (key !== undefined && key.length > 256)) throw bad('Idempotency-Key', '1 to 256 characters')
+  const said = messages === undefined ? [] : fromClientMessages(messages)
+  const key = idempotencyKey(request)
+  if (key !== undefined) {
+    const agent = runtime.agents.get(agentId)
+    if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
+    checkRunInput(agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
+    await bindKey(runtime.store.log, key, body)
+  }
   const { run } = await continueOrStart(runtime, {
     agentId,
-    messages: messages === undefined ? [] : fromClientMessages(messages),
+    messages: said,
     answers: [],
     input: rest,
     protocol: 'api',
@@ -198,16 +210,6 @@ async function existing({ runtime }: HandlerContext, id: string): Promise<RunRow
   const row = await runtime.store.runs.get(id)
   if (row === undefined) throw unknownRun(id)
   return row
-}
-
-function wholeNumber(text: string, name: string, min: number, max: number): number {
-  const value = Number(text)
-  if (!/^\d+$/u.test(text) || value < min || value > max) throw bad(name, `a whole number from ${min} to ${max}`)
-  return value
-}
-
-function bad(name: string, what: string): MillraceError {
-  return new MillraceError('bad-input', `${name} must be ${what}.`)
 }
 
 function unknownRun(id: string): MillraceError {

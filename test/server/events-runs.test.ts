@@ -189,7 +189,27 @@ test('runs are listed newest first, by agent, thread, status and words, page by 
   }
   expect(pages).toEqual([ids.slice(0, 3), ids.slice(3, 6), ids.slice(6)])
   expect((await fetch(`${server.url}/api/runs?before=run_none`)).status).toBe(404)
-  for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'status=odd']) {
-    expect((await fetch(`${server.url}/api/runs?${bad}`)).status).toBe(400)
+  expect(await found(`?q=${'x'.repeat(200)}`)).toEqual([])
+  for (const [bad, message] of [
+    ['limit=0', 'limit must be a whole number from 1 to 1000.'],
+    ['limit=1001', 'limit must be a whole number from 1 to 1000.'],
+    ['limit=x', 'limit must be a whole number from 1 to 1000.'],
+    ['limit=', 'limit must be a whole number from 1 to 1000.'],
+    ['limit=1&limit=2', 'limit must be given once.'],
+    [`limit=${'1'.repeat(1000)}`, 'limit must be at most 20 characters long.'],
+    ['before=', 'before must be the id of a run.'],
+    [`before=${'r'.repeat(257)}`, 'before must be at most 256 characters long.'],
+    ['status=runing', 'interrupted (did you mean "running"?).'],
+    [`q=${'x'.repeat(201)}`, 'q must be at most 200 characters long.'],
+    [`agent=${'x'.repeat(257)}`, 'agent must be at most 256 characters long.'],
+    [`thread=${'x'.repeat(257)}`, 'thread must be at most 256 characters long.'],
+    ['statsu=running', 'There is no parameter "statsu" (did you mean "status"?). Known: agent, thread, status,'],
+    ['threadId=t0', 'There is no parameter "threadId"'],
+    ['__proto__=x', 'There is no parameter "__proto__"'],
+  ] as const) {
+    const response = await fetch(`${server.url}/api/runs?${bad}`)
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    expect([bad, response.status, error.code]).toEqual([bad, 400, 'bad-input'])
+    expect(error.message).toContain(message)
   }
 })

@@ -181,6 +181,10 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
     [query({ after: '' }), {}, 400, 'after must be a whole number'],
     [query({ after: '99999999999999999999' }), {}, 400, 'after must be a whole number'],
     ['', { accept: 'text/event-stream', 'last-event-id': 'x' }, 400, 'after must be a whole number'],
+    [query({ afer: 1 }), {}, 400, 'There is no parameter "afer" (did you mean "after"?). Known: after, types, follow.'],
+    [query({ follow: 'yes' }), {}, 400, 'follow must be'],
+    [query({ follow: '2' }), {}, 400, 'follow must be 1 or 0.'],
+    [query({ types: 'x'.repeat(2001) }), {}, 400, 'types must be at most 2000 characters long.'],
   ]
   for (const [search, headers, status, message] of refusals) {
     const response = await events(run, search, headers)

@@ -1,0 +1,34 @@
+/** Query parameters, checked: what a URL asks for in words that are not known here is refused, not ignored. */
+import { MillraceError } from '../part/error.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
+
+/** The parameters that are there; `longest`: of each, how many characters it may have. Throws `bad-input`. */
+export function readQuery<T extends string>(url: URL, longest: Record<T, number>): Partial<Record<T, string>> {
+  const found: Partial<Record<T, string>> = {}
+  const known = Object.keys(longest)
+  for (const name of new Set(url.searchParams.keys())) {
+    if (!Object.hasOwn(longest, name)) {
+      const list = known.join(', ')
+      const shown = name.slice(0, 60)
+      throw new MillraceError(
+        'bad-input',
+        `There is no parameter "${shown}"${didYouMean(shown, known)}. Known: ${list}.`,
+      )
+    }
+    const [value = '', ...more] = url.searchParams.getAll(name)
+    if (more.length > 0) throw bad(name, 'given once')
+    if (value.length > longest[name as T]) throw bad(name, `at most ${longest[name as T]} characters long`)
+    found[name as T] = value
+  }
+  return found
+}
+
+export function wholeNumber(text: string, name: string, min: number, max: number): number {
+  const value = Number(text)
+  if (!/^\d+$/u.test(text) || value < min || value > max) throw bad(name, `a whole number from ${min} to ${max}`)
+  return value
+}
+
+export function bad(name: string, what: string): MillraceError {
+  return new MillraceError('bad-input', `${name} must be ${what}.`)
+}
