@@ -20,6 +20,7 @@ export type {
 } from './run/ports.ts'
 export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
 export type { LlmResult } from './run/steps/llm.ts'
+export type { Recalled, StoredFacts } from './run/steps/memory.ts'
 export type { RouterResult } from './run/steps/router.ts'
 export type { LlmStepResult, ToolLoopResult } from './run/tool-loop.ts'
 export { WorkflowExecutor, type ExecuteOptions, type ExecutorOptions } from './server/workflow-executor.ts'

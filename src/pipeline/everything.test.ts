@@ -75,15 +75,7 @@ test('what it becomes', () => {
     },
     required: ['topic'],
   })
-  const [plan, limits, route, check, each, until, both] = pipeline.workflow as [
-    Step,
-    Step,
-    Step,
-    Step,
-    Step,
-    Step,
-    Step,
-  ]
+  const [plan, limits, route, recall, keep, check, each, until, both] = pipeline.workflow as [Step, ...Step[]]
   expect(plan).toMatchObject({
     budget: { tokens: 500 },
     timeouts: { step: 60_000 },
@@ -117,7 +109,7 @@ test('what it becomes', () => {
     budget: { usd: 0.1, seconds: 3, steps: 2 },
     timeouts: { firstToken: 1000, idle: 1000, step: 1000 },
   })
-  expect(Object.keys(limits.config as object)).not.toContain('budget')
+  expect(Object.keys(limits!.config as object)).not.toContain('budget')
   expect(route).toEqual({
     id: 'route',
     type: 'router',
@@ -134,6 +126,10 @@ test('what it becomes', () => {
       requestTools: true,
     },
   })
+  expect([recall, keep]).toMatchObject([
+    { type: 'memory', config: { action: 'recall', query: '$input.topic', limit: 3, runs: 10 } },
+    { type: 'memory', config: { action: 'store', limit: 5, runs: 50, facts: ['$input.topic', '$recalled.text'] } },
+  ])
   expect(check).toMatchObject({
     type: 'condition',
     result: 'checked',

@@ -10,6 +10,7 @@ import type { Node } from './tree.ts'
 export const builtinSteps = [
   'llm',
   'router',
+  'memory',
   'output-generator',
   'call-agent',
   'mcp-tool',
@@ -17,7 +18,7 @@ export const builtinSteps = [
   'loop',
   'parallel',
 ] as const
-const laterSteps = new Set(['memory', 'cli-agent'])
+const laterSteps = new Set(['cli-agent'])
 const callbackKeys = ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'onAbort']
 // The names people write without a provider; which provider they mean is the model resolver's business.
 const bareModel = /^(?:gemini-|gpt-|chatgpt-|claude-|o\d)/

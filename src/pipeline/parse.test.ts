@@ -289,9 +289,9 @@ describe('faults', () => {
     const text = llm('model: who:knows', 'tools: [foo]', 'onFinish: bar')
     expect(faultsOf(text)).toHaveLength(3)
     expect(parsePipeline(text).workflow).toHaveLength(1)
-    expect(parsePipeline('workflow: [{id: a, type: memory, config: {x: 1}}]').workflow[0]).toMatchObject({
+    expect(parsePipeline('workflow: [{id: a, type: mine, config: {x: 1}}]').workflow[0]).toMatchObject({
       type: 'custom',
-      stepType: 'memory',
+      stepType: 'mine',
     })
   })
 })

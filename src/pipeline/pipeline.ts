@@ -67,6 +67,7 @@ interface StepBase {
 export type Step =
   | (StepBase & { type: 'llm'; config: LlmConfig })
   | (StepBase & { type: 'router'; config: RouterConfig })
+  | (StepBase & { type: 'memory'; config: MemoryConfig })
   | (StepBase & { type: 'output-generator'; config: OutputConfig })
   | (StepBase & { type: 'call-agent'; config: CallAgentConfig })
   | (StepBase & { type: 'mcp-tool'; config: McpToolConfig })
@@ -74,6 +75,17 @@ export type Step =
   | (StepBase & { type: 'loop'; config: LoopConfig })
   | (StepBase & { type: 'parallel'; config: ParallelConfig })
   | (StepBase & { type: 'custom'; stepType: string; config: unknown })
+
+export interface MemoryConfig {
+  action: 'recall' | 'store'
+  /** Default: the last message of the user. */
+  query?: string
+  limit: number
+  /** Most earlier runs that are read. */
+  runs: number
+  /** A template for what is stored; default: the last message of the user. */
+  facts?: unknown
+}
 
 export interface OutputConfig {
   /** A template: `$` references in its strings are resolved. */

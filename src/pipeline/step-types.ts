@@ -8,6 +8,7 @@ import { callAgentConfig, readCallAgent } from './steps/call-agent.ts'
 import { conditionConfig, readCondition } from './steps/condition.ts'
 import { llmConfig, readLlm } from './steps/llm.ts'
 import { loopConfig, readLoop } from './steps/loop.ts'
+import { memoryConfig, readMemory } from './steps/memory.ts'
 import { mcpToolConfig, readMcpTool } from './steps/mcp-tool.ts'
 import { outputConfig, readOutputGenerator } from './steps/output-generator.ts'
 import { parallelConfig, readParallel } from './steps/parallel.ts'
@@ -35,6 +36,13 @@ export const stepTypes: ReadonlyMap<string, StepType> = new Map(
         '`text`, `toolCalls`, `toolResults`, `steps`, `usage`, `finishReason`.',
       config: routerConfig,
       read: readRouter,
+    },
+    memory: {
+      about:
+        'Recalls what fits of earlier runs of the thread, or keeps facts for later ones. The value of recall: `facts`, `turns` ' +
+        '(`user`, `assistant`, `runId`, `at`) and both as `text`, without what the request’s messages hold; that of store: `stored`.',
+      config: memoryConfig,
+      read: readMemory,
     },
     'output-generator': {
       about: 'A value made of variables, or JSON read out of a text.',

@@ -65,6 +65,14 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('router', '{tools: [calculator, {name: respond, client: true}]}'),
     '3:66 "respond" is the router’s own tool, with which it hands over; rename yours',
   ],
+  'memory without an action': [step('memory', '{}'), 'missing key "action"'],
+  'keys of the other action of memory': [
+    step('memory', '{action: store, query: $input.topic, limit: 3}'),
+    '3:61 "query" is for action: recall; remove it',
+    '"limit" is for action: recall',
+  ],
+  'facts without store': [step('memory', '{action: recall, facts: [x]}'), '"facts" is for action: store'],
+  'what memory refers to': [step('memory', '{action: store, facts: [$nothing]}'), '$nothing refers to nothing'],
   'a condition without anything': [step('condition', '{}'), 'missing key "if"', 'missing key "then"'],
   'a condition without steps': [step('condition', '{if: true, then: []}'), '3:55 "then" has no steps; add one'],
   'an expression': [
@@ -252,7 +260,7 @@ test('all faults of nested steps at once, each at its place', () => {
     '                - { id: x, type: llm, config: { modell: y } }',
     '        b:',
     '          - id: x',
-    '            type: memory',
+    '            type: cli-agent',
   ].join('\n')
   expect(faultsOf(text).map((fault) => fault.split(' ').slice(0, 4).join(' '))).toEqual([
     '12:21 $nope refers to',

@@ -77,6 +77,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
     const work = execute({
       log,
+      runs,
       agent: (id) => agents.get(id)?.pipeline,
       turn: row.turn ?? (async () => undefined),
       history: async () => {

@@ -4,7 +4,7 @@
  */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
-import type { InboxMessage, Log } from '../part/log.ts'
+import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Outcome, Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
@@ -27,6 +27,7 @@ import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
   log: Log
+  runs: RunIndex
   registry: Registry
   pipeline: Pipeline
   runId: string
@@ -127,6 +128,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     threadId: options.threadId,
     state,
     registry,
+    store: { log, runs: options.runs },
     get input() {
       const { input } = state
       return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }

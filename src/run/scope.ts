@@ -1,6 +1,7 @@
 /** What the engine's own steps work with: one run's state, its writer, its signal, and the ways to wait for a client. */
 import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
+import type { Store } from '../part/log.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { Limit, Speaking } from './limits.ts'
@@ -14,6 +15,8 @@ export interface Scope {
   readonly threadId: string
   readonly state: RunState
   readonly registry: Registry
+  /** Where the runs are, this one among them. */
+  readonly store: Pick<Store, 'log' | 'runs'>
   /** `$input`: what the request brought, with the conversation before it. */
   readonly input: Record<string, unknown>
   readonly variables: Map<string, unknown>

@@ -19,6 +19,7 @@ import { runCustom } from './steps/custom.ts'
 import { llmResult, runLlm } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
+import { runMemory } from './steps/memory.ts'
 import { runParallel } from './steps/parallel.ts'
 import { routerResult, runRouter } from './steps/router.ts'
 
@@ -86,6 +87,11 @@ async function runByType(
         await scope.invoke(config.onFinish, result)
         const { usage, finishReason } = result
         return { value: { value: result }, usage, finishReason }
+      })
+    case 'memory':
+      return inStep(scope, path, { stepType: step.type }, async () => {
+        const result = await runMemory(scope, step.config, at)
+        return { value: { value: result }, result }
       })
     case 'output-generator':
       return inStep(scope, path, { stepType: step.type }, async () => {
