@@ -1,6 +1,7 @@
 /** `millrace run`: one run, its answer on stdout, how it went in the exit code. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
+import { wires } from '../../src/wire/wires.ts'
 import { grammarFaults } from '../support/engine.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
@@ -68,8 +69,6 @@ test('--format parts is the log, --format ui the AI SDK stream', async () => {
   expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
   const ui = await ran(['run', 'a', '-m', 'What is 12*7?', '--format', 'ui'], { cwd })
   expect(ui.out).toMatch(/^data: \{"type":"start"[^]*data: \[DONE\]\n\n$/)
-  const bad = await ran(['run', 'a', '-m', 'x', '--format', 'xml'], { cwd })
-  expect([bad.code, bad.out]).toEqual([2, ''])
 })
 
 test('a failed run is exit 1 and says why', async () => {
@@ -117,6 +116,54 @@ test('Ctrl-C stops the run: it is recorded as aborted, exit 130', async () => {
   const { out } = await ran(['ps', '--json'], { cwd })
   expect(JSON.parse(out)).toMatchObject([{ status: 'aborted' }])
   expect((await ran(['verify', 'all'], { cwd })).code).toBe(0)
+})
+
+test.each([
+  ['SIGTERM', 143, 'Stopped with SIGTERM.'],
+  ['SIGHUP', 129, 'The terminal was closed.'],
+] as const)('%s stops the run as Ctrl-C does, and it is recorded as aborted', async (signal, code, reason) => {
+  const flags = await upstream((reply) => reply.say('Half'))
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await command.until('Half')
+  command.kill(signal)
+  expect(await command.exit).toBe(code)
+  const { out, err } = await ran(['ps', '--json'], { cwd })
+  expect([err, JSON.parse(out)]).toEqual(['', [expect.objectContaining({ status: 'aborted' })]])
+  expect(JSON.parse(out)).toMatchObject([{ error: { message: reason } }])
+})
+
+test('a reader that has seen enough stops the run: nothing goes on, and nothing is left running in the log', async () => {
+  const more = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  const flags = await upstream(async (reply) => {
+    reply.say('Half')
+    await more.promise
+    reply.say(' and more')
+    await reply.left
+    left.resolve()
+  })
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
+  await command.until('Half')
+  command.hangUp()
+  more.resolve()
+  expect([await command.exit, command.err]).toEqual([1, expect.stringContaining('aborted: Nobody reads its output')])
+  // The model is not paid for what nobody reads.
+  await left.promise
+  const { out, err } = await ran(['ps', '--json'], { cwd })
+  expect([err, JSON.parse(out)]).toEqual(['', [expect.objectContaining({ status: 'aborted' })]])
+})
+
+test('every wire there is can be printed', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  for (const format of Object.keys(wires)) {
+    const { code, out } = await ran(['run', 'a', '-m', 'Hi', '--format', format, '--data', 'none'], { cwd })
+    expect([format, code, out.includes('Millrace') && out.includes('demo')]).toEqual([format, 0, true])
+  }
+  const { code, out, err } = await ran(['run', 'a', '-m', 'x', '--format', 'prats'], { cwd })
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toContain(`'prats' is invalid. Did you mean parts? Known: ${Object.keys(wires).join(', ')}.`)
 })
 
 test('a second Ctrl-C kills', async () => {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { widthOf } from '../../src/cli/width.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
 
@@ -20,8 +21,12 @@ const ask = `workflow:
 `
 
 /** The command on a terminal of its own: what it shows, and a keyboard. */
-function onTerminal(args: string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }) {
-  const quoted = [process.execPath, resolve('bin/millrace.js'), ...args].map((arg) => `'${arg}'`).join(' ')
+function onTerminal(
+  args: string[],
+  { cwd, env = {}, columns }: { cwd: string; env?: Record<string, string>; columns?: number },
+) {
+  const command = [process.execPath, resolve('bin/millrace.js'), ...args].map((arg) => `'${arg}'`).join(' ')
+  const quoted = columns === undefined ? command : `stty cols ${columns}; ${command}`
   const { PATH, HOME } = process.env
   const child = spawn('script', ['-qefc', quoted, '/dev/null'], {
     cwd,
@@ -104,5 +109,94 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect(await shown({})).toContain('\u001b[32mcompleted\u001b[39m')
     expect(await shown({ NO_COLOR: '1' })).not.toContain('\u001b')
     expect((await ran(['ps'], { cwd, env: { NO_COLOR: '', FORCE_COLOR: '1' } })).out).not.toContain('\u001b')
+  })
+
+  // CSI twice, as two and as one character; a title; what writes over the line; what is shown in another order.
+  const hostile = '\u001b[31mred\u009b2J \u001b]0;title\u0007 over\rwritten \u202egnp.exe\u007f'
+  const harmless = '\\u001b[31mred\\u009b2J \\u001b]0;title\\u0007 overwritten \\u202egnp.exe\\u007f'
+  const obeyed = /[\u001b\u009b\u0007\u202e\u007f]|over\r(?!\n)/u
+
+  test('nothing that a model said is a command to the terminal; in a pipe it is left byte for byte', async () => {
+    const cwd = folder({ 'agents/a.yaml': ask.replace('approval: true', 'approval: false') })
+    const env = { NO_COLOR: '1' }
+    const shown = async (...args: string[]) => {
+      const command = onTerminal(args, { cwd, env, columns: 500 })
+      expect(await command.exit).toBe(0)
+      // The progress of a run is ours.
+      return command.shown.replaceAll('\r\u001b[K', '').replaceAll('\r\n', '\n')
+    }
+    const piped = await ran(['run', 'a', '-m', hostile], { cwd })
+    expect(piped.out).toContain(`You said: "${hostile}"`)
+    const run = await shown('run', 'a', '-m', hostile, '--data', 'none')
+    expect(run).toContain(`You said: "${harmless}"`)
+    expect(run).not.toMatch(obeyed)
+
+    const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
+    for (const args of [
+      ['show', id],
+      ['show', id, '--json'],
+      ['logs', id],
+      ['logs', id, '--json'],
+      ['ps'],
+      ['ps', '--json'],
+    ]) {
+      const text = await shown(...args)
+      expect([args, obeyed.exec(text)?.[0]]).toEqual([args, undefined])
+      expect([args, args[0] === 'ps' || text.includes('\\u009b2J')]).toEqual([args, true])
+    }
+    const json = await shown('show', id, '--json')
+    expect(JSON.parse(json)).toEqual(JSON.parse((await ran(['show', id, '--json'], { cwd })).out))
+    expect((await ran(['show', id, '--json'], { cwd })).out).toContain('\u009b2J')
+    // Errors are for people wherever they go.
+    const error = await ran(['show', hostile], { cwd })
+    expect([error.code, error.err]).toEqual([2, expect.stringContaining(`There is no run ${harmless}.`)])
+    expect(error.err).not.toMatch(obeyed)
+  })
+
+  test('what is asked for cannot look like something else', async () => {
+    const cwd = folder({ 'agents/a.yaml': ask })
+    const command = onTerminal(['run', 'a', '-m', `Use the tool askUser with question "\u202etxt\u009b1A"`], { cwd })
+    await command.until(String.raw`askUser {"question":"\u202etxt\u009b1A"} runs in the client.`)
+    command.type('no\n')
+    expect(await command.exit).toBe(0)
+  })
+
+  test('on a narrow terminal a run of ps is one line, and what is left of its id still names it', async () => {
+    const cwd = folder({ 'agents/a.yaml': ask })
+    for (const message of [
+      '日本語のとても長いタイトル。'.repeat(4),
+      'A title that is rather long for a terminal like this one',
+    ]) {
+      await ran(['run', 'a', '-m', message], { cwd })
+    }
+    const command = onTerminal(['ps'], { cwd, env: { NO_COLOR: '1' }, columns: 76 })
+    expect(await command.exit).toBe(0)
+    const lines = command.shown.trimEnd().split('\r\n')
+    expect(lines).toHaveLength(3)
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(76)
+    expect(lines[1]).toMatch(/ A title that.*…$/)
+    expect(lines[2]).toMatch(/ 日本語の.*…$/)
+    const [beginning] = lines[1]!.split(' ')
+    expect(beginning).toMatch(/^run_[\da-f]{8}$/)
+    expect((await ran(['show', beginning!], { cwd })).out).toContain(`\n`)
+    const wide = onTerminal(['ps'], { cwd, env: { NO_COLOR: '1' }, columns: 200 })
+    expect(await wide.exit).toBe(0)
+    expect(wide.shown).toMatch(/\nrun_[\da-f]{32} /)
+  })
+
+  test('a second Ctrl-C kills, and the prompt of the shell is on a line of its own', async () => {
+    const cwd = folder({
+      'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
+      'agents/millrace.config.mjs': `export default { steps: { stuck: () => {
+        console.error('stuck'); setInterval(() => {}, 1000); return new Promise(() => {}) } } }`,
+    })
+    const command = onTerminal(['run', 'a', '-m', 'Hi'], { cwd })
+    await command.until('stuck\r\n')
+    command.type('\u0003')
+    await command.until('Ctrl-C again to kill')
+    command.type('\u0003')
+    expect(await command.exit).toBe(130)
+    expect(command.shown).toMatch(/\r\n$/)
+    expect((await ran(['ps'], { cwd })).out).toContain(' running (no server) ')
   })
 })

@@ -1,0 +1,90 @@
+/** What a newcomer types: one line that says what is wrong and what to do, exit 2, and nothing left lying about. */
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { folder, ran, serving } from '../support/cli.ts'
+
+const demo = 'workflow: [{ id: answer, type: llm, config: { model: "demo:assistant", stream: true } }]\n'
+
+/** `millrace <args>` in a folder with these files gives this line. */
+async function expectLine(files: Record<string, string>, args: string[], line: RegExp, code = 2) {
+  const cwd = folder(files)
+  const before = readdirSync(cwd, { recursive: true })
+  const told = await ran(args, { cwd })
+  expect([args, told.code, told.out]).toEqual([args, code, ''])
+  // What commander says is followed by the way to the help.
+  const [first, ...rest] = told.err.trimEnd().split('\n')
+  expect(first).toMatch(line)
+  expect(rest.filter((each) => !/^See: millrace( \w+)? --help$|^\(Did you mean /u.test(each))).toEqual([])
+  expect(readdirSync(cwd, { recursive: true })).toEqual(before)
+}
+
+test.each([
+  ['foo', /^millrace: unknown command 'foo'/],
+  ['run', /^millrace: missing required argument 'agent'/],
+  ['logs', /^millrace: missing required argument 'run'/],
+  ['run assistant hello', /too many arguments for 'run'.* The message goes behind -m\.$/],
+  ['run assistant -m', /option '-m, --message <text>' argument missing/],
+  ['run assistant --masage hi', /unknown option '--masage'/],
+  ['ps --status runing', /'runing' is invalid\. Did you mean running\? Known: running, suspended,/],
+  ['ps --limit 0', /^millrace: --limit must be 1 to 1000, not "0"\.$/],
+  ['ps --limit 2000', /^millrace: --limit must be 1 to 1000, not "2000"\.$/],
+  ['ps --data none', /There is no log in none: what ran was not kept/],
+])('millrace %s', (line, message) => expectLine({ 'agents/assistant.yaml': demo }, line.split(' '), message))
+
+test.each([
+  ['run assistant -m hi', /There is no folder of agents at agents: millrace init writes one.*--dir/],
+  ['run x -m hi --dir my/agents', /at my\/agents: millrace init my writes one/],
+  ['serve', /There is no folder of agents at agents: millrace init writes one/],
+  ['serve bots', /at bots: put a YAML file there, or let millrace init write one into \.\/agents\.$/],
+  ['check', /There is no file or folder agents: millrace init writes one/],
+  ['ps', /There is no log in \.millrace: nothing has run here yet, or --data must name another folder\.$/],
+])('in a folder with nothing: millrace %s', (line, message) => expectLine({}, line.split(' '), message))
+
+test.each([
+  ['run assistant -m hi', /There are no agents at agents yet: millrace init writes one to begin with\.$/],
+  ['check', /There is no YAML file in agents: millrace init writes one to begin with\.$/],
+])('in a folder of agents that is empty: millrace %s', (line, message) =>
+  expectLine({ 'agents/notes.txt': '' }, line.split(' '), message),
+)
+
+test.each([
+  ['ps --data log', /--data log is a file; name the folder that holds the log\.$/],
+  ['run assistant -m hi --data log', /--data log is a file/],
+  ['serve --data log', /--data log is a file/],
+  ['ps --data .millrace/millrace.db', /name the folder that holds the log: --data \.millrace\.$/],
+  ['serve agents/assistant.yaml', /assistant\.yaml is a file, no folder of agents; millrace serve agents serves/],
+  ['run x -m hi --dir log', /log is a file, no folder of agents; name a folder\.$/],
+  ['verify agents', /agents is a folder; name a file of it\.$/],
+  ['run agents/assistant -m hi', /no file agents\/assistant \(did you mean "agents\/assistant\.yaml"\?\)\.$/],
+  ['run assistant.yaml -m hi', /no file assistant\.yaml \(did you mean "agents\/assistant\.yaml"\?\)\.$/],
+  ['run agents/assistant.yml -m hi', /\(did you mean "agents\/assistant\.yaml"\?\)\.$/],
+  ['run asistant -m hi', /no agent "asistant" \(did you mean "assistant"\?\)\. Known agents: assistant\.$/],
+])('a file for a folder, a folder for a file, a path that is not quite one: millrace %s', (line, message) =>
+  expectLine({ 'agents/assistant.yaml': demo, log: '', '.millrace/millrace.db': '' }, line.split(' '), message),
+)
+
+test('serve on an address that this machine has not: one line, exit 1', async () => {
+  const cwd = folder({ 'agents/assistant.yaml': demo })
+  const { code, out, err } = await ran(['serve', '--insecure-no-auth', '--host', '203.0.113.7'], { cwd })
+  expect([code, out]).toEqual([1, ''])
+  expect(err).toMatch(/^millrace: Cannot listen on 203\.0\.113\.7:\d+: this machine has no such address\.\n$/)
+})
+
+test('serve: an empty folder is told of init, and nothing is suggested that is not there', async () => {
+  const empty = await serving([], { cwd: folder({ 'agents/notes.txt': '' }) })
+  expect(empty.out).toMatch(/\nAgents\n {2}none yet: millrace init writes one to begin with\n/)
+  expect(empty.out).not.toContain('agentId')
+  const broken = await serving([], { cwd: folder({ 'agents/a.yaml': 'workflow: 7\n' }) })
+  expect(broken.out).toMatch(/\nAgents\n {2}none without faults\n/)
+  expect(broken.out).not.toContain('agentId')
+  expect(broken.err).toMatch(/^a\.yaml:1:\d+ /)
+})
+
+test('serve with a key: the lines to try send it', async () => {
+  const env = { MILLRACE_API_KEY: 'a-long-secret-key' }
+  const server = await serving([], { cwd: folder({ 'agents/a.yaml': demo }), env })
+  const lines = server.out.split('\n').filter((line) => line.includes('curl'))
+  expect(lines).toHaveLength(3)
+  for (const line of lines) expect(line).toContain('-H "Authorization: Bearer $MILLRACE_API_KEY"')
+  expect(server.out + server.err).not.toContain(env.MILLRACE_API_KEY)
+})
