@@ -1,9 +1,13 @@
 /** What a record may not do: make a run unendable, keep the server from starting, or take a thread with it. */
 import { rmSync } from 'node:fs'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { agentSource } from '../../src/library/create-runtime.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Part } from '../../src/part/part.ts'
 import type { Store } from '../../src/part/log.ts'
+import { parsePipeline } from '../../src/pipeline/parse.ts'
+import { memoryStore } from '../../src/record/memory-store.ts'
+import { createRuntime } from '../../src/run/runtime.ts'
 import { finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, eventually, resultsIn } from '../support/going-on.ts'
@@ -166,23 +170,74 @@ test('a store that refuses as stale what nobody took over: the run is ended, not
   expect(engine.runtime.active).toBe(0)
 })
 
-test('a store whose inbox cannot be read: the run leaves and is ended', async () => {
-  let broken = true
+test('a store whose inbox cannot be read: the run goes to its end all the same', async () => {
   const wrapStore = (store: Store): Store => ({
     ...store,
     log: {
       ...store.log,
-      inbox: (...args) => {
-        if (broken) throw new Error('no inbox')
-        return store.log.inbox(...args)
+      inbox: () => {
+        throw new Error('no inbox')
       },
     },
   })
   const engine = open({ agents: { a: custom }, wrapStore, steps: { mine: async () => 'v' } })
-  const started = engine.runtime.start('a', {}).catch((error: unknown) => error)
-  await started
-  await eventually(() => engine.runtime.active === 0)
-  broken = false
+  const run = await engine.runtime.start('a', {})
+  expect(await run.result).toMatchObject({ outcome: 'completed', output: { r: 'v' } })
+})
+
+describe('a run that nothing can be said of, for want of a clock', () => {
+  function clocked() {
+    const clock = { stopped: false }
+    const [began, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const store = memoryStore()
+    const mine = async () => {
+      began.resolve()
+      await goes.promise
+      return 'v'
+    }
+    const runtime = createRuntime({
+      agents: agentSource([{ id: 'a', pipeline: parsePipeline(custom) }]),
+      registry: {
+        tools: new Map(),
+        callbacks: new Map(),
+        steps: new Map([['mine', mine]]),
+        models: { providers: [], resolve: () => expect.unreachable() },
+      },
+      store,
+      now() {
+        if (clock.stopped) throw new Error('the clock has stopped')
+        return Date.now()
+      },
+    })
+    // A runtime that a run never leaves waits for it for ever: that is a failure here, and no reason to hang.
+    onTestFinished(async () => void (runtime.active === 0 && (await runtime.close(0))))
+    return { clock, runtime, store, began: began.promise, go: goes.resolve }
+  }
+
+  test('under way it leaves, and is ended as soon as that can be said', async () => {
+    const { clock, runtime, store, began, go } = clocked()
+    const run = await runtime.start('a', {}, { threadId: 't' })
+    await began
+    clock.stopped = true
+    go()
+    await eventually(() => runtime.active === 0)
+    expect(await runtime.lost(run.id)).toMatchObject({ code: 'store-failed' })
+    expect((await store.runs.get(run.id))!.status).toBe('running')
+    clock.stopped = false
+    await eventually(async () => (await store.runs.get(run.id))!.status === 'failed')
+    expect(only(await entriesOf(store, run.id), 'run-end')).toHaveLength(1)
+    expect(await (await runtime.start('a', {}, { threadId: 't' })).result).toMatchObject({ outcome: 'completed' })
+  })
+
+  test('before its first word its start is refused, and the next one of its thread is not', async () => {
+    const { clock, runtime, go } = clocked()
+    clock.stopped = true
+    await expect(runtime.start('a', {}, { threadId: 't' })).rejects.toMatchObject({ status: 503 })
+    expect(runtime.active).toBe(0)
+    clock.stopped = false
+    go()
+    expect(await (await runtime.start('a', {}, { threadId: 't' })).result).toMatchObject({ outcome: 'completed' })
+  })
 })
 
 test('a recording of a run is given again without the envelope of its entries', async () => {
