@@ -103,6 +103,58 @@ test.each([
   expect(toModelError(http(404, { message: 'Not Found', responseBody }), 'request', model).message).toContain(said)
 })
 
-test('a page of text is cut', () => {
-  expect(toModelError(http(500, { message: 'x'.repeat(9999) }), 'request', model).message.length).toBeLessThan(600)
-})
+const refused = (message: string) => http(400, { message })
+const own = (message: string, rest: object = {}) => Object.assign(new Error(message), rest)
+test.each<[unknown, 'request' | 'stream', string, string | undefined]>([
+  [
+    refused('see http://me:SECRET@h/x?key=SECRET'),
+    'request',
+    'openai:m refused the request (400): see http://h/x?key=…',
+    undefined,
+  ],
+  [
+    own('connect 10.0.0.7:1', { code: 'ECONNREFUSED' }),
+    'request',
+    'openai:m cannot be reached (ECONNREFUSED).',
+    'connect 10.0.0.7:1',
+  ],
+  [
+    http(undefined, {
+      message: 'Cannot connect to API: connect 10.0.0.7',
+      cause: own('connect', { code: 'ECONNRESET' }),
+    }),
+    'request',
+    'openai:m cannot be reached (ECONNRESET).',
+    'AI_APICallError: Cannot connect to API: connect 10.0.0.7',
+  ],
+  [own('read 10.0.0.7'), 'stream', 'The connection to openai:m broke before the answer was complete.', 'read 10.0.0.7'],
+  [new TypeError('x.y is undefined'), 'request', 'openai:m failed.', 'TypeError: x.y is undefined'],
+  [
+    new AggregateError([own('connect ::1'), own('connect 127.0.0.1')], '', {
+      cause: own('x', { code: 'ECONNREFUSED' }),
+    }),
+    'request',
+    'openai:m cannot be reached (ECONNREFUSED).',
+    'connect ::1; connect 127.0.0.1; caused by: x',
+  ],
+  [{ config: { headers: { authorization: 'SECRET' } }, why: 'odd' }, 'request', 'openai:m failed.', '{"why":"odd"}'],
+  [
+    { statusCode: 418, headers: { cookie: 'SECRET' } },
+    'request',
+    'openai:m refused the request (418): {"statusCode":418}',
+    undefined,
+  ],
+  [
+    http(400, { message: '', requestBodyValues: { a: 'SECRET' } }),
+    'request',
+    'openai:m refused the request (400): no reason given',
+    undefined,
+  ],
+])(
+  'what the provider said is for everybody, what a package or the machine says for the log (%#)',
+  (raw, place, message, detail) => {
+    const error = toModelError(raw, place, model)
+    expect(error).toMatchObject({ message, detail })
+    expect(`${error.message} ${error.detail}`).not.toContain('SECRET')
+  },
+)

@@ -89,9 +89,10 @@ describe('every failure of a step names the step and its type, once', () => {
     ['Step "look" (refused): its Response has the status 503.', 'main/look', '{ id: look, type: refused }'],
     ['Step "look" (speaks): it emitted "text-delta".', 'main/look', '{ id: look, type: speaks }'],
     [
-      'Step "out" (output-generator): The text holds no JSON',
+      'Step "out" (output-generator): The text holds no JSON (Unexpected token \'o\').',
       'main/out',
       '{ id: out, type: output-generator, config: { json: "$input.word" } }',
+      'no number',
     ],
     [
       'Step "out" (output-generator): ',

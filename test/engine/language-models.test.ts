@@ -38,7 +38,7 @@ describe('model: [a, b]', () => {
     expect([outcome, said]).toEqual(['completed', 'From b.'])
     expect(only(entries, 'prompt')).toMatchObject([{ model: 'script:a' }])
     expect(only(entries, 'retry')).toMatchObject([
-      { model: 'script:b', error: { message: expect.stringContaining('busy') } },
+      { model: 'script:b', error: { detail: expect.stringContaining('busy') } },
     ])
     expect(only(entries, 'usage')).toMatchObject([{ model: 'script:b', cost: (15 * 100) / 1e6 }])
     expect(only(entries, 'error')).toEqual([])
@@ -84,7 +84,7 @@ describe('model: [a, b]', () => {
       scripts: { a: createScriptedModel([[busy]]), b: createScriptedModel([[throws(new Error('gone'))]]) },
     })
     expect(outcome).toBe('failed')
-    expect(error?.message).toContain('gone')
+    expect(error?.detail).toContain('gone')
     expect(only(entries, 'error')).toHaveLength(1)
   })
 

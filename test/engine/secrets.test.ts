@@ -202,6 +202,24 @@ test.each([2000, 8000])('what a provider said is searched for secrets before it 
   }
 })
 
+test('no message quotes a piece of a value', async () => {
+  const long = `${secret}-${'0123456789'.repeat(5)}`
+  engine = createEngine({
+    agents: {
+      child: 'input: { n: integer }\nworkflow: [{ id: x, type: output-generator, config: { template: 1 } }]',
+      a: 'workflow: [{ id: call, type: call-agent, config: { agent: child, input: { n: $env.SHOP_API_KEY } } }]',
+      b: `workflow: [{ id: read, type: output-generator, config: { json: "$env.SHOP_API_KEY ${'x'.repeat(200)}" } }]`,
+    },
+    env: ['SHOP_API_KEY'],
+    environment: { SHOP_API_KEY: long },
+  })
+  for (const id of ['a', 'b']) {
+    const run = await engine.runtime.start(id, {})
+    expect(await run.result).toMatchObject({ outcome: 'failed' })
+    expect(JSON.stringify(await entriesOf(engine.store, run.id))).not.toContain(secret.slice(0, 6))
+  }
+})
+
 test('what the server prints of its own failures holds no secret, stacks included', async () => {
   const lines: string[] = []
   const data = folder()

@@ -49,6 +49,6 @@ function findPipeline(scope: Scope, path: string, agent: string): Pipeline | und
 
 function unknownAgent(agent: string): MillraceError {
   const fault = agentIdFault(agent)
-  const why = fault === undefined ? `there is no agent "${agent}"` : `${JSON.stringify(agent.slice(0, 80))} ${fault}`
+  const why = fault === undefined ? `there is no agent "${agent}"` : `${JSON.stringify(agent)} ${fault}`
   return new MillraceError('unknown-agent', `${why}.`)
 }

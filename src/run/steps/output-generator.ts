@@ -19,10 +19,11 @@ export function readJson(text: string): unknown {
     try {
       return JSON.parse(candidate)
     } catch (error) {
-      fault = messageOf(error)
+      // Without the piece of the text that it quotes.
+      fault = messageOf(error).replace(/, (?:\.\.\.)?"[^]*$/u, '')
     }
   }
-  throw new MillraceError('no-json', `The text holds no JSON (${fault}): "${text.slice(0, 80)}".`)
+  throw new MillraceError('no-json', `The text holds no JSON (${fault}).`, { detail: text })
 }
 
 function whole(text: string): string {
