@@ -48,7 +48,7 @@ export async function loadModel({
   baseURL,
 }: LoadOptions): Promise<LanguageModelV4> {
   // Without a key given, these packages read their own variable of the environment: another server must never get it.
-  const settings = { baseURL, apiKey: apiKey ?? 'none' }
+  const settings = apiKey === undefined ? { baseURL, apiKey: 'none', fetch: fetchWithoutKey } : { baseURL, apiKey }
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
@@ -68,4 +68,13 @@ export async function loadModel({
       return createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, includeUsage: true })(modelId)
     }
   }
+}
+
+const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key']
+
+/** A server that wants no key may refuse one that means nothing. */
+function fetchWithoutKey(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const headers = new Headers(init?.headers)
+  for (const name of keyHeaders) headers.delete(name)
+  return fetch(input, { ...init, headers })
 }

@@ -145,7 +145,10 @@ test.each<[string, Protocol, string, RegExp, object]>([
 test.each<[Protocol, Record<string, string>, Record<string, string | undefined>]>([
   ['openai-chat', {}, { authorization: undefined }],
   ['openai-chat', { MY_BOX_API_KEY: 'k' }, { authorization: 'Bearer k' }],
-  ['openai-responses', {}, { authorization: 'Bearer none' }],
+  ['openai-responses', {}, { authorization: undefined }],
+  ['openai-responses', { MY_BOX_API_KEY: 'k' }, { authorization: 'Bearer k' }],
+  ['anthropic', {}, { 'x-api-key': undefined }],
+  ['google', {}, { 'x-goog-api-key': undefined }],
   ['anthropic', { MY_BOX_API_KEY: 'k' }, { 'x-api-key': 'k' }],
   ['google', { MY_BOX_API_KEY: 'k' }, { 'x-goog-api-key': 'k' }],
 ])('an endpoint speaks %s with %j', async (protocol, env, headers) => {
