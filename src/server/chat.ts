@@ -1,5 +1,6 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
 import { fromErrorValue, MillraceError } from '../part/error.ts'
+import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { turnKey } from '../run/turn-key.ts'
@@ -43,7 +44,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   // Asked for only where it is wanted: to know the result is to read the log.
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
   const pipeline = runtime.agents.get(agentId)?.pipeline
-  const policy = pipeline?.onDisconnect ?? defaultPolicy
+  const policy = pipeline?.onDisconnect ?? defaultPolicy(runtime)
 
   // While the status waits, the client is as present as it will be while it reads.
   const release = runtime.attach(run.id, policy)
@@ -77,13 +78,16 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   if (answered) return none()
   // What was started to run on its own (by /api/runs, a program) is not stopped because somebody looked at it.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
-  const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy) : 'detach'
+  const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy(runtime)) : 'detach'
   const wire = wireOf(request, uiWire)
   const encoder = { ui7: isUi7(request), resumedAt }
   return streamResponse(context, { runId: row.id, wire, replay: true, policy, encoder })
 }
 
-const defaultPolicy = { cancelAfter: 15_000 }
+/** A client that comes back finds its run in a durable store only: without one, what it left would run for nobody. */
+function defaultPolicy({ store }: Runtime): DisconnectPolicy {
+  return store.durable ? { cancelAfter: 15_000 } : 'cancel'
+}
 
 /** Where a run stands for a client that comes to it later. */
 async function standing({ store }: Runtime, runId: string): Promise<{ resumedAt: number; answered: boolean }> {

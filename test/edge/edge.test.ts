@@ -14,7 +14,10 @@ const agent = (model, more = '') =>
   'workflow: [{ id: a, type: llm, config: { model: "' + model + '", stream: true, tools: [calculator]' + more + ' } }]'
 export const gate = latch()
 export const ended = []
-const m = createScriptedModel([[text('first'), gate, text(' second'), finish()]])
+const m = createScriptedModel([
+  [text('first'), gate, text(' second'), finish()],
+  [text('left'), latch(), finish()],
+])
 const runtime = createRuntime({
   agents: { demo: agent('demo:assistant'), held: agent('script:m', ', onFinish: note') },
   environment: { MILLRACE_DEMO_DELAY_MS: '0' },
@@ -107,6 +110,14 @@ test('the first token is there while the model is held; `waitUntil` is given the
   expect(new TextDecoder().decode((await reader.read()).value)).toBe(' second')
   expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'completed', text: 'first second' })
   expect(edge.ended).toEqual(['first second'])
+})
+
+test('who leaves has stopped the run: nobody could come back for it', { timeout: 5000 }, async () => {
+  const response = await edge.ask('held', 'Hi')
+  const reader = response.body!.getReader()
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe('left')
+  await reader.cancel()
+  expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'aborted', text: 'left' })
 })
 
 test('runs, errors and health as anywhere; loadYaml says that there are no files', async () => {
