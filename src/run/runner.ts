@@ -7,12 +7,12 @@ import type { EntryOf } from '../part/entry.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Outcome, Part } from '../part/part.ts'
-import { joinPath } from '../part/path.ts'
 import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { runLeftover, type Leftover } from './after.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
-import { inContainer, pipelineValue } from './container.ts'
+import { pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import { createLimit } from './limits.ts'
@@ -247,34 +247,8 @@ async function walk(scope: Scope, pipeline: Pipeline, left: Leftover): Promise<u
   if (last.answer !== undefined && !state.open.answered) {
     scope.emit('', { type: 'answer-end', finishReason: last.answer.finishReason, usage: state.usage ?? noUsage })
   }
-  for (const task of left.deferred.splice(0)) await task()
-  for (const each of left.afters) await runAfter(each.scope, each.pipeline, each.path)
-  await runAfter(scope, pipeline)
+  await runLeftover(scope, pipeline, left)
   return pipelineValue(scope, pipeline, last)
-}
-
-/** What is done once the answer has ended. */
-interface Leftover {
-  deferred: (() => Promise<void>)[]
-  /** Of called agents, in the order of their calls. */
-  afters: { scope: Scope; pipeline: Pipeline; path: string }[]
-}
-
-/** What happens here is recorded and changes nothing of the answer, nor of the outcome. */
-async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string): Promise<void> {
-  if (after.length === 0) return
-  const place = { answers: false, last: false }
-  const base = call === undefined ? 'after' : joinPath('after', call.replaceAll('/', '.'))
-  try {
-    if (call === undefined) await runSteps(scope, after, base, place)
-    else
-      await inContainer(scope, base, { stepType: 'call-agent', pipeline: text }, () =>
-        runSteps(scope, after, base, place),
-      )
-  } catch (error) {
-    if (error instanceof Suspended || scope.signal.aborted) throw error
-    tell(scope, '', error)
-  }
 }
 
 function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknown): void {

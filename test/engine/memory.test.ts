@@ -173,7 +173,7 @@ test('a run that waits in the thread behind this one is not an earlier one', asy
   const seen = await Promise.all(
     ['boat one', 'boat two', 'boat three'].map((each) => start(engine, { messages: [user(each)] }, 't')),
   )
-  expect(seen.map(({ recalled }) => recalled.turns.length).toSorted()).toEqual([0, 1, 2])
+  expect(seen.map(({ recalled }) => recalled.turns.length).toSorted((a, b) => a - b)).toEqual([0, 1, 2])
 })
 
 test('no more of a thread is read than has its bound: the newest, whole', async () => {

@@ -1,0 +1,36 @@
+/** What is done once the answer has ended: it is recorded, and changes neither the answer nor the outcome. */
+import { joinPath } from '../part/path.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { inContainer } from './container.ts'
+import { Suspended, tell, type Scope } from './scope.ts'
+import { runSteps } from './walk.ts'
+
+export interface Leftover {
+  /** Callbacks that must not hold back the answer's end. */
+  deferred: (() => Promise<void>)[]
+  /** The `after` of called agents, in the order of their calls. */
+  afters: { scope: Scope; pipeline: Pipeline; path: string }[]
+}
+
+/** The deferred first, then the `after` steps of called agents, then the pipeline's own. */
+export async function runLeftover(scope: Scope, pipeline: Pipeline, { deferred, afters }: Leftover): Promise<void> {
+  for (const task of deferred.splice(0)) await task()
+  for (const each of afters) await runAfter(each.scope, each.pipeline, each.path)
+  await runAfter(scope, pipeline)
+}
+
+async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string): Promise<void> {
+  if (after.length === 0) return
+  const place = { answers: false, last: false }
+  const base = call === undefined ? 'after' : joinPath('after', call.replaceAll('/', '.'))
+  try {
+    if (call === undefined) await runSteps(scope, after, base, place)
+    else
+      await inContainer(scope, base, { stepType: 'call-agent', pipeline: text }, () =>
+        runSteps(scope, after, base, place),
+      )
+  } catch (error) {
+    if (error instanceof Suspended || scope.signal.aborted) throw error
+    tell(scope, '', error)
+  }
+}
