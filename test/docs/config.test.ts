@@ -1,0 +1,42 @@
+/** docs/config.md names the keys that a config may have, no others, and what they are without it. */
+import { expect, test } from 'vitest'
+import { checkConfig } from '../../src/library/check-config.ts'
+import { settingsOf } from '../../src/server/settings.ts'
+import { readDocument } from './documents.ts'
+
+/** What the check says there is. */
+function keysOf(place: string, config: object): string[] {
+  try {
+    checkConfig(config)
+  } catch (error) {
+    const list = new RegExp(`${place} has (.*)\\.$`, 'u').exec((error as Error).message)![1]!
+    return list.split(', ')
+  }
+  throw new Error('it was not refused')
+}
+
+const text = readDocument('docs/config.md')
+const rows = new Map(
+  [...text.matchAll(/^\| `([\w.]+)` \|(?: (.*?) \|)?.*$/gmu)].map(([line, key, second]) => [key!, { line, second }]),
+)
+
+test('every key is there, and no other', () => {
+  const [top, server, record] = [
+    keysOf('A config', { no: 1 }).filter((key) => !['models', 'server', 'record'].includes(key)),
+    keysOf('server', { server: { no: 1 } }),
+    keysOf('record', { record: { no: 1 } }),
+  ]
+  const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
+  expect([...rows.keys()].toSorted()).toEqual([...top, ...models, ...server, ...record].toSorted())
+  for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
+    models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },
+  })) {
+    expect(rows.get('models.endpoints')!.line).toContain(`\`${key}\``)
+  }
+})
+
+test('the defaults are those of the code', () => {
+  const { port, host, data, logFiles } = settingsOf({}, {})
+  const told = ['port', 'host', 'data', 'logFiles'].map((key) => rows.get(key)!.second)
+  expect(told).toEqual([String(port), `\`${host}\``, `\`${data}\``, String(logFiles)])
+})
