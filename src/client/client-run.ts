@@ -1,10 +1,10 @@
 /** One run as its client holds it: its entries to iterate over, its text and its result to wait for, and the tools it has. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
-import type { Outcome } from '../part/part.ts'
+import type { Outcome, PartType } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
-import type { ClientAnswer, MillraceClient } from './client.ts'
+import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { request, type Connection } from './request.ts'
 
 /** What a run is asked. */
@@ -38,11 +38,14 @@ export interface ClientTool {
   execute?(input: any, context: { runId: string; toolCallId: string }): unknown
 }
 
-/** How a run ended. `outcome` is `completed`, `failed`, `aborted` …; a failure is no rejection. */
+/** How a run ended, or what it waits for. `outcome` is `completed`, `failed`, `aborted` …; a failure is no rejection. */
 export interface ClientResult {
   id: string
-  outcome: Outcome
-  /** The answer. */
+  /** `suspended`: it goes on once one of `requests` is answered; ask for the `result` again then. */
+  outcome: Outcome | 'suspended'
+  /** The open requests of a suspended run: approvals, and tools that do not run here. */
+  requests?: EntryOf<'request'>[]
+  /** The answer; of a suspended run, as far as it has come. */
   text: string
   /** The agent's value, when it has one. */
   output?: unknown
@@ -57,16 +60,32 @@ export interface ClientRun extends AsyncIterable<Entry> {
   /** Rejects when the run cannot be started. */
   readonly id: Promise<string>
   readonly threadId: Promise<string>
-  /** The answer's text, once the run has ended. */
+  /** The answer's text, once the `result` is there. */
   readonly text: Promise<string>
   /** The answer's text as it comes. */
   readonly textStream: AsyncIterable<string>
-  /** Rejects only when the server cannot be asked. Waits for a suspended run until it goes on. */
+  /**
+   * Resolves when the run has ended, or when it is suspended for an answer that no tool here gives; asked again then, it
+   * waits anew. Rejects only when the server cannot be asked.
+   */
   readonly result: Promise<ClientResult>
   /** Stops the run on the server. */
   abort(): Promise<void>
   /** Answers an open request (an entry of type `request`) of this run. */
   answer(requestId: string, answer: ClientAnswer): Promise<{ duplicate: boolean }>
+}
+
+function toResult({ id, status, text, output, usage, cost, error, requests }: ShownRun): ClientResult {
+  return {
+    id,
+    outcome: status as ClientResult['outcome'],
+    text,
+    usage,
+    ...(status === 'suspended' ? { requests } : undefined),
+    ...(output === undefined ? undefined : { output }),
+    ...(cost === undefined ? undefined : { cost }),
+    ...(error === undefined ? undefined : { error }),
+  }
 }
 
 export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
@@ -75,7 +94,12 @@ export function startRun(connection: Connection, client: MillraceClient, options
   const id = begun.then((run) => run.id)
   const thread = begun.then((run) => run.threadId)
   const own = new Map(tools.flatMap((tool) => (tool.execute === undefined ? [] : [[tool.name, tool] as const])))
-  let ending: Promise<ClientResult> | undefined
+  /** Requests that a tool here is about to answer. */
+  const answering = new Set<string>()
+  /** Told, and then done with, when the run is suspended; told for good when it has ended. */
+  let asked: PromiseWithResolvers<ClientResult> | undefined
+  /** The tools here are listened for. */
+  let serving = false
   // Whoever wants to know of a failure awaits something of the run.
   for (const promise of [id, thread]) void promise.catch(() => undefined)
   if (own.size > 0) void result()
@@ -104,32 +128,46 @@ export function startRun(connection: Connection, client: MillraceClient, options
   }
 
   function result(): Promise<ClientResult> {
-    if (ending === undefined) {
-      ending = wait()
-      void ending.catch(() => undefined)
-    }
-    return ending
+    if (asked !== undefined) return asked.promise
+    const { promise } = open()
+    if (own.size === 0 || !serving) void watch()
+    // What was suspended a moment ago may be so still, and then says nothing.
+    else void told().catch((error: unknown) => open().reject(error))
+    return promise
   }
 
-  async function wait(): Promise<ClientResult> {
-    const run = await id
+  function open(): PromiseWithResolvers<ClientResult> {
+    if (asked === undefined) {
+      asked = Promise.withResolvers()
+      void asked.promise.catch(() => undefined)
+    }
+    return asked
+  }
+
+  /** One connection for both: how the run stands, and what the tools here are asked. With tools it lasts to the run's end. */
+  async function watch(): Promise<void> {
+    serving = own.size > 0
     try {
-      for await (const entry of client.follow(run, 0, { types: own.size === 0 ? [] : ['request', 'response'] })) {
+      const run = await id
+      const types: PartType[] = own.size === 0 ? ['suspend'] : ['suspend', 'request']
+      for await (const entry of client.follow(run, 0, { types })) {
         if (entry.type === 'request' && entry.kind === 'tool' && own.has(entry.toolName)) void call(run, entry)
+        else if (entry.type === 'suspend' && (await told()) && own.size === 0) return
       }
-    } finally {
+      open().resolve(toResult(await client.show(run)))
       signal?.removeEventListener('abort', stop)
+    } catch (error) {
+      open().reject(error)
     }
-    const { status, text, output, usage, cost, error } = await client.show(run)
-    return {
-      id: run,
-      outcome: status as Outcome,
-      text,
-      usage,
-      ...(output === undefined ? undefined : { output }),
-      ...(cost === undefined ? undefined : { cost }),
-      ...(error === undefined ? undefined : { error }),
-    }
+  }
+
+  /** Whether the run is suspended for what nobody here is about to give; then whoever waits for it knows. */
+  async function told(): Promise<boolean> {
+    const shown = await client.show(await id)
+    if (shown.status !== 'suspended' || shown.requests.some(({ requestId }) => answering.has(requestId))) return false
+    asked?.resolve(toResult(shown))
+    asked = undefined
+    return true
   }
 
   /** Another page may have answered before: then its answer counts, and ours is refused. */
@@ -137,16 +175,25 @@ export function startRun(connection: Connection, client: MillraceClient, options
     run: string,
     { requestId, toolName, toolCallId, input: given }: EntryOf<'request'>,
   ): Promise<void> {
-    // A run that was joined may have asked, and been answered, before.
-    const isOpen = async () => (await client.show(run)).requests.some((each) => each.requestId === requestId)
-    if (idempotencyKey !== undefined && !(await isOpen().catch(() => true))) return
-    let answer: ClientAnswer
+    answering.add(requestId)
     try {
-      answer = { output: (await own.get(toolName)!.execute!(given, { runId: run, toolCallId })) ?? null }
-    } catch (error) {
-      answer = { output: messageOf(error), isError: true }
+      // A run that was joined may have asked, and been answered, before.
+      const isOpen = async () => (await client.show(run)).requests.some((each) => each.requestId === requestId)
+      if (idempotencyKey !== undefined && !(await isOpen().catch(() => true))) return
+      let answer: ClientAnswer
+      try {
+        answer = { output: (await own.get(toolName)!.execute!(given, { runId: run, toolCallId })) ?? null }
+      } catch (error) {
+        answer = { output: messageOf(error), isError: true }
+      }
+      await client.answer(run, requestId, answer)
+    } catch {
+      // It cannot be answered from here: the run waits for somebody who can.
+      answering.delete(requestId)
+      await told().catch(() => undefined)
+    } finally {
+      answering.delete(requestId)
     }
-    await client.answer(run, requestId, answer).catch(() => undefined)
   }
 
   async function* entries(): AsyncGenerator<Entry> {

@@ -129,6 +129,69 @@ test('a tool without execute, and an approval, wait for `answer`; the first answ
   expect(await run.text).toBe('Thanks.')
 })
 
+test('a suspended run: its result is what it waits for, and asked again behind the answer it is the end', async () => {
+  const m = createScriptedModel([
+    [text('Wait. '), toolCall('c1', 'ask', { n: 1 }), finish('tool-calls')],
+    [toolCall('c2', 'ask', { n: 2 }), finish('tool-calls')],
+    [text('Thanks.'), finish()],
+  ])
+  const { client } = await start({ scripts: { m } })
+  const run = client.run({ agent: 'a', messages: 'Hi', tools: [{ name: 'ask' }] })
+  for (const n of [1, 2]) {
+    const { outcome, text: said, requests } = await run.result
+    expect([outcome, said]).toEqual(['suspended', 'Wait. '])
+    expect(requests).toMatchObject([{ kind: 'tool', toolName: 'ask', input: { n } }])
+    // Nothing has changed: told at once, again and again.
+    expect(await run.result).toMatchObject({ outcome: 'suspended', requests })
+    await run.answer(requests![0]!.requestId, { output: 'yes' })
+  }
+  const result = await run.result
+  expect(result).toMatchObject({ outcome: 'completed', text: 'Wait. Thanks.' })
+  expect(result).not.toHaveProperty('requests')
+  expect(await run.result).toBe(result)
+})
+
+test('an approval beside a tool that runs here: told once only the approval is missing; the tool is there to the end', async () => {
+  const m = createScriptedModel([
+    [toolCall('c1', 'title'), toolCall('c2', 'pay'), finish('tool-calls')],
+    [toolCall('c3', 'title'), finish('tool-calls')],
+    [text('Paid.'), finish()],
+  ])
+  const agents = { a: agent('tools: [{ name: pay, approval: true }]') }
+  const pay = { parameters: { type: 'object' }, execute: () => 'paid' }
+  const { client, store } = await start({ scripts: { m }, agents, tools: { pay } })
+  const gate = latch()
+  const calls: string[] = []
+  const title = async (_: unknown, { toolCallId }: { toolCallId: string }) => {
+    calls.push(toolCallId)
+    await gate.opened
+    return 'Home'
+  }
+  const run = client.run({ agent: 'a', messages: 'Hi', tools: [{ name: 'title', execute: title }] })
+  await until(store, await run.id, ({ type }) => type === 'suspend')
+  gate.open()
+  const { outcome, requests } = await run.result
+  expect([outcome, requests?.map(({ kind }) => kind)]).toEqual(['suspended', ['approval']])
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  // Somebody else approves, and nobody here waits: the tool is served all the same.
+  await client.answer(await run.id, requests![0]!.requestId, { approved: true })
+  await until(store, await run.id, ({ type }) => type === 'run-end')
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'Paid.' })
+  expect(calls).toEqual(['c1', 'c3'])
+})
+
+test('a tool here whose answer does not arrive leaves its request open, which is told', async () => {
+  const m = createScriptedModel([[toolCall('c1', 'title'), finish('tool-calls')]])
+  const { url } = await start({ scripts: { m } })
+  const refused: typeof fetch = async (input, init) =>
+    new Request(input).url.includes('/requests/') ? new Response('{}', { status: 500 }) : fetch(input, init)
+  const client = new MillraceClient({ url, fetch: refused })
+  const run = client.run({ agent: 'a', messages: 'Hi', tools: [{ name: 'title', execute: () => 'Home' }] })
+  expect(await run.result).toMatchObject({ outcome: 'suspended', requests: [{ toolName: 'title' }] })
+  await run.abort()
+  expect(await run.result).toMatchObject({ outcome: 'aborted' })
+})
+
 test('abort stops the run on the server, and so does the signal, also one that has fired', async () => {
   const gates = [latch(), latch(), latch()]
   const m = createScriptedModel(gates.map((gate) => [text('first'), gate, finish()]))
