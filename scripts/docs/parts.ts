@@ -4,6 +4,7 @@ import { code, markdownTable } from './table.ts'
 
 const source = readFileSync(new URL('../../src/part/part.ts', import.meta.url), 'utf8')
 const grammar = readFileSync(new URL('../../src/part/grammar.ts', import.meta.url), 'utf8')
+const errors = readFileSync(new URL('../../src/part/error.ts', import.meta.url), 'utf8')
 
 export function partsDoc(): string {
   return `# Parts: what can happen in a run
@@ -27,6 +28,25 @@ ${markdownTable(['type', 'what it means'], modelParts())}
 ${runParts()
   .map(({ type, about, fields }) => `### \`${type}\`\n\n${about}\n\n${markdownTable(['field', 'type', ''], fields)}`)
   .join('\n\n')}
+
+## Errors, and who is told what of them
+
+${docAt(errors, 0).split('\n').slice(2).join('\n').trim()}
+
+An \`ErrorValue\` stands in \`error\`, \`step-finish\`, \`retry\` and \`run-end\`. ${docAt(errors, errors.indexOf('/**', 3)).replaceAll('\n', ' ')}
+
+${markdownTable(['field', 'type', ''], fieldsOf(/(?<=export interface ErrorValue \{\n)[^]*?(?=^\})/mu.exec(errors)![0]))}
+
+The message of a step's failure names the step and its type, wherever it is nested: \`Step "ask/answer" (llm): …\`, and of what code of an
+application threw \`Step "look" (my-type) failed.\`; a called agent's step has the ids of the calls before its own.
+
+| who | is told |
+|---|---|
+| \`/api/chat\` (UI stream, JSON), \`/v1/…\`, \`--format ui\` | \`message\`, and \`code\` where the protocol has a place for it |
+| plain text | nothing: the transfer breaks off |
+| \`/api/runs…\`, \`--format parts\`, \`millrace logs\`, \`millrace show\`, stderr of \`millrace run\`, \`await run.result\` | all of it, without secrets |
+| \`onError\` | the error itself, named, with what was thrown as its \`cause\` |
+| a model whose tool threw | what the tool threw, as the tool's result |
 `
 }
 
@@ -50,12 +70,19 @@ function runParts() {
     const [, type, body] = match
     // One comment may stand above two interfaces.
     const about = docAt(source, source.lastIndexOf('/**', match.index)).replace(/^(`[\w-]+`(?:, )?)+: /u, '')
-    const fields = [...body!.matchAll(/(?: {2}\/\*\*([^]*?)\*\/\n)? {2}(\w+\??): (.*)\n/gu)].map(
-      ([, doc = '', name, kind]) => [code(name!), code(kind!), plain(doc)],
-    )
+    const fields = fieldsOf(body!)
     found.push({ type: type!, about: about[0]!.toUpperCase() + about.slice(1).replaceAll('\n', ' '), fields })
   }
   return found
+}
+
+/** The fields of an interface, out of what stands between its braces. */
+function fieldsOf(body: string): string[][] {
+  return [...body.matchAll(/(?: {2}\/\*\*([^]*?)\*\/\n)? {2}(\w+\??): (.*)\n/gu)].map(([, doc = '', name, kind]) => [
+    code(name!),
+    code(kind!),
+    plain(doc),
+  ])
 }
 
 /** The text of the comment that begins there. */

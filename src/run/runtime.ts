@@ -132,18 +132,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { active, starting, own, begun, stop, wake } = owners
   const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
 
-  async function postAnswer(run: string, requestId: string, message: PostedAnswer): Promise<Answered> {
-    // What waits in the inbox is kept like the log, and told to whoever answers next.
-    const { first, message: winner } = await log.post(run, `answer:${requestId}`, redact(message))
-    await wake(run)
-    const row = await runs.get(run)
-    if (first && row !== undefined && hasEnded(row)) {
-      // The run may have ended while the answer was on its way: then the request was closed, not answered.
-      const before = await endOfRequest(store, run, requestId)
-      if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
-    }
-    return { duplicate: !first, answer: winner as PostedAnswer }
-  }
+  // What waits in the inbox is kept like the log, and told to whoever answers next.
+  const leave = (run: string, requestId: string, message: PostedAnswer) =>
+    log.post(run, `answer:${requestId}`, redact(message))
 
   const runtime: Runtime = {
     agents,
@@ -222,21 +213,27 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async answer(runId, requestId, answer, how = {}) {
       const view = await readView(store, runId)
       if (view === undefined) throw unknownRun(runId)
-      const message: PostedAnswer = { answer, protocol: 'api', ...how }
       if (!view.requests.some((request) => request.requestId === requestId)) {
         // Not open: answered before, or never asked.
         const before = await endOfRequest(store, runId, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
-      return postAnswer(runId, requestId, message)
+      const { first, message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
+      await wake(runId)
+      const row = await runs.get(runId)
+      if (first && row !== undefined && hasEnded(row)) {
+        // The run may have ended while the answer was on its way: then the request was closed, not answered.
+        const before = await endOfRequest(store, runId, requestId)
+        if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
+      }
+      return { duplicate: !first, answer: message as PostedAnswer }
     },
 
     async answerAll(runId, answers, how = {}) {
       const counted = new Map<string, Answer>()
       for (const [requestId, answer] of answers) {
-        const posted = { answer, protocol: 'api', ...how } satisfies PostedAnswer
-        const { message } = await log.post(runId, `answer:${requestId}`, redact(posted))
+        const { message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
         const winner = message as PostedAnswer
         if ('answer' in winner) counted.set(requestId, winner.answer)
       }

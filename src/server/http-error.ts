@@ -45,7 +45,8 @@ export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>):
   return statuses.get(code) ?? 500
 }
 
-export function errorResponse(error: unknown): Response {
+/** An error of a run, which is an `ErrorValue`, comes here by `fromErrorValue`. */
+export function errorResponse(error: Error): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
   const { code, message, retryAfter } = value
   const status = statusOf(value)
