@@ -242,6 +242,7 @@ describe('text completions', () => {
     const asks = [...items, ...call('main/a/3', ...inputs('d', 'own'), toolCall('d', 'own'))]
     const given = [...asks, ...at('main/a/4', outcome('d', 'own', handedOver)), ...answerEnd('tool-calls')]
     expect(last(given, openai)['error'].message).toContain('/v1/chat/completions')
+    expect(encode(given, openai).frames.every((frame) => 'error' in frame || 'text' in frame['choices'][0])).toBe(true)
   })
 })
 

@@ -2,7 +2,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
-import type { OpenAiToolCall } from './openai-messages.ts'
+import type { OpenAiToolCall } from './to-openai-messages.ts'
 import {
   toOpenAiUsage,
   type OpenAiFinish,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Message } from '../part/message.ts'
-import { toOpenAiMessages } from './openai-messages.ts'
+import { toOpenAiMessages } from './to-openai-messages.ts'
 import { toToolOutput } from './openai-output.ts'
 
 test('tool output is cut behind the limit, not at it, and never inside a surrogate pair', () => {

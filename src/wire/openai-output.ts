@@ -1,7 +1,7 @@
 /** What the OpenAI wire can say, in order, before it is frames of a stream or one JSON. */
 import type { ErrorValue } from '../part/error.ts'
 import type { Usage } from '../part/usage.ts'
-import type { OpenAiMessage } from './openai-messages.ts'
+import type { OpenAiMessage } from './to-openai-messages.ts'
 
 /** How an OpenAI client asked. Everything is optional. */
 export interface OpenAiOptions {
