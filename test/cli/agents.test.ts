@@ -34,7 +34,15 @@ const pathsOf = (entries: Entry[], stepType: string) =>
 
 test('millrace check passes, and each points editors to the schema that millrace schema prints', async () => {
   expect(names).toEqual(
-    expect.arrayContaining(['assistant', 'summarize-json', 'research-team', 'panel', 'refine', 'approve-first']),
+    expect.arrayContaining([
+      'assistant',
+      'summarize-json',
+      'research-team',
+      'panel',
+      'refine',
+      'approve-first',
+      'bernard',
+    ]),
   )
   expect(await ran(['check', agents], { cwd })).toMatchObject({ code: 0, out: '' })
   const { out } = await ran(['schema', agents], { cwd })
@@ -90,6 +98,15 @@ describe('on the terminal', () => {
     expect(systems.at(-1)).toContain('"score":2')
   })
 
+  test('bernard: a router and a memory at once, then the answer; what was said is kept', async () => {
+    const entries = await entriesOf('bernard', 'What is 12*7?')
+    expect(pathsOf(entries, 'router')).toEqual(['main/prepare/route/router'])
+    expect(pathsOf(entries, 'memory')).toEqual(['main/prepare/memory/recall', 'after/remember'])
+    const stages = entries.flatMap((entry) => (entry.type === 'prompt' ? [entry.stage] : []))
+    expect(stages).toEqual(['router', 'router', 'response'])
+    expect(await run('bernard', 'What is 12*7?')).toBe('12*7 = 84.\n')
+  })
+
   test('approve-first: refused where nobody can be asked, done with --yes', async () => {
     expect(await run('approve-first', 'What is 12*7?')).toContain('not allowed')
     const entries = await entriesOf('approve-first', 'What is 12*7?', '--yes')
@@ -114,8 +131,8 @@ test('through the server: each answers; the one that asks is suspended until it 
     expect([agentId, response.status]).toEqual([agentId, 200])
     return { id: response.headers.get('x-millrace-run-id')!, text: await response.text() }
   }
-  for (const name of ['assistant', 'panel', 'refine', 'research-team']) {
-    expect((await ask(name)).text.length, name).toBeGreaterThan(10)
+  for (const name of ['assistant', 'panel', 'refine', 'research-team', 'bernard', 'bernard-v1']) {
+    expect((await ask(name)).text.length, name).toBeGreaterThan(8)
   }
   expect(JSON.parse((await ask('summarize-json')).text)).toMatchObject({ summary: { title: 'What is 12*7' } })
 

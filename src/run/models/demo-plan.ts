@@ -3,6 +3,7 @@
  * the same conversation always gives the same plan.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { respondSpec } from '../respond-spec.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
 
 export interface DemoPlan {
@@ -17,10 +18,19 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   const { prompt, responseFormat, toolChoice } = options
   const asked = prompt.findLastIndex(({ role }) => role === 'user')
   const { words, files } = userSaid(prompt[asked])
-  const tools = toolChoice?.type === 'none' ? [] : (options.tools ?? []).filter((tool) => tool.type === 'function')
+  const offered = toolChoice?.type === 'none' ? [] : (options.tools ?? []).filter((tool) => tool.type === 'function')
+  const tools = offered.filter((tool) => !isRespond(tool))
   const outcomes = outcomesIn(prompt.slice(asked + 1))
+  const isOver = outcomes.length > 0 && !/\b(again and again|over and over|forever)\b/i.test(words)
 
-  if (outcomes.length > 0 && !/\b(again and again|over and over|forever)\b/i.test(words)) {
+  if (tools.length < offered.length) {
+    // As a router: what there is to call, then on to the step that answers.
+    const calls = isOver ? [] : callsFor(words, tools, toolChoice)
+    if (calls.length > 0) return { text: '', calls }
+    const reason = outcomes.length > 0 ? 'The tools have given what was asked for.' : 'No tool is asked for.'
+    return { text: '', calls: [{ toolName: respondSpec.name, input: { reason } }] }
+  }
+  if (isOver) {
     if (responseFormat?.type === 'json') return { text: jsonFor(responseFormat.schema, words), calls: [] }
     return { text: outcomes.join(' '), calls: [] }
   }
@@ -30,8 +40,20 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   // Where a client shows one text, what is said after the tools begins on a line of its own.
   if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.\n`
   else if (responseFormat?.type === 'json') plan.text = jsonFor(responseFormat.schema, words)
-  else plan.text = answer(words, files, tools)
+  else plan.text = answer(words, files, tools, remembered(words, prompt))
   return plan
+}
+
+/** Its description says that it is the router's: a tool of somebody's own may have that name. */
+function isRespond({ name, description }: Tool): boolean {
+  return name === respondSpec.name && description === respondSpec.description
+}
+
+/** The list items of the system message, where a memory writes what it recalls. */
+function remembered(words: string, prompt: LanguageModelV4Prompt): string[] {
+  if (!/\b(remember|recall|know about me)\b/i.test(words)) return []
+  const system = prompt.map(({ role, content }) => (role === 'system' ? content : '')).join('\n')
+  return [...system.matchAll(/^- (?:User: )?(.+)$/gmu)].map(([, item]) => item!)
 }
 
 function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptions['toolChoice']): DemoPlan['calls'] {
@@ -102,7 +124,8 @@ function think(words: string, calls: DemoPlan['calls'], tools: Tool[]): string {
   return `The message has ${words.split(/\s+/).filter(Boolean).length} words. ${toolsSeen} ${decision}`
 }
 
-function answer(words: string, files: string[], tools: Tool[]): string {
+function answer(words: string, files: string[], tools: Tool[], known: string[]): string {
+  if (known.length > 0) return `I remember this of what you said: ${known.map((item) => `"${item}"`).join(', ')}.`
   const long = longAnswer(words)
   if (long !== undefined) return long
   const seen = files.length === 0 ? '' : ` With it came ${listOf(files)}.`

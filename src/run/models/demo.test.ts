@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test, vi } from 'vitest'
+import { respondSpec } from '../respond-spec.ts'
 import { createDemoModel } from './demo.ts'
 
 const tool = (name: string, properties: Record<string, object> = {}, required = Object.keys(properties)) => ({
@@ -264,4 +265,42 @@ test('doGenerate gives the same answer in one piece', async () => {
   expect(content.map(({ type }) => type)).toEqual(['reasoning', 'text', 'tool-call'])
   expect(content[1]).toMatchObject({ text: 'Let me use calculator.\n' })
   expect(finishReason.unified).toBe('tool-calls')
+})
+
+test('as a router: it calls what is asked for, then hands over; without anything to call it hands over at once', async () => {
+  const respond = { ...tool('respond'), description: respondSpec.description }
+  const tools = [calculator, clock, respond]
+  expect((await say('Hello there', { tools })).calls).toEqual([
+    { name: 'respond', input: { reason: 'No tool is asked for.' } },
+  ])
+  const question = 'What is 12*7, and what time is it in Tokyo?'
+  const first = await say(question, { tools })
+  expect(first).toMatchObject({
+    text: '',
+    calls: [
+      { name: 'calculator', input: { expression: '12*7' } },
+      { name: 'getCurrentTime', input: { timeZone: 'Asia/Tokyo' } },
+    ],
+  })
+  const called: LanguageModelV4Prompt = [
+    ...user(question),
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'calculator', input: {} }] },
+    {
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'c', toolName: 'calculator', output: { type: 'json', value: 84 } }],
+    },
+  ]
+  const second = await say(called, { tools })
+  expect(second.calls).toEqual([{ name: 'respond', input: { reason: 'The tools have given what was asked for.' } }])
+  expect((await say(called, { tools })).parts).toEqual(second.parts)
+  expect((await say(called)).text).toBe('calculator gave 84.')
+  // A tool of somebody's own that has the name is called only when it is asked for.
+  expect((await say('Hello there', { tools: [tool('respond')] })).calls).toEqual([])
+})
+
+test('asked what it remembers, it says what its system message lists', async () => {
+  const system = { role: 'system' as const, content: 'Known from earlier:\n- My boat is called Ada\n- User: Hi' }
+  const ask = async (words: string) => (await say([system, ...user(words)])).text
+  expect(await ask('What do you remember?')).toBe('I remember this of what you said: "My boat is called Ada", "Hi".')
+  expect(await ask('What is my boat called?')).not.toContain('Ada')
 })

@@ -8,6 +8,7 @@ import { parseInput, turnMessages, type Call, type Turn } from '../../part/turns
 import type { Usage } from '../../part/usage.ts'
 import { equal } from '../../pipeline/equal.ts'
 import type { RouterConfig } from '../../pipeline/llm-config.ts'
+import { respondSpec } from '../respond-spec.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'
@@ -28,20 +29,6 @@ export interface RouterResult extends ToolLoopResult {
 
 /** Rounds of nothing but repeated calls after which it hands over. */
 const repeatedRounds = 2
-
-export const respondSpec: ToolSpec = {
-  name: respondTool,
-  description:
-    'Hands over to the step that answers the user, which sees the results of all tool calls. ' +
-    'Call it as soon as nothing more has to be looked up or done.',
-  inputSchema: {
-    type: 'object',
-    properties: {
-      reason: { type: 'string', description: 'Why nothing more has to be done.' },
-      notes: { type: 'string', description: 'What the answer should mind.' },
-    },
-  },
-}
 
 export interface RouterOptions {
   scope: Scope
