@@ -1,121 +1,161 @@
 /**
- * CPU per text delta, in process, the whole path: model → engine → log (SQLite and memory) → UI frames, beside the AI SDK's
- * `streamText` → UI message stream of the same deltas. Rounds are interleaved; only the ratios within one run mean much.
- *
- *     node bench/in-process.ts [deltas] [streams…]
+ * CPU per text delta without sockets, part by part: the model's stream, the model loop, runs into either store, each wire
+ * behind the handler; beside the AI SDK's `streamText` → UI message stream of the same deltas. Run by `npm run bench -- in-process`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { createUIMessageStreamResponse, streamText, toUIMessageStream } from 'ai'
 import { createRuntime } from '../src/library/create-runtime.ts'
 import type { Store } from '../src/part/log.ts'
 import { memoryStore } from '../src/record/memory-store.ts'
 import { sqliteStore } from '../src/record/sqlite-store.ts'
+import { streamModel } from '../src/run/model.ts'
 import { createHandler } from '../src/server/handler.ts'
+import { answerCalls } from './calls.ts'
+import { createScanner } from './deltas.ts'
+import { createModel, type Pattern } from './in-process-model.ts'
+import type { Options, Result, ResultRow } from './scenario.ts'
 
-const deltas = Number(process.argv[2] ?? 4000)
-const streams = process.argv.slice(3).map(Number)
-const rounds = 5
-
-function model(): LanguageModelV4 {
-  return {
-    specificationVersion: 'v4',
-    provider: 'bench',
-    modelId: 'bench',
-    supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error('streams only')),
-    async doStream() {
-      let n = -2
-      return {
-        stream: new ReadableStream<LanguageModelV4StreamPart>({
-          pull(controller) {
-            n++
-            if (n === -1) controller.enqueue({ type: 'stream-start', warnings: [] })
-            else if (n === 0) controller.enqueue({ type: 'text-start', id: 't' })
-            else if (n <= deltas) controller.enqueue({ type: 'text-delta', id: 't', delta: 'word ' })
-            else if (n === deltas + 1) controller.enqueue({ type: 'text-end', id: 't' })
-            else {
-              controller.enqueue({
-                type: 'finish',
-                finishReason: { unified: 'stop', raw: 'stop' },
-                usage: {
-                  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-                  outputTokens: { total: deltas, text: deltas, reasoning: 0 },
-                },
-              })
-              controller.close()
-            }
-          },
-        }),
-      }
-    },
-  }
+interface Subject {
+  name: string
+  title: string
+  /** One answer, from the request to its last delta. */
+  run(): Promise<void>
 }
 
-const agent = `
-workflow:
-  - id: answer
-    type: llm
-    config: { model: "bench:m", stream: true }
-`
+const counts = [1, 50, 200]
+const agent = 'workflow: [{ id: answer, type: llm, config: { model: "bench:m", stream: true } }]'
 const messages = [{ role: 'user' as const, content: 'go' }]
 
-async function drain(response: Response): Promise<void> {
-  let frames = 0
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body!) frames += decoder.decode(chunk).split('text-delta').length - 1
-  if (frames < deltas) throw new Error(`incomplete: ${frames} of ${deltas} deltas`)
+/** What a response or a stream gave is all there. */
+async function drain(body: AsyncIterable<Uint8Array>, mark: string, deltas: number): Promise<void> {
+  const scanner = createScanner(mark, false)
+  for await (const piece of body) scanner.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
+  if (scanner.count !== deltas) throw new Error(`incomplete: ${scanner.count} of ${deltas} deltas`)
 }
 
-function ours(store: Store) {
-  const runtime = createRuntime({
-    agents: { a: agent },
-    store,
-    models: { providers: { bench: model } },
-    environment: {},
-  })
-  const handler = createHandler({ runtime })
-  return async () => {
-    const body = JSON.stringify({ agentId: 'a', messages })
-    await drain(
-      await handler(
-        new Request('http://bench/api/chat', { method: 'POST', body, headers: { 'content-type': 'application/json' } }),
-      ),
-    )
+function theirs(deltas: number, pattern: Pattern): Subject {
+  async function run(): Promise<void> {
+    const { stream } = streamText({ model: createModel(deltas, pattern), messages })
+    await drain(createUIMessageStreamResponse({ stream: toUIMessageStream({ stream }) }).body!, '"delta":"~', deltas)
   }
+  return { name: 'ai-sdk-ui', title: 'AI SDK streamText → UI', run }
 }
 
-async function sdk(): Promise<void> {
-  const result = streamText({ model: model(), messages })
-  await drain(createUIMessageStreamResponse({ stream: toUIMessageStream({ stream: result.stream }) }))
+function loops(deltas: number, pattern: Pattern): Subject[] {
+  const { signal } = new AbortController()
+  async function alone(): Promise<void> {
+    const { stream } = await createModel(deltas, pattern).doStream({ prompt: [] })
+    const reader = stream.getReader()
+    while (!(await reader.read()).done);
+  }
+  async function loop(): Promise<void> {
+    let count = 0
+    const onPart = ({ type }: { type: string }) => void (type === 'text-delta' && count++)
+    await streamModel(createModel(deltas, pattern), { messages, signal }, onPart)
+    if (count !== deltas) throw new Error(`incomplete: ${count} of ${deltas} deltas`)
+  }
+  return [
+    { name: 'model', title: 'the model’s stream, read', run: alone },
+    { name: 'loop', title: 'Millrace’s model loop', run: loop },
+  ]
 }
 
-const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-const disk = sqliteStore(join(dir, 'bench.db'))
-const subjects: [string, () => Promise<void>][] = [
-  ['AI SDK streamText → UI', sdk],
-  ['Millrace, memory', ours(memoryStore())],
-  ['Millrace, SQLite', ours(disk)],
-]
+/** A run that nobody reads, then each wire. */
+function ours(deltas: number, pattern: Pattern, store: Store, where: string): Subject[] {
+  const providers = { bench: () => createModel(deltas, pattern) }
+  const runtime = createRuntime({ agents: { a: agent }, store, models: { providers }, environment: {} })
+  const handler = createHandler({ runtime, authorize: () => true })
+  async function ask(path: string, body?: object, accept = '*/*'): Promise<Response> {
+    const headers = { 'content-type': 'application/json', accept }
+    const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) }
+    const response = await handler(new Request(`http://bench${path}`, init))
+    if (!response.ok) throw new Error(await response.text())
+    return response
+  }
+  const chat = (accept: string, mark: string) => async () => {
+    await drain((await ask('/api/chat', { agentId: 'a', messages }, accept)).body!, mark, deltas)
+  }
+  async function unread(): Promise<void> {
+    const { outcome, error } = await (await runtime.start('a', { messages })).result
+    if (outcome !== 'completed') throw new Error(`a run ended as ${outcome}: ${error?.message}`)
+  }
+  async function parts(): Promise<void> {
+    const { id } = (await (await ask('/api/runs', { agentId: 'a', input: { messages } })).json()) as { id: string }
+    const events = await ask(`/api/runs/${id}/events`, undefined, 'text/event-stream')
+    await drain(events.body!, '"delta":"~', deltas)
+  }
+  return [
+    { name: `run-${where}`, title: `run, ${where}, not read`, run: unread },
+    { name: `text-${where}`, title: `… as text, ${where}`, run: chat('text/plain', '~') },
+    { name: `ui-${where}`, title: `… as UI, ${where}`, run: chat('text/event-stream', '"delta":"~') },
+    { name: `parts-${where}`, title: `… as parts, ${where}`, run: parts },
+  ]
+}
 
-for (const count of streams.length > 0 ? streams : [1, 50, 200]) {
-  const samples = new Map(subjects.map(([name]) => [name, [] as number[]]))
-  for (let round = 0; round <= rounds; round++) {
-    for (const [name, subject] of subjects) {
-      globalThis.gc?.()
-      const before = process.cpuUsage()
-      await Promise.all(Array.from({ length: count }, subject))
-      const { user, system } = process.cpuUsage(before)
-      if (round > 0) samples.get(name)!.push((user + system) / (count * deltas))
+async function measurePattern(
+  pattern: Pattern,
+  disk: Store,
+  { rounds = 3, seconds, deltas }: Options,
+): Promise<Result> {
+  const subjectsOf = (count: number) => {
+    const each = Math.max(1, count > 50 ? Math.ceil(deltas / 5) : deltas)
+    const subjects = [theirs(each, pattern), ...loops(each, pattern)]
+    // As many as run at once: the result of a run that the store has let go of cannot be read.
+    const memory = memoryStore({ keep: Math.max(100, count) })
+    subjects.push(...ours(each, pattern, memory, 'memory'), ...ours(each, pattern, disk, 'SQLite'))
+    return { each, subjects }
+  }
+  const rows: ResultRow[] = subjectsOf(1).subjects.map(({ name, title }) => {
+    return { name, title, samples: Array.from({ length: rounds }, () => ({})) }
+  })
+  for (const count of counts) {
+    const { each, subjects } = subjectsOf(count)
+    for (let round = 0; round <= rounds; round++) {
+      for (let i = 0; i < subjects.length; i++) {
+        const at = (i + round) % subjects.length
+        const cpu = await cpuPerDelta(subjects[at]!, count, each, seconds / 8)
+        if (round > 0) rows[at]!.samples[round - 1]![`cpu${count}`] = cpu
+      }
     }
   }
-  const medians = subjects.map(([name]) => samples.get(name)!.toSorted((a, b) => a - b)[Math.floor(rounds / 2)]!)
-  console.log(`${count} stream${count === 1 ? '' : 's'}, ${deltas} deltas each: CPU µs per delta, ratio to the AI SDK`)
-  for (const [i, [name]] of subjects.entries()) {
-    console.log(`  ${name.padEnd(24)} ${medians[i]!.toFixed(2).padStart(8)}  ${(medians[i]! / medians[0]!).toFixed(3)}`)
+  const arriving =
+    pattern === 'burst' ? 'all deltas there at once' : 'each stream has one delta in each turn of the event loop'
+  return {
+    scenario: `in-process ${pattern}`,
+    title: `CPU µs per delta without sockets, ${arriving}; medians of ${rounds} rounds`,
+    reference: 'ai-sdk-ui',
+    columns: counts.map((count) => {
+      return { key: `cpu${count}`, title: `${count} stream${count === 1 ? '' : 's'}`, digits: 2, ratio: true }
+    }),
+    rows,
+    notes: [],
   }
 }
-await disk.close()
-rmSync(dir, { recursive: true, force: true })
+
+async function cpuPerDelta({ run }: Subject, count: number, deltas: number, seconds: number): Promise<number> {
+  globalThis.gc?.()
+  const until = performance.now() + seconds * 1000
+  const before = process.cpuUsage()
+  let answers = 0
+  do {
+    await Promise.all(Array.from({ length: count }, run))
+    answers += count
+  } while (performance.now() < until)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / (answers * deltas)
+}
+
+async function measure(options: Options): Promise<Result[]> {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const disk = sqliteStore(join(dir, 'bench.db'))
+  try {
+    return [await measurePattern('burst', disk, options), await measurePattern('turn', disk, options)]
+  } finally {
+    await disk.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+answerCalls({ measure })

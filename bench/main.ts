@@ -1,0 +1,89 @@
+/** `npm run bench`: Millrace beside its peers, each server in a process and on a core of its own. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { core, startChild, startLoad, startUpstream } from './child.ts'
+import { machineFacts } from './machine.ts'
+import { readCommandLine, usage, type CommandLine, type ScenarioName } from './options.ts'
+import { installPeers } from './peers.ts'
+import { topFunctions } from './profile.ts'
+import { selectRows } from './rows.ts'
+import type { Bench, Options, Result } from './scenario.ts'
+import { abort } from './scenarios/abort.ts'
+import { boot } from './scenarios/boot.ts'
+import { firstDelta } from './scenarios/first-delta.ts'
+import { open } from './scenarios/open.ts'
+import { throughput } from './scenarios/throughput.ts'
+import { formatResult } from './table.ts'
+
+const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
+  throughput: async (bench) => [await throughput(bench)],
+  'first-delta': async (bench) => [await firstDelta(bench)],
+  open,
+  abort: async (bench) => [await abort(bench)],
+  boot: async (bench) => [await boot(bench)],
+  'in-process': ({ options }) => alone('in-process.ts', options),
+  log: ({ options }) => alone('log.ts', options),
+}
+
+async function main(commandLine: CommandLine): Promise<void> {
+  const rows = selectRows(commandLine.only)
+  if (rows.some(({ isPeer }) => isPeer)) await installPeers(say)
+  const machine = machineFacts()
+  process.stdout.write(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`)
+  if (!machine.pinned) process.stdout.write('The server shares its core with the load (no taskset, or one core).\n')
+  const upstream = await startUpstream()
+  const load = await startLoad()
+  const results: Result[] = []
+  for (const name of commandLine.scenarios) {
+    const bench = { rows, upstream, load, options: commandLine.options, say: (line: string) => say(`${name}: ${line}`) }
+    for (const result of await scenarios[name](bench)) {
+      results.push(result)
+      process.stdout.write(`\n${result.scenario}: ${formatResult(result)}\n`)
+    }
+  }
+  await Promise.all([load.stop(), upstream.stop()])
+
+  const file = join(import.meta.dirname, 'results', `${commandLine.name}.json`)
+  mkdirSync(join(import.meta.dirname, 'results'), { recursive: true })
+  writeFileSync(file, `${JSON.stringify({ machine, options: commandLine.options, results }, undefined, 2)}\n`)
+  say(`written: bench/results/${commandLine.name}.json`)
+  const { profile } = commandLine.options
+  if (profile !== undefined) {
+    for (const { name, title } of rows) {
+      process.stdout.write(
+        `\n${title}: CPU by function\n${topFunctions(join(profile, `${name}.cpuprofile`)).join('\n')}\n`,
+      )
+    }
+  }
+  if (results.some((result) => result.rows.some(({ failed }) => failed !== undefined))) process.exitCode = 1
+}
+
+/** What needs no sockets measures itself, on the server's core. */
+async function alone(file: string, options: Options): Promise<Result[]> {
+  const args = ['--expose-gc', join(import.meta.dirname, file)]
+  const child = await startChild({ args, core: core.server, awaitReady: false, channel: true })
+  try {
+    return await child.call<Result[]>('measure', options, 600_000)
+  } finally {
+    await child.stop()
+  }
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.on(signal, () => process.exit(code))
+try {
+  const commandLine = readCommandLine(process.argv.slice(2))
+  if (commandLine.help) process.stdout.write(usage)
+  else await main(commandLine)
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error))
+  // Its processes end with it.
+  process.exit(2)
+}

@@ -1,0 +1,32 @@
+/** A client leaves in the middle: how long the model goes on being paid. */
+import { reference } from '../rows.ts'
+import { inRoundsOnServers, median, setMode, type Bench, type Result } from '../scenario.ts'
+
+const patience = 3000
+
+export async function abort(bench: Bench): Promise<Result> {
+  const { rounds = 7 } = bench.options
+  const rows = bench.rows.filter((row) => row.stopsWhenLeft)
+  const results = await inRoundsOnServers(bench, rows, rounds, async (_server, target) => {
+    const times: number[] = []
+    for (let i = 0; i < 5; i++) {
+      await setMode(bench, { kind: 'paced', perSecond: 100 })
+      const { at } = await bench.load.call<{ at: number }>('leave', { target, after: 3 })
+      times.push(((await bench.upstream.call<number>('nextClose', {}, patience)) - at) / 1000)
+    }
+    return { stopped: median(times), worst: Math.max(...times) }
+  })
+  return {
+    scenario: 'abort',
+    title: `ms from a client's leaving until the model's connection is closed; medians of ${rounds} rounds of 5`,
+    reference,
+    columns: [
+      { key: 'stopped', title: 'median ms', digits: 2, ratio: true },
+      { key: 'worst', title: 'worst of 5', digits: 2 },
+    ],
+    rows: results,
+    notes: [
+      'Peers are given the request’s signal, as their documentation shows; Millrace’s agent says `onDisconnect: cancel`.',
+    ],
+  }
+}

@@ -1,0 +1,26 @@
+/** From the start of the process until it says that it is ready. */
+import { readUsage } from '../meter.ts'
+import { reference } from '../rows.ts'
+import { inRoundsAfresh, type Bench, type Result } from '../scenario.ts'
+
+export async function boot(bench: Bench): Promise<Result> {
+  const { rounds = 7 } = bench.options
+  // One server answers all protocols: a row for each way to keep runs.
+  const rows = bench.rows.filter(({ name }) => !name.startsWith('millrace') || /^millrace-ui(-memory)?$/u.test(name))
+  const results = await inRoundsAfresh(bench, rows, { rounds, warmUp: true }, async (server) => {
+    const { cpu, rss } = await readUsage(server)
+    return { boot: server.bootMs, cpu: cpu * 1000, rss: rss / 2 ** 20 }
+  })
+  return {
+    scenario: 'boot',
+    title: `From spawn to ready; medians of ${rounds} rounds`,
+    reference,
+    columns: [
+      { key: 'boot', title: 'ms', digits: 0, ratio: true },
+      { key: 'cpu', title: 'CPU ms', digits: 0 },
+      { key: 'rss', title: 'MB', digits: 0, ratio: true },
+    ],
+    rows: results,
+    notes: [],
+  }
+}

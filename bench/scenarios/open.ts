@@ -1,0 +1,70 @@
+/** Many streams that say little: what an open one holds in memory, and how late its deltas are. A new server for each. */
+import type { Child } from '../child.ts'
+import { readUsage } from '../meter.ts'
+import { reference } from '../rows.ts'
+import { inRoundsAfresh, median, setMode, type Bench, type Result, type Sample } from '../scenario.ts'
+import type { Target } from '../load.ts'
+
+/** Deltas a second of all streams together, so that more streams are more streams and not more work. */
+const together = 4000
+
+/** A table for each number of streams. */
+export async function open(bench: Bench): Promise<Result[]> {
+  const { rounds = 1, open: levels, seconds } = bench.options
+  const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
+    await setMode(bench, { kind: 'burst', deltas: 500 })
+    await bench.load.call('throughput', { target, streams: 5, deltas: 500, seconds: seconds / 4 })
+    const sample: Sample = { idle: (await readUsage(server)).rss / 2 ** 20 }
+    for (const streams of levels) Object.assign(sample, await level(bench, server, target, streams, sample['idle']!))
+    return sample
+  })
+  return levels.map((streams) => ({
+    scenario: `open ${streams}`,
+    title: `${streams.toLocaleString('en')} streams open, ${together.toLocaleString('en')} deltas/s together`,
+    reference,
+    columns: [
+      { key: 'idle', title: 'idle MB', digits: 0 },
+      { key: `rss${streams}`, title: 'KB a stream', digits: 0, ratio: true },
+      { key: `cpu${streams}`, title: 'CPU s per 100k', digits: 2, ratio: true },
+      { key: `p50${streams}`, title: 'late p50 ms', digits: 1 },
+      { key: `p99${streams}`, title: 'p99 ms', digits: 1, ratio: true },
+    ],
+    rows,
+    notes: [
+      'Idle is after some answers, so that what a first request loads is no stream’s.',
+      'Late: from the model server’s write to the client’s read.',
+    ],
+  }))
+}
+
+async function level(bench: Bench, server: Child, target: Target, streams: number, idle: number): Promise<Sample> {
+  const { load, upstream, options } = bench
+  const hold = options.seconds * 2.5
+  await setMode(bench, { kind: 'first' })
+  // A crowd at the door would be another measurement: connections that are refused and try again.
+  await load.call('open', { target, streams, atOnce: 20 }, streams * 20 + 20_000)
+  await upstream.call('pace', { perSecond: together / streams })
+  const before = await readUsage(server)
+  const sizes: number[] = []
+  const watch = setInterval(() => void readUsage(server).then(({ rss }) => sizes.push(rss)), 200)
+  let held
+  try {
+    held = await load.call<{ deltas: number; p50: number; p99: number }>(
+      'hold',
+      { seconds: hold },
+      hold * 1000 + 20_000,
+    )
+  } finally {
+    clearInterval(watch)
+  }
+  const { cpu } = await readUsage(server)
+  const { sent } = await upstream.call<{ sent: number }>('finish')
+  const { deltas } = await load.call<{ deltas: number }>('drain', {}, 30_000)
+  if (deltas !== sent) throw new Error(`${sent} deltas were sent and ${deltas} arrived`)
+  return {
+    [`rss${streams}`]: ((median(sizes) / 2 ** 20 - idle) * 1024) / streams,
+    [`cpu${streams}`]: ((cpu - before.cpu) * 1e5) / held.deltas,
+    [`p50${streams}`]: held.p50,
+    [`p99${streams}`]: held.p99,
+  }
+}

@@ -1,0 +1,44 @@
+/** Streams at once, deltas as fast as they come: what a delta costs where the server is what limits. */
+import { readUsage } from '../meter.ts'
+import { reference } from '../rows.ts'
+import { inRoundsOnServers, setMode, type Bench, type Result } from '../scenario.ts'
+
+export async function throughput(bench: Bench): Promise<Result> {
+  const { streams, deltas, seconds, rounds = 7 } = bench.options
+  let busiest = 0
+  const rows = await inRoundsOnServers(bench, bench.rows, rounds, async (server, target) => {
+    await setMode(bench, { kind: 'burst', deltas })
+    const [before, loadBefore] = [await readUsage(server), await ownCpu(bench)]
+    const given = { target, streams, deltas, seconds }
+    const done = await bench.load.call<{ answers: number; seconds: number }>('throughput', given, (seconds + 30) * 1000)
+    const [after, loadAfter] = [await readUsage(server), await ownCpu(bench)]
+    busiest = Math.max(busiest, (loadAfter - loadBefore) / done.seconds)
+    const count = done.answers * deltas
+    return {
+      rate: count / done.seconds,
+      cpu: ((after.cpu - before.cpu) * 1e5) / count,
+      peak: after.peak / 2 ** 20,
+    }
+  })
+  const notes = [`Load and model server together used at most ${Math.round(busiest * 100)} % of a core.`]
+  if (busiest > 0.9)
+    notes.push('That is all there is of one: the fastest rows are limited by it, not by themselves. Their CPU holds.')
+  return {
+    scenario: 'throughput',
+    title: `${streams} streams at a time of ${deltas} deltas each, as fast as they come; medians of ${rounds} rounds of ${seconds} s`,
+    reference,
+    columns: [
+      { key: 'rate', title: 'deltas/s', digits: 0, ratio: true },
+      { key: 'cpu', title: 'CPU s per 100k', digits: 2, ratio: true },
+      { key: 'peak', title: 'peak MB', digits: 0, ratio: true },
+    ],
+    rows,
+    notes,
+  }
+}
+
+/** Seconds of CPU of what is not measured. */
+async function ownCpu({ load, upstream }: Bench): Promise<number> {
+  const cpus = await Promise.all([load, upstream].map((child) => child.call<number>('cpu')))
+  return cpus.reduce((sum, cpu) => sum + cpu, 0)
+}

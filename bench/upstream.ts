@@ -1,0 +1,171 @@
+/**
+ * The model server of the benchmark: OpenAI's chat protocol, streaming. It writes bytes that were made beforehand, one HTTP
+ * chunk per delta as providers do, so that it costs next to nothing beside what is measured.
+ */
+import { createServer, type Socket } from 'node:net'
+import { answerCalls, ownCpu } from './calls.ts'
+import { deltaText, nowMicros } from './deltas.ts'
+
+export type Mode =
+  /** All deltas at once, as fast as the socket takes them. */
+  | { kind: 'burst'; deltas: number }
+  /** So many a second, each with its moment, until `finish` is called. */
+  | { kind: 'paced'; perSecond: number }
+  /** One delta with its moment, then silence until `pace` or `finish` is called. */
+  | { kind: 'first' }
+
+interface Stream {
+  socket: Socket
+  wantsUsage: boolean
+  sent: number
+  /** Of the next delta, µs. */
+  due: number
+  period: number
+}
+
+let mode: Mode = { kind: 'burst', deltas: 1 }
+/** Streams that have begun and not ended. */
+const open = new Map<Socket, Stream>()
+/** Moments at which the other side closed a stream that had not ended. */
+const closed: number[] = []
+let closeWaits: ((at: number) => void)[] = []
+/** Deltas of paced streams since the mode was set. */
+let sent = 0
+
+const head =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n'
+const base = {
+  id: 'chatcmpl-benchmark0000000000000000',
+  object: 'chat.completion.chunk',
+  created: 1_700_000_000,
+  model: 'bench',
+  service_tier: 'default',
+  system_fingerprint: 'fp_benchmark0',
+}
+const chunk = (data: string) => `${(data.length + 8).toString(16)}\r\ndata: ${data}\n\n\r\n`
+const choice = (delta: object, finish: string | null) =>
+  chunk(JSON.stringify({ ...base, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], usage: null }))
+const role = choice({ role: 'assistant', content: '', refusal: null }, null)
+const delta = (text: string) => choice({ content: text }, null)
+
+function end(deltas: number, wantsUsage: boolean): string {
+  const usage = { prompt_tokens: 8, completion_tokens: deltas, total_tokens: deltas + 8 }
+  const told = wantsUsage ? chunk(JSON.stringify({ ...base, choices: [], usage })) : ''
+  return `${choice({}, 'stop')}${told}${chunk('[DONE]')}0\r\n\r\n`
+}
+
+const bursts = new Map<string, Buffer>()
+function burst(deltas: number, wantsUsage: boolean): Buffer {
+  const key = `${deltas} ${wantsUsage}`
+  let bytes = bursts.get(key)
+  if (bytes === undefined) {
+    const frames = Array.from({ length: deltas }, (_, i) => delta(deltaText(i)))
+    bytes = Buffer.from(head + role + frames.join('') + end(deltas, wantsUsage), 'latin1')
+    bursts.set(key, bytes)
+  }
+  return bytes
+}
+
+function answer(socket: Socket, body: string): void {
+  const { stream, stream_options: options } = JSON.parse(body) as {
+    stream?: boolean
+    stream_options?: { include_usage?: boolean }
+  }
+  if (stream !== true) {
+    const fault = '{"error":{"message":"This server streams only.","type":"invalid_request_error"}}'
+    socket.write(
+      `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${fault.length}\r\n\r\n${fault}`,
+    )
+    return
+  }
+  const wantsUsage = options?.include_usage === true
+  if (mode.kind === 'burst') {
+    socket.write(burst(mode.deltas, wantsUsage))
+    return
+  }
+  const period = mode.kind === 'paced' ? 1e6 / mode.perSecond : Number.POSITIVE_INFINITY
+  const now = nowMicros()
+  const begun: Stream = { socket, wantsUsage, sent: 0, due: now + period, period }
+  open.set(socket, begun)
+  socket.write(head + role + nextDelta(begun, now), 'latin1')
+}
+
+function nextDelta(stream: Stream, now: number): string {
+  sent++
+  return delta(deltaText(stream.sent++, now))
+}
+
+function finish(): { sent: number } {
+  for (const { socket, sent: count, wantsUsage } of open.values()) socket.write(end(count, wantsUsage), 'latin1')
+  open.clear()
+  return { sent }
+}
+
+/** One timer for all: thousands of timers would be the load. */
+setInterval(() => {
+  const now = nowMicros()
+  for (const stream of open.values()) {
+    if (stream.due > now) continue
+    stream.due += stream.period
+    // Read anew for each: the moment is when this delta leaves, not when the round of all of them began.
+    stream.socket.write(nextDelta(stream, nowMicros()), 'latin1')
+  }
+}, 2)
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let received = ''
+  socket.setEncoding('latin1')
+  socket.on('data', (piece) => {
+    received += String(piece)
+    for (;;) {
+      const at = received.indexOf('\r\n\r\n')
+      if (at === -1) return
+      const length = Number(/^content-length: *(\d+)/imu.exec(received.slice(0, at))?.[1] ?? 0)
+      const total = at + 4 + length
+      if (received.length < total) return
+      const body = received.slice(at + 4, total)
+      received = received.slice(total)
+      answer(socket, body)
+    }
+  })
+  // Whatever goes wrong here ends in `close`.
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    if (!open.delete(socket)) return
+    const at = nowMicros()
+    const wait = closeWaits.shift()
+    if (wait === undefined) closed.push(at)
+    else wait(at)
+  })
+})
+
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as { port: number }
+  process.stdout.write(`ready at http://127.0.0.1:${port}\n`)
+})
+
+answerCalls({
+  mode(next: Mode) {
+    const before = [...open.keys()]
+    open.clear()
+    for (const socket of before) socket.destroy()
+    mode = next
+    sent = 0
+    closed.length = 0
+    closeWaits = []
+  },
+  /** The streams that are open go on at this speed, one after the other. */
+  pace({ perSecond }: { perSecond: number }) {
+    const period = 1e6 / perSecond
+    const now = nowMicros()
+    let i = 0
+    for (const stream of open.values()) {
+      stream.period = period
+      stream.due = now + (period * i++) / open.size
+    }
+  },
+  finish,
+  /** When the other side closed a stream: the oldest that was not told yet. */
+  nextClose: () => closed.shift() ?? new Promise<number>((resolve) => closeWaits.push(resolve)),
+  cpu: ownCpu,
+})

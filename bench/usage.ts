@@ -1,0 +1,10 @@
+/** Loaded into a server (`--import`) where there is no `/proc`: it tells what its process has used. */
+import { answerCalls } from './calls.ts'
+import type { Usage } from './meter.ts'
+
+answerCalls({
+  usage(): Usage {
+    const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
+    return { cpu: (userCPUTime + systemCPUTime) / 1e6, rss: process.memoryUsage.rss(), peak: maxRSS * 1024 }
+  },
+})

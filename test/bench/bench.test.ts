@@ -1,0 +1,139 @@
+/** That the benchmark's pieces work, not how fast anything is: its servers, its load, its meter, and what it takes for a fault. */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { core, startChild, startLoad, startUpstream, type Child } from '../../bench/child.ts'
+import { createScanner, deltaText } from '../../bench/deltas.ts'
+import { createChunkedDecoder } from '../../bench/http-stream.ts'
+import { readUsage, type Usage } from '../../bench/meter.ts'
+import { readCommandLine } from '../../bench/options.ts'
+import { selectRows, startRow } from '../../bench/rows.ts'
+import type { Bench, Result } from '../../bench/scenario.ts'
+import { abort } from '../../bench/scenarios/abort.ts'
+import { firstDelta } from '../../bench/scenarios/first-delta.ts'
+import { open } from '../../bench/scenarios/open.ts'
+import { throughput } from '../../bench/scenarios/throughput.ts'
+import { formatResult } from '../../bench/table.ts'
+
+const folder = resolve(import.meta.dirname, '../../bench')
+
+describe('what the load takes for a delta', () => {
+  test('numbered deltas are counted however the body is cut; their moments come out', () => {
+    const body = Buffer.from([0, 1, 2].map((i) => `data: {"delta":"${deltaText(i, 1_000_000 + i)}"}\n\n`).join(''))
+    for (let cut = 0; cut <= body.length; cut++) {
+      const moments: number[] = []
+      const scanner = createScanner('"delta":"~', true, (sentAt) => moments.push(sentAt))
+      scanner.push(body.subarray(0, cut))
+      scanner.push(body.subarray(cut))
+      expect([scanner.count, moments]).toEqual([3, [1_000_000, 1_000_001, 1_000_002]])
+    }
+  })
+
+  test.each([
+    ['missing', [0, 2]],
+    ['doubled', [0, 0]],
+  ])('one that is %s is a fault', (_, indexes) => {
+    const body = Buffer.from(indexes.map((i) => deltaText(i)).join(''))
+    expect(() => createScanner('~', false).push(body)).toThrow(/came where 1 was next/u)
+  })
+
+  test('chunks are taken apart however they are cut; the end is seen only when it is there', () => {
+    const body = Buffer.from('3\r\nabc\r\n1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n')
+    for (let cut = 0; cut < body.length; cut++) {
+      const decoder = createChunkedDecoder()
+      const first = decoder.push(Buffer.from(body.subarray(0, cut))).toString()
+      expect(decoder.complete).toBe(false)
+      expect(first + decoder.push(Buffer.from(body.subarray(cut))).toString()).toBe('abcabcdefghijklmnopqrstuvwxyz')
+      expect(decoder.complete).toBe(true)
+    }
+  })
+})
+
+describe('with its processes', () => {
+  let upstream: Child
+  let load: Child
+  beforeAll(async () => {
+    ;[upstream, load] = await Promise.all([startUpstream(), startLoad()])
+  })
+  afterAll(() => Promise.all([upstream.stop(), load.stop()]))
+
+  const benchOf = (only: string[]): Bench => ({
+    rows: selectRows(only),
+    upstream,
+    load,
+    options: { rounds: 1, streams: 2, deltas: 20, seconds: 0.05, open: [3], profile: undefined },
+    say: () => undefined,
+  })
+  const expectWhole = ({ rows: measured, columns }: Result, names: string[]) => {
+    expect(measured.map(({ name, failed }) => [name, failed])).toEqual(names.map((name) => [name, undefined]))
+    for (const { samples } of measured) {
+      expect(samples).toHaveLength(1)
+      for (const { key } of columns) expect(samples[0]![key], key).toEqual(expect.any(Number))
+    }
+  }
+
+  test('throughput: the floor and Millrace, recorded and not, each stream whole', async () => {
+    const names = ['floor', 'millrace-text', 'millrace-parts-memory']
+    const result = await throughput(benchOf(names))
+    expectWhole(result, names)
+    for (const { samples } of result.rows) expect(samples[0]!['rate']).toBeGreaterThan(0)
+    expect(formatResult(result)).toMatch(/^floor: node:http by hand +[\d,]+ /mu)
+  })
+
+  test('first-delta, open and abort: what they measure is there', async () => {
+    const bench = benchOf(['millrace-ui-memory'])
+    const results = [await firstDelta(bench), ...(await open(bench)), await abort(bench)]
+    for (const result of results) expectWhole(result, ['millrace-ui-memory'])
+    expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'abort'])
+  })
+
+  test('a stream without all its deltas, or without its last frame, fails its row', async () => {
+    const [row] = selectRows(['floor'])
+    const server = await startRow(row!, upstream.url)
+    try {
+      await upstream.call('mode', { kind: 'burst', deltas: 20 })
+      const target = { ...row!.target, url: server.url }
+      const ask = (given: object) => load.call('throughput', { target, streams: 1, deltas: 20, seconds: 0, ...given })
+      await expect(ask({})).resolves.toMatchObject({ answers: 1 })
+      await expect(ask({ deltas: 21 })).rejects.toThrow('an answer had 20 of 21 deltas')
+      await expect(ask({ target: { ...target, end: 'data: [OVER]' } })).rejects.toThrow('without its last frame')
+      await expect(ask({ target: { ...target, url: upstream.url } })).rejects.toThrow('400')
+    } finally {
+      await server.stop()
+    }
+  })
+
+  test('a server that does not start is told with what it said', async () => {
+    const args = ['-e', 'console.error("no such thing"); process.exit(1)']
+    await expect(startChild({ args, core: core.server, awaitReady: true, channel: false })).rejects.toThrow(
+      'no such thing',
+    )
+  })
+
+  test.skipIf(!existsSync('/proc/self/stat'))('without /proc a server tells of itself what /proc tells', async () => {
+    const args = ['--import', join(folder, 'usage.ts'), join(folder, 'floor.ts'), upstream.url]
+    const server = await startChild({ args, core: core.server, awaitReady: true, channel: true })
+    try {
+      const [told, read] = [await server.call<Usage>('usage'), await readUsage(server)]
+      expect(read.cpu).toBeGreaterThan(0)
+      expect(Math.abs(read.cpu - told.cpu)).toBeLessThan(0.1)
+      expect(read.rss / told.rss).toBeCloseTo(1, 0)
+      expect(read.peak).toBeGreaterThanOrEqual(read.rss)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+test('the command line says what there is when it is asked for something else', () => {
+  expect(readCommandLine(['throughput', '--only', 'floor,millrace', '--rounds', '3'])).toMatchObject({
+    scenarios: ['throughput'],
+    only: ['floor', 'millrace'],
+    options: { rounds: 3, streams: 50, deltas: 500, open: [200, 2000] },
+  })
+  expect(() => readCommandLine(['thruput'])).toThrow(/no scenario "thruput".*throughput, first-delta/u)
+  expect(() => readCommandLine(['--rounds', '0.5'])).toThrow('--rounds is a whole number above 0')
+  expect(() => readCommandLine(['--name', '../x'])).toThrow('--name')
+  expect(() => selectRows(['langchian'])).toThrow(/no row "langchian".*langchain/u)
+  expect(selectRows(['millrace']).length).toBeGreaterThan(4)
+})
