@@ -54,7 +54,8 @@ export interface ExecutionContext {
 
 /**
  * A step type. Returns a value (it becomes the step's result), or an async generator of parts with a return value.
- * A `Response`, a `ReadableStream` or another async iterable ends the pipeline: its output is the answer.
+ * A `Response`, a `ReadableStream` or another async iterable ends the pipeline: its output is the answer. What it throws is
+ * told to clients as `Step "x" (type) failed.` and stands in the log; the message of a `MillraceError` is told as it is.
  */
 export type PrimitiveHandler = (config: any, context: ExecutionContext) => unknown
 
