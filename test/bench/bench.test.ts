@@ -103,6 +103,24 @@ describe('with its processes', () => {
     }
   })
 
+  test('what a client leaves is told with the moment it was closed; what has ended is not', async () => {
+    const [row] = selectRows(['floor'])
+    const server = await startRow(row!, upstream.url)
+    try {
+      const target = { ...row!.target, url: server.url }
+      await upstream.call('mode', { kind: 'first' })
+      await load.call('first', { target })
+      await expect(upstream.call('finish')).resolves.toEqual({ sent: 1 })
+      await expect(load.call('drain')).resolves.toEqual({ deltas: 1 })
+      const { at } = await load.call<{ at: number }>('leave', { target, after: 1 })
+      const closed = await upstream.call<number>('nextClose')
+      expect(closed).toBeGreaterThan(at)
+      expect(closed - at).toBeLessThan(5_000_000)
+    } finally {
+      await server.stop()
+    }
+  })
+
   test('a server that does not start is told with what it said', async () => {
     const args = ['-e', 'console.error("no such thing"); process.exit(1)']
     await expect(startChild({ args, core: core.server, awaitReady: true, channel: false })).rejects.toThrow(
@@ -114,9 +132,12 @@ describe('with its processes', () => {
     const args = ['--import', join(folder, 'usage.ts'), join(folder, 'floor.ts'), upstream.url]
     const server = await startChild({ args, core: core.server, awaitReady: true, channel: true })
     try {
+      await upstream.call('mode', { kind: 'burst', deltas: 20 })
+      const target = { ...selectRows(['floor'])[0]!.target, url: server.url }
+      await load.call('throughput', { target, streams: 5, deltas: 20, seconds: 0.3 })
       const [told, read] = [await server.call<Usage>('usage'), await readUsage(server)]
-      expect(read.cpu).toBeGreaterThan(0)
-      expect(Math.abs(read.cpu - told.cpu)).toBeLessThan(0.1)
+      expect(read.cpu).toBeGreaterThan(0.05)
+      expect(Math.abs(read.cpu - told.cpu)).toBeLessThan(0.05)
       expect(read.rss / told.rss).toBeCloseTo(1, 0)
       expect(read.peak).toBeGreaterThanOrEqual(read.rss)
     } finally {
