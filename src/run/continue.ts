@@ -1,9 +1,10 @@
 /** Continue or start: the one decision behind every route that takes a conversation. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { Store } from '../part/log.ts'
+import { hasEnded, type Store } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Answer } from '../part/part.ts'
+import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { withServerMessages } from './history.ts'
@@ -26,6 +27,8 @@ export interface Turn {
   onBusy: BusyPolicy
   history: HistoryPolicy
   handOver?: boolean
+  /** What the request asks of the answering model. */
+  settings?: CallSettings
 }
 
 export interface Turned {
@@ -46,7 +49,7 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
   const answers = redact(turn.answers)
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
-  if (row === undefined || (row.status !== 'suspended' && row.status !== 'running')) return undefined
+  if (row === undefined || hasEnded(row.status)) return undefined
   const asked = await readRequests(store, row.id)
   const run = await open(row.id)
   if (run === undefined) return undefined
@@ -119,7 +122,7 @@ function conflict(toolCallId: string): MillraceError {
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
-  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history } = turn
+  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history, settings } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
   const messages =
@@ -132,6 +135,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     ...(labels === undefined ? undefined : { labels }),
     ...(handOver === undefined ? undefined : { handOver }),
     ...(turnKey === undefined ? undefined : { turnKey }),
+    ...(settings === undefined ? undefined : { settings }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
 }

@@ -25,6 +25,8 @@ export interface ModelCall extends Pick<
   tools?: ToolSpec[]
   providerOptions?: Record<string, Record<string, unknown>>
   responseFormat?: LanguageModelV4CallOptions['responseFormat']
+  presencePenalty?: number
+  frequencyPenalty?: number
   /** Stops the call: the provider is told, and `streamModel` rejects at once whether it obeys or not. */
   signal: AbortSignal
 }

@@ -63,7 +63,8 @@ async function runByType(
     case 'llm': {
       const answer = step.config.stream && answers
       return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined) }, async () => {
-        const config = resolveToolLoop(step.config, at)
+        const asked = answer ? scope.state.start?.settings : undefined
+        const config = { ...asked, ...resolveToolLoop(step.config, at) }
         const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
         const run = runLlm({ scope, path, config, clientTools, answer })

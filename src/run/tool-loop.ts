@@ -2,11 +2,12 @@
  * A model and its tools, again and again: what `llm` and `router` share. What to do next is read off the loop's own entries
  * (`part/turns.ts`), so that a fresh start, going on after a client's answer and going on after a crash are one piece of code.
  */
-import type { JSONSchema7 } from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { MillraceError } from '../part/error.ts'
 import { textOf } from '../part/fold.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
+import type { CallSettings } from '../part/settings.ts'
 import { turnMessages, type Call, type Turn } from '../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
@@ -41,7 +42,9 @@ export interface ToolLoopOptions {
   path: string
   stage: string
   /** With `system`, `messages` and the like resolved. */
-  config: Omit<ToolLoopConfig, 'tools' | 'messages'> & Pick<LlmConfig, 'output'> & { messages: Message[] }
+  config: Omit<ToolLoopConfig, 'tools' | 'messages'> &
+    Pick<LlmConfig, 'output'> &
+    CallSettings & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
   /** Whether the loop ends behind these turns; the calls of the last one have their outcomes. */
   isOver(turns: readonly Turn[]): boolean
@@ -120,9 +123,14 @@ function settings(config: ToolLoopOptions['config']) {
   const { system, toolChoice, temperature, maxOutputTokens, topP, stopSequences, seed, reasoning } = config
   const { providerOptions, headers } = config
   const { output } = config
-  const responseFormat = output && { type: 'json' as const, schema: output.schema as JSONSchema7 }
+  const { presencePenalty, frequencyPenalty } = config
+  // The shape that the file gives is the one that later steps rely on.
+  const format = output === undefined ? config.responseFormat : { type: 'json' as const, schema: output.schema }
+  const responseFormat = format as LanguageModelV4CallOptions['responseFormat']
   const all = {
     responseFormat,
+    presencePenalty,
+    frequencyPenalty,
     system,
     toolChoice,
     temperature,

@@ -17,6 +17,7 @@ import { getChatStream, postChat } from './chat.ts'
 import { homeResponse } from './home.ts'
 import { errorResponse } from './http-error.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
+import { mountOpenAi, type OpenAiSettings } from './openai.ts'
 import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
 
@@ -50,6 +51,8 @@ export interface HandlerOptions {
    * run, so that callbacks and `after` steps are not cut off.
    */
   waitUntil?: (ended: Promise<unknown>) => void
+  /** What the OpenAI routes show beside the protocol itself. */
+  openai?: OpenAiSettings
 }
 
 export interface HandlerContext {
@@ -58,13 +61,14 @@ export interface HandlerContext {
   keepAliveMs: number
   onError: (error: unknown) => void
   waitUntil: HandlerOptions['waitUntil']
+  openai: OpenAiSettings
 }
 
 /** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
 export type Handler = (request: Request) => Promise<Response>
 
 /**
- * Every route of the server (`/api/chat`, `/api/runs` …, `/health`) over one runtime. Routes under `/api/runs` read, stop
+ * Every route of the server (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Routes under `/api/runs` read, stop
  * and answer everybody's runs: they are there only with `apiKey`, `authorize` or `localOnly`.
  */
 export function createHandler(options: HandlerOptions): Handler {
@@ -76,8 +80,8 @@ export function createHandler(options: HandlerOptions): Handler {
     maxBodyBytes = 4 * 1024 * 1024,
     keepAliveMs = 15_000,
   } = options
-  const { agentErrors = () => [], onError = () => undefined, waitUntil } = options
-  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil }
+  const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {} } = options
+  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai }
   const began = Date.now()
   const app = new Hono()
   const allowedOrigins = new Set(options.allowedOrigins)
@@ -133,6 +137,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
   app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
   app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
+  mountOpenAi(app, context)
   if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
 
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))

@@ -45,8 +45,8 @@ export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>):
   return statuses.get(code) ?? 500
 }
 
-/** An error of a run, which is an `ErrorValue`, comes here by `fromErrorValue`. */
-export function errorResponse(error: Error): Response {
+/** An error of a run, which is an `ErrorValue`, comes here by `fromErrorValue`. `says`: how a protocol names it. */
+export function errorResponse(error: Error, says: (code: string) => object = (code) => ({ code })): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
   const { code, message, retryAfter } = value
   const status = statusOf(value)
@@ -54,5 +54,5 @@ export function errorResponse(error: Error): Response {
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
   if (status === 401) headers['www-authenticate'] = 'Bearer'
   const type = status < 500 ? 'invalid_request_error' : 'server_error'
-  return Response.json({ error: { message, code, type } }, { status, headers })
+  return Response.json({ error: { message, type, ...says(code) } }, { status, headers })
 }

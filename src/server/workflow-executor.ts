@@ -100,6 +100,7 @@ export class WorkflowExecutor {
       keepAliveMs: 15_000,
       onError: () => undefined,
       waitUntil: undefined,
+      openai: {},
     }
     return streamResponse(context, { runId: run.id, wire: textWire, policy: this.#policy })
   }

@@ -1,0 +1,74 @@
+/** `tools`, `tool_choice` and `response_format` of an OpenAI request, checked. */
+import type { CallSettings } from '../part/settings.ts'
+import { BadParameter } from '../wire/from-openai-messages.ts'
+
+type Fields = Record<string, unknown>
+
+const maxTools = 128
+
+/** The names of the functions, each of which is well formed. They reach the pipeline as the client wrote them. */
+export function readTools(value: unknown, name: string): string[] {
+  if (!Array.isArray(value)) throw new BadParameter(name, 'must be an array of {type: "function", function: {…}}.')
+  if (value.length > maxTools)
+    throw new BadParameter(name, `has ${value.length} entries; at most ${maxTools} are taken.`)
+  const names = new Set<string>()
+  for (const [i, item] of value.entries()) {
+    const place = `${name}[${i}]`
+    const tool = toFields(item, place)
+    if (tool['type'] !== 'function') throw new BadParameter(`${place}.type`, 'must be "function".')
+    const made = toFields(tool['function'], `${place}.function`)
+    const called = made['name']
+    if (typeof called !== 'string' || !/^[\w-]{1,64}$/u.test(called)) {
+      throw new BadParameter(`${place}.function.name`, 'must be 1 to 64 letters, digits, _ or -.')
+    }
+    if (names.has(called)) throw new BadParameter(`${place}.function.name`, `is "${called}" a second time.`)
+    names.add(called)
+    const { description, parameters } = made
+    if (description != null && typeof description !== 'string') {
+      throw new BadParameter(`${place}.function.description`, 'must be a string.')
+    }
+    if (parameters != null) toFields(parameters, `${place}.function.parameters`)
+  }
+  return [...names]
+}
+
+const choices = ['none', 'auto', 'required'] as const
+
+/** `tools`: what may be named; undefined while only the form is looked at. */
+export function readChoice(
+  value: unknown,
+  name: string,
+  tools: readonly string[] | undefined,
+): NonNullable<CallSettings['toolChoice']> {
+  const word = choices.find((each) => each === value)
+  if (word !== undefined) return word
+  const form = 'must be none, auto, required or {type: "function", function: {name}}.'
+  if (typeof value !== 'object' || value === null) throw new BadParameter(name, form)
+  const { type, function: named } = value as Fields
+  const tool = type === 'function' ? (named as Fields | null | undefined)?.['name'] : undefined
+  if (typeof tool !== 'string') throw new BadParameter(name, form)
+  if (tools !== undefined && !tools.includes(tool)) {
+    throw new BadParameter(`${name}.function.name`, `is "${tool.slice(0, 64)}", which is not among the tools.`)
+  }
+  return { tool }
+}
+
+/** undefined for plain text. */
+export function readFormat(value: unknown, name: string): CallSettings['responseFormat'] {
+  const { type, json_schema: described } = toFields(value, name)
+  if (type === 'text') return undefined
+  if (type === 'json_object') return { type: 'json' }
+  if (type !== 'json_schema') throw new BadParameter(`${name}.type`, 'must be text, json_object or json_schema.')
+  const { name: called, description, schema } = toFields(described, `${name}.json_schema`)
+  return {
+    type: 'json',
+    ...(schema == null ? undefined : { schema: toFields(schema, `${name}.json_schema.schema`) }),
+    ...(typeof called === 'string' ? { name: called } : undefined),
+    ...(typeof description === 'string' ? { description } : undefined),
+  }
+}
+
+function toFields(value: unknown, place: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw new BadParameter(place, 'must be an object.')
+}

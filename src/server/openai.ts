@@ -1,0 +1,201 @@
+/** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, and the same under `/api/v1`. */
+import type { Hono } from 'hono'
+import { fromErrorValue, MillraceError } from '../part/error.ts'
+import { continueOrStart, type Turn } from '../run/continue.ts'
+import { unknownAgent } from '../run/runtime-errors.ts'
+import type { Agent } from '../run/runtime.ts'
+import { BadParameter } from '../wire/from-openai-messages.ts'
+import { createOpenAiCompletion } from '../wire/openai-completion.ts'
+import type { OpenAiExtension, OpenAiOptions } from '../wire/openai-output.ts'
+import { openaiWire } from '../wire/openai.ts'
+import { awaitAcceptance } from './acceptance.ts'
+import { optionalText, readJson } from './body.ts'
+import type { HandlerContext } from './handler.ts'
+import { errorResponse } from './http-error.ts'
+import { readChatRequest, readModel, readTextRequest, type OpenAiRequest } from './openai-request.ts'
+import { streamResponse } from './stream-response.ts'
+
+/** What the OpenAI routes show beside the protocol itself. */
+export interface OpenAiSettings {
+  /**
+   * Which extensions a client may ask for: `tools` shows the calls of server-run tools, `trace` what the models are told,
+   * system prompts included. Default: both. They are off under `/v1` until a request asks, and on under `/api/v1`.
+   */
+  extensions?: readonly OpenAiExtension[]
+  /** The key of a trace in its frame. Default `bernard`. */
+  traceKey?: string
+  /** UTF-16 units of a tool's output that go over the wire; the record keeps it whole. Default 8000. */
+  streamToolOutputMaxChars?: number
+}
+
+const known: readonly OpenAiExtension[] = ['tools', 'trace']
+
+export function mountOpenAi(app: Hono, context: HandlerContext): void {
+  const { runtime } = context
+  for (const [base, isOn] of [
+    ['/v1', false],
+    ['/api/v1', true],
+  ] as const) {
+    const post = (kind: Kind) => (c: { req: { raw: Request } }) =>
+      answered(context, () => postCompletion(context, c.req.raw, kind, isOn))
+    app.post(`${base}/chat/completions`, post('chat.completion'))
+    app.post(`${base}/completions`, post('text_completion'))
+    app.get(`${base}/models`, () => {
+      const data = runtime.agents.list().flatMap(({ id, pipeline }) => {
+        return [id, ...(pipeline.metadata.aliases ?? [])].map(toModel)
+      })
+      return Response.json({ object: 'list', data })
+    })
+    app.get(`${base}/models/:id`, (c) =>
+      answered(context, async () => {
+        const id = c.req.param('id')
+        findAgent(context, id)
+        return Response.json(toModel(id))
+      }),
+    )
+  }
+}
+
+type Kind = NonNullable<OpenAiOptions['object']>
+
+/** An agent has no day on which it was made that every server could tell; clients only want it to stay the same. */
+const created = Date.UTC(2026, 0, 1) / 1000
+
+function toModel(id: string) {
+  return { id, object: 'model', created, owned_by: 'millrace' }
+}
+
+function findAgent({ runtime }: HandlerContext, name: string): Agent {
+  const agent = runtime.agents.get(name)
+  if (agent === undefined) throw unknownAgent(name, runtime.agents)
+  return agent
+}
+
+async function postCompletion(
+  context: HandlerContext,
+  request: Request,
+  object: Kind,
+  extensionsOn: boolean,
+): Promise<Response> {
+  const { runtime, openai } = context
+  const body = await readJson(request, context.maxBodyBytes)
+  const { id: agentId, pipeline } = findAgent(context, readModel(body))
+  const read = object === 'chat.completion' ? readChatRequest : readTextRequest
+  const asked = read(body, Object.keys(pipeline.input?.properties ?? {}))
+  const { model, messages, settings, input } = asked
+  const extensions = readExtensions(context, request, asked, extensionsOn)
+  const threadId = optionalText({ 'X-Thread-Id': request.headers.get('x-thread-id') }, 'X-Thread-Id')
+  const turn: Turn = {
+    agentId,
+    messages,
+    answers: [],
+    input,
+    settings,
+    protocol: openaiWire.name,
+    labels: { model },
+    handOver: true,
+    // The header only groups: two requests of one thread at once (an answer and its title) are both wanted.
+    onBusy: 'queue',
+    history: 'client',
+    ...(threadId === undefined ? undefined : { threadId }),
+  }
+  const { run } = await continueOrStart(runtime, turn)
+  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  const policy = pipeline.onDisconnect ?? 'cancel'
+  const options: OpenAiOptions = { object, model, includeUsage: asked.includeUsage, extensions }
+  if (openai.traceKey !== undefined) options.traceKey = openai.traceKey
+  if (openai.streamToolOutputMaxChars !== undefined) options.toolOutputMaxChars = openai.streamToolOutputMaxChars
+
+  const release = runtime.attach(run.id, policy)
+  let finished = false
+  try {
+    if (!asked.stream) {
+      const response = await collect(context, run.id, options, request.signal)
+      finished = response !== undefined
+      return response ?? new Response(null, { status: 499 })
+    }
+    const accepted = await awaitAcceptance(runtime, run.id, { streams: true, from: 0, signal: request.signal })
+    if (accepted.kind === 'left') return new Response(null, { status: 499 })
+    finished = accepted.kind !== 'stream'
+    if (accepted.kind === 'error') return withRunId(openAiError(fromErrorValue(accepted.error)), run.id)
+    return await streamResponse(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
+  } finally {
+    release({ finished })
+  }
+}
+
+/** `stream: false`: the whole answer as one JSON; undefined when the client has left before it was there. */
+async function collect(
+  { runtime }: HandlerContext,
+  runId: string,
+  openai: OpenAiOptions,
+  signal: AbortSignal,
+): Promise<Response | undefined> {
+  const leave = new AbortController()
+  const completion = createOpenAiCompletion({ openai })
+  void runtime.lost(runId)?.then((error) => {
+    completion.fail(error)
+    leave.abort()
+  })
+  try {
+    for await (const batch of runtime.store.log.read(runId, 0, AbortSignal.any([leave.signal, signal]))) {
+      for (const entry of batch) completion.apply(entry)
+      if (completion.result !== undefined) break
+    }
+  } finally {
+    leave.abort()
+  }
+  const { result } = completion
+  if (result === undefined) return undefined
+  return withRunId('error' in result ? openAiError(fromErrorValue(result.error)) : Response.json(result.body), runId)
+}
+
+/** By header or body, as far as the server allows them. Throws {@link BadParameter}. */
+function readExtensions(
+  { openai }: HandlerContext,
+  request: Request,
+  { extensions }: OpenAiRequest,
+  areOn: boolean,
+): readonly OpenAiExtension[] {
+  const allowed = openai.extensions ?? known
+  const header = request.headers.get('x-millrace-extensions')
+  if (header === null && (extensions === undefined || extensions === null)) return areOn ? allowed : []
+  const param = extensions === undefined || extensions === null ? 'X-Millrace-Extensions' : 'extensions'
+  const list = param === 'extensions' ? extensions : (header ?? '').split(',').map((name) => name.trim())
+  if (!Array.isArray(list)) throw new BadParameter(param, `must be an array of ${known.join(', ')}.`)
+  return list
+    .filter((name) => name !== '')
+    .map((name: unknown) => {
+      const extension = known.find((each) => each === name)
+      if (extension === undefined) throw new BadParameter(param, `takes ${known.join(' and ')} only.`)
+      if (!allowed.includes(extension)) throw new BadParameter(param, `: ${extension} is switched off on this server.`)
+      return extension
+    })
+}
+
+async function answered({ onError }: HandlerContext, respond: () => Promise<Response>): Promise<Response> {
+  try {
+    return await respond()
+  } catch (error) {
+    const response = openAiError(error as Error)
+    if (response.status >= 500) onError(error)
+    return response
+  }
+}
+
+/** Codes that OpenAI's own clients know. */
+const codes: ReadonlyMap<string, string> = new Map([
+  ['unknown-agent', 'model_not_found'],
+  ['rate-limited', 'rate_limit_exceeded'],
+])
+
+function openAiError(error: Error): Response {
+  const param = error instanceof BadParameter ? error.param : null
+  const unknown = error instanceof MillraceError && error.code === 'unknown-agent'
+  return errorResponse(error, (code) => ({ code: codes.get(code) ?? code, param: unknown ? 'model' : param }))
+}
+
+function withRunId(response: Response, runId: string): Response {
+  response.headers.set('x-millrace-run-id', runId)
+  return response
+}
