@@ -5,7 +5,7 @@ import { core, startChild, startLoad, startUpstream } from './child.ts'
 import { machineFacts } from './machine.ts'
 import { readCommandLine, usage, type CommandLine, type ScenarioName } from './options.ts'
 import { installPeers } from './peers.ts'
-import { topFunctions } from './profile.ts'
+import { formatProfile } from './profile.ts'
 import { selectRows } from './rows.ts'
 import type { Bench, Options, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
@@ -50,9 +50,7 @@ async function main(commandLine: CommandLine): Promise<void> {
   const { profile } = commandLine.options
   if (profile !== undefined) {
     for (const { name, title } of rows) {
-      process.stdout.write(
-        `\n${title}: CPU by function\n${topFunctions(join(profile, `${name}.cpuprofile`)).join('\n')}\n`,
-      )
+      process.stdout.write(`\n${title}: CPU\n${formatProfile(join(profile, `${name}.cpuprofile`))}\n`)
     }
   }
   if (results.some((result) => result.rows.some(({ failed }) => failed !== undefined))) process.exitCode = 1

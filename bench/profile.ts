@@ -1,4 +1,4 @@
-/** Where a server's time goes: the functions of a V8 profile by the time spent in themselves. */
+/** Where a server's time goes: a V8 profile, by the time spent in functions themselves. */
 import { readFileSync } from 'node:fs'
 
 interface Profile {
@@ -7,28 +7,47 @@ interface Profile {
   timeDeltas: number[]
 }
 
-/** Lines `share function (file:line)`, the largest first; waiting is left out. */
-export function topFunctions(file: string, count = 25): string[] {
+/** Lines `share what`, the largest first: by package, folder of ours or part of Node, then by function. Waiting is left out. */
+export function formatProfile(file: string, functions = 25): string {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as Profile
-  const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
-  const spent = new Map<string, number>()
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
+  const byPlace = new Map<string, number>()
+  const byFunction = new Map<string, number>()
   let total = 0
   for (const [i, id] of samples.entries()) {
-    const name = names.get(id)!
-    if (name === '(idle)') continue
-    spent.set(name, (spent.get(name) ?? 0) + timeDeltas[i]!)
-    total += timeDeltas[i]!
+    const frame = frames.get(id)!
+    const micros = timeDeltas[i]!
+    if (frame.functionName === '(idle)') continue
+    total += micros
+    for (const [shares, name] of [
+      [byPlace, placeOf(frame)],
+      [byFunction, nameOf(frame)],
+    ] as const)
+      shares.set(name, (shares.get(name) ?? 0) + micros)
   }
-  return [...spent]
-    .toSorted(([, a], [, b]) => b - a)
-    .slice(0, count)
-    .map(([name, micros]) => `${((micros / total) * 100).toFixed(1).padStart(5)} %  ${name}`)
+  const lines = (shares: Map<string, number>, count: number) =>
+    [...shares]
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, count)
+      .map(([name, micros]) => `${((micros / total) * 100).toFixed(1).padStart(5)} %  ${name}`)
+  return [...lines(byPlace, 20), '', ...lines(byFunction, functions)].join('\n')
 }
 
-function nameOf({ functionName, url, lineNumber }: Profile['nodes'][0]['callFrame']): string {
-  const name = functionName === '' ? '(anonymous)' : functionName
-  if (url === '') return name
-  // From the package's folder on: what stands before is this machine's.
-  const place = url.replace(/^.*\/node_modules\//u, '').replace(/^file:.*\/(dist|bench)\//u, '$1/')
-  return `${name}  ${place}:${lineNumber + 1}`
+type Frame = Profile['nodes'][0]['callFrame']
+
+/** From the package's folder on: what stands before is this machine's. */
+function pathOf({ url }: Frame): string {
+  return url.replace(/^.*\/node_modules\//u, '').replace(/^file:.*\/(dist|bench)\//u, '$1/')
+}
+
+function placeOf(frame: Frame): string {
+  if (frame.url === '') return frame.functionName.startsWith('(') ? frame.functionName : '(native)'
+  const [first, second, third] = pathOf(frame).split('/') as [string, string?, string?]
+  if (first.startsWith('@') || first === 'dist') return `${first}/${second}`
+  return first === 'node:internal' && third !== undefined ? `${first}/${second}` : first
+}
+
+function nameOf(frame: Frame): string {
+  const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
+  return frame.url === '' ? name : `${name}  ${pathOf(frame)}:${frame.lineNumber + 1}`
 }

@@ -48,6 +48,12 @@ const wires: Record<string, Omit<Target, 'url'>> = {
     mark: '"delta":"~',
     end: 'data: [DONE]',
   },
+  openai: {
+    path: '/v1/chat/completions',
+    body: { model: 'bench', messages, stream: true },
+    mark: '"content":"~',
+    end: 'data: [DONE]',
+  },
   parts: {
     path: '/api/runs',
     body: { agentId: 'bench', input: { messages } },
