@@ -124,6 +124,10 @@ describe('the end', () => {
     ])
   })
 
+  test('one in which a step answered does not send it, also when nothing told the end of the answer', () => {
+    expect(bodyOf([...said, ...runEnd({ output: 'more' })])['choices'][0].message.content).toBe('Words')
+  })
+
   test('the usage is the run’s; counts that nobody gave are 0, details that nobody gave are left out', () => {
     const usage: Usage = {
       inputTokens: 10,

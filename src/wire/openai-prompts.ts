@@ -31,7 +31,7 @@ export function createPrompts(): Prompts {
     messages(prompt) {
       const { step, system, messages } = prompt
       const { list = [], base } = loops.get(parentPath(step)) ?? {}
-      const turns = turnMessages(list.filter(({ path }) => path !== step))
+      const turns = turnMessages(list)
       const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...turns]
       return [...(system === undefined ? [] : [{ role: 'system' as const, content: system }]), ...before, ...messages]
     },
