@@ -1,7 +1,7 @@
 /** Runs as their database holds them, while no server can be asked. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
-import type { RunRow } from '../part/log.ts'
+import { hasEnded, type RunRow } from '../part/log.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
 import { readView } from '../run/history.ts'
 import { readStored } from '../run/stored-pipeline.ts'
@@ -41,8 +41,7 @@ export function localAccess(file: string, data: string): Access {
       for (;;) {
         // Looked at before the entries: what has ended by now is read to its end.
         const { status, protocol } = await row(run)
-        const isOpen = status === 'running' || status === 'suspended'
-        const goesOn = follow && isOpen && isHeld(data, protocol === 'cli' ? 'anyone' : 'server')
+        const goesOn = follow && !hasEnded(status) && isHeld(data, protocol === 'cli' ? 'anyone' : 'server')
         for await (const batch of store.log.read(run, seq)) {
           yield* batch
           seq = batch.at(-1)?.seq ?? seq

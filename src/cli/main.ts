@@ -2,7 +2,7 @@
 import { Argument, Command } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { secretValues } from '../library/secrets.ts'
-import type { RunStatus } from '../part/log.ts'
+import { runStatuses } from '../part/log.ts'
 import { createCleaner } from '../part/redact.ts'
 import { version } from '../server/version.ts'
 import { wires } from '../wire/wires.ts'
@@ -36,16 +36,6 @@ function withoutSecrets(text: string): string {
   return createCleaner(secretValues({}, process.env))(text)
 }
 
-const statuses = [
-  'running',
-  'suspended',
-  'completed',
-  'failed',
-  'aborted',
-  'interrupted',
-  'timed-out',
-  'budget-exceeded',
-] satisfies RunStatus[]
 /** Left out, it is what the config says: no default of the flag's own may stand before that. */
 const settledData =
   'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
@@ -124,7 +114,7 @@ Examples:
   program
     .command('ps')
     .description('list runs, newest first')
-    .addOption(choice('--status <status>', 'only runs with this status', statuses))
+    .addOption(choice('--status <status>', 'only runs with this status', runStatuses))
     .option('--agent <id>', 'only runs of this agent')
     .option('--limit <n>', 'at most so many', '20')
     .option('--json', 'as JSON')

@@ -1,6 +1,7 @@
 /** A run's log over HTTP, across connections that break: each comes back for what is behind the last entry that was seen. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../part/error.ts'
+import { pause } from '../part/pause.ts'
 import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
 import { createSseReader } from './sse.ts'
@@ -84,17 +85,4 @@ function mayComeBack(error: unknown): boolean {
   if (!(error instanceof MillraceError)) return false
   const { status = 503 } = error
   return status >= 500 || status === 429
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done(): void {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    if (signal?.aborted) done()
-    else signal?.addEventListener('abort', done, { once: true })
-  })
 }

@@ -3,6 +3,7 @@
  * Folds take entries one at a time, so that no array of all entries is ever needed.
  */
 import type { Entry, EntryOf } from './entry.ts'
+import { compact } from './compact.ts'
 import type { ErrorValue } from './error.ts'
 import type { RunStatus } from './log.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from './message.ts'
@@ -181,8 +182,4 @@ export function textOf(message: Message): string {
     if ('type' in part && part.type === 'text') text += part.text
   }
   return text
-}
-
-function compact<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
 }

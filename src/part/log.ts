@@ -5,7 +5,7 @@
  */
 import type { Entry } from './entry.ts'
 import type { ErrorValue } from './error.ts'
-import type { Outcome } from './part.ts'
+import { outcomes, type Outcome } from './part.ts'
 import type { Usage } from './usage.ts'
 
 /** The entries of runs, and the messages left for them. Everything rejects with `store-failed` when the store does. */
@@ -43,6 +43,12 @@ export interface InboxMessage {
 
 /** Where a run stands: under way, waiting for an answer, or how it ended. */
 export type RunStatus = 'running' | 'suspended' | Outcome
+
+export const runStatuses: readonly RunStatus[] = ['running', 'suspended', ...outcomes]
+
+export function hasEnded(status: RunStatus): boolean {
+  return status !== 'running' && status !== 'suspended'
+}
 
 /** A run in a list: a fold of its log that the store keeps current within the append's own transaction. */
 export interface RunRow {

@@ -1,10 +1,6 @@
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { RunRow, RunStatus } from '../part/log.ts'
-
-export function hasEnded(status: RunStatus): boolean {
-  return status !== 'running' && status !== 'suspended'
-}
+import { hasEnded, type RunRow } from '../part/log.ts'
 
 /**
  * The log's rule for one writer at a time. Throws `stale-writer` for an older epoch, a taken or skipped `seq` and a run

@@ -1,8 +1,8 @@
 /** A store that keeps everything in memory: for tests, the edge, and `--data none`. */
 import type { Entry } from '../part/entry.ts'
-import type { InboxMessage, Log, RunIndex, RunRow, Store } from '../part/log.ts'
+import { hasEnded, type InboxMessage, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
-import { checkAppend, hasEnded } from './check-append.ts'
+import { checkAppend } from './check-append.ts'
 import { follow } from './follow.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { fold, foldRow, limitOf, queryWords } from './run-row.ts'

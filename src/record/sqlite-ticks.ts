@@ -1,9 +1,9 @@
 /** The `ticks` table and the runs' heads: appends gathered per transaction, pages read back, the live end handed out. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
-import type { RunRow } from '../part/log.ts'
+import { hasEnded, type RunRow } from '../part/log.ts'
 import type { Bell } from './bell.ts'
-import { checkAppend, hasEnded } from './check-append.ts'
+import { checkAppend } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
 import { decodeEntries } from './encode.ts'
 import type { Pulled } from './follow.ts'

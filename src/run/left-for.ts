@@ -1,4 +1,5 @@
 /** What was left in the inbox of a suspended run: the answers to what it asked, or a stop. */
+import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { RunState } from './state.ts'
 
@@ -15,11 +16,7 @@ export async function leftFor(log: Log, run: string, { open }: RunState): Promis
     if (key === 'stop') return { stop: (message as { reason?: string } | null)?.reason ?? 'Stopped.' }
     if (!open.requests.has(key.replace(/^answer:/u, ''))) continue
     const { protocol, labels, input } = message as Wake
-    how = { ...how, ...defined({ protocol, labels }), ...defined({ input: input && { ...how?.input, ...input } }) }
+    how = { ...how, ...compact({ protocol, labels, input: input && { ...how?.input, ...input } }) }
   }
   return how === undefined ? {} : { how }
-}
-
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never
 }

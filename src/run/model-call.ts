@@ -2,6 +2,7 @@
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../part/open-items.ts'
+import { pause } from '../part/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../part/turns.ts'
 import type { Usage } from '../part/usage.ts'
@@ -157,6 +158,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
       watch.release()
       await pause(delay, scope.signal)
+      scope.signal.throwIfAborted()
     } finally {
       watch.release()
     }
@@ -180,19 +182,4 @@ export function endProviderCalls(scope: Scope, root: string): void {
       outcome,
     })
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
 }

@@ -3,18 +3,17 @@
  * run that has none, or writes the end of such a run, happens one at a time for each run.
  */
 import { MillraceError, messageOf, type ErrorValue } from '../part/error.ts'
-import type { RunRow } from '../part/log.ts'
+import { hasEnded, type RunRow } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import { pause } from '../part/pause.ts'
 import { createCleaner } from '../part/redact.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createDeadlines } from './deadlines.ts'
 import { conversation, messagesOf } from './history.ts'
 import { leftFor } from './left-for.ts'
-import { pause } from './pause.ts'
 import { createPresence } from './presence.ts'
 import { mostRecoveries } from './recovery.ts'
 import { execute, type RunnerEnd } from './runner.ts'
-import { hasEnded } from './run-rows.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
 import type { RuntimeOptions } from './runtime.ts'
 import { foldState, type RunState } from './state.ts'
@@ -216,7 +215,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   function end(run: string, ending: RunEnding): Promise<void> {
     return alone(run, async () => {
       const row = await runs.get(run)
-      if (row === undefined || hasEnded(row) || active.has(run)) return
+      if (row === undefined || hasEnded(row.status) || active.has(run)) return
       await close(row, await foldState(log, run), ending)
     })
   }
@@ -237,7 +236,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         losses.delete(run)
         return
       } catch {
-        await pause(delay, shutdown)
+        await pause(delay, shutdown, { background: true })
       }
     }
   }
@@ -245,7 +244,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   async function stop(run: string, reason = 'Stopped.'): Promise<void> {
     const row = await runs.get(run)
     if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
-    if (row !== undefined && hasEnded(row)) return
+    if (row !== undefined && hasEnded(row.status)) return
     await log.post(run, 'stop', { reason: createCleaner(secrets)(reason) })
     // An owner, also one that is about to begin, reads it from its inbox.
     if (active.has(run) || starting.has(run)) return

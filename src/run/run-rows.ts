@@ -12,10 +12,6 @@ export async function allRuns({ runs }: Store, status: 'running' | 'suspended'):
   }
 }
 
-export function hasEnded({ status }: RunRow): boolean {
-  return status !== 'running' && status !== 'suspended'
-}
-
 /** A run that belongs to no conversation has a thread of its own. */
 export function threadOf(runId: string): string {
   return `thread_${runId.replace(/^run_/u, '')}`

@@ -6,11 +6,10 @@
 import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../part/error.ts'
-import type { RunRow, Store } from '../part/log.ts'
+import { hasEnded, type RunRow, type Store } from '../part/log.ts'
+import { pause } from '../part/pause.ts'
 import { encodeEntries } from '../record/encode.ts'
 import { readView } from '../run/history.ts'
-import { pause } from '../run/pause.ts'
-import { hasEnded } from '../run/run-rows.ts'
 
 export interface LogFiles {
   /** The store, whose appends are copied. Closing it waits, for a few seconds, until all of them are. */
@@ -66,7 +65,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         copy.after = undefined
         tell(error)
         if (closing.signal.aborted) break
-        await pause(delay, closing.signal)
+        await pause(delay, closing.signal, { background: true })
       }
     }
     copy.working = false
@@ -76,14 +75,14 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     do {
       await copyEntries(run, copy)
       const row = await inner.runs.get(run)
-      if (row !== undefined && hasEnded(row)) {
+      if (row !== undefined && hasEnded(row.status)) {
         copy.last = row.lastSeq
         if (copy.after! < row.lastSeq) continue
         await writeSummary(row)
         copies.delete(run)
         return
       }
-      if (!closing.signal.aborted) await pause(rest, closing.signal)
+      if (!closing.signal.aborted) await pause(rest, closing.signal, { background: true })
     } while (copy.after! < copy.last)
   }
 

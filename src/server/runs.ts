@@ -1,6 +1,6 @@
 /** `/api/runs…`: the log as an API. */
 import { MillraceError } from '../part/error.ts'
-import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
+import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { checkRunInput } from '../run/check-run-input.ts'
@@ -16,17 +16,6 @@ import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from './query.ts'
 import { streamResponse } from './stream-response.ts'
 
-const statuses: ReadonlySet<string> = new Set<RunStatus>([
-  'running',
-  'suspended',
-  'completed',
-  'failed',
-  'aborted',
-  'budget-exceeded',
-  'timed-out',
-  'interrupted',
-])
-
 const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
 
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
@@ -36,8 +25,10 @@ export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<R
   if (before === '') throw bad('before', 'the id of a run')
   if (before !== undefined) query.before = before
   if (status !== undefined) {
-    if (!statuses.has(status)) throw bad('status', `one of ${[...statuses].join(', ')}${didYouMean(status, statuses)}`)
-    query.status = status as RunStatus
+    query.status = runStatuses.find((each) => each === status)
+    if (query.status === undefined) {
+      throw bad('status', `one of ${runStatuses.join(', ')}${didYouMean(status, runStatuses)}`)
+    }
   }
   if (limit !== undefined) query.limit = wholeNumber(limit, 'limit', 1, 1000)
   return Response.json({ runs: await runtime.store.runs.list(query) })
@@ -61,7 +52,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
   // A cursor beyond the log belongs to another run, or to a log that was lost.
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
-  const ended = status !== 'running' && status !== 'suspended'
+  const ended = hasEnded(status)
   // Nothing is left: this is what tells an EventSource not to come back.
   if (sse && ended && after === lastSeq)
     return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })

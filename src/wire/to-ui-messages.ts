@@ -1,4 +1,5 @@
 /** A conversation → AI SDK `UIMessage`s, for pages and for `initialMessages`. The reverse of `fromClientMessages`. */
+import { compact } from '../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /** As much of the AI SDK's `UIMessage` as we make; assignable to it. */
@@ -91,8 +92,4 @@ function toOutcome(output: ToolOutput): Record<string, unknown> {
 
 function toUrl({ data, mediaType }: FileContent): string {
   return /^(data:|https?:\/\/)/i.test(data) ? data : `data:${mediaType};base64,${data}`
-}
-
-function compact<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T
 }

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../part/error.ts'
+import { hasEnded } from '../../part/log.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 
@@ -8,7 +9,7 @@ export async function stopCommand(text: string, where: Where): Promise<void> {
     const { stop } = access
     const run = await findRun(access, text)
     const { id, status } = run
-    if (status !== 'running' && status !== 'suspended') {
+    if (hasEnded(status)) {
       process.stderr.write(`${id} has ended already (${status})\n`)
       return
     }

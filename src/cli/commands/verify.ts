@@ -3,7 +3,7 @@ import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { createGrammar } from '../../part/grammar.ts'
-import type { RunRow } from '../../part/log.ts'
+import { hasEnded, type RunRow } from '../../part/log.ts'
 import { createNdjsonReader } from '../../record/ndjson.ts'
 import { openAccess, type Access, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
@@ -75,7 +75,7 @@ async function verifyFile(file: string): Promise<Findings> {
 /** A run that goes on has no end yet: that is no fault, nor is one whose process is gone before a server has ended it. */
 async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
   const { findings, check } = createCheck(run.id)
-  const isOpen = run.status === 'running' || run.status === 'suspended'
+  const isOpen = !hasEnded(run.status)
   let isEnded = false
   for await (const entry of access.read(run.id, 0, false)) {
     check.entry(entry)
