@@ -4,7 +4,6 @@
  * A `Part` is one event. Its core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
  * provider already speaks it; around it stand the parts a run needs. Producers (models, steps, CLI agents) yield
  * parts; the runner puts each into an envelope (`entry.ts`) and the log keeps it. The legal order is `grammar.ts`.
- *
  * Three rules hold everywhere:
  * - a part carries only what is new: messages, totals, open requests are folds over the log;
  * - failure is a part, never a throw, once a run has started;
@@ -13,6 +12,7 @@
 import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { ErrorValue } from './error.ts'
 import type { Message, ToolSpec } from './message.ts'
+import type { CallSettings } from './settings.ts'
 import type { Usage } from './usage.ts'
 
 type V3<T extends LanguageModelV3StreamPart['type']> = Extract<LanguageModelV3StreamPart, { type: T }>
@@ -91,9 +91,6 @@ export const outcomes = ['completed', 'failed', 'aborted', 'budget-exceeded', 't
 /** How a run ended. */
 export type Outcome = (typeof outcomes)[number]
 
-/** Who asked: a wire's name, or `library`, `cli`, `api`. */
-export type Protocol = string
-
 /** `run-start`: the first entry of every run; enough to run it again without the agent's file. */
 export interface RunStart {
   type: 'run-start'
@@ -103,7 +100,8 @@ export interface RunStart {
   pipeline: string
   threadId: string
   parentRunId?: string
-  protocol: Protocol
+  /** Who asked: a wire's name, or `library`, `cli`, `api`. */
+  protocol: string
   /** Ids the client gave (message id, chat id, its own run id): labels, never keys of ours. */
   labels?: Record<string, string>
   /** What the request brought. With `previousRunId` its `messages` are only the new ones. */
@@ -112,6 +110,8 @@ export interface RunStart {
   previousRunId?: string
   /** A client's tool cannot be waited for here: its calls are handed over. */
   handOver?: boolean
+  /** What the request asks of the answering model. */
+  settings?: CallSettings
 }
 
 /**
@@ -193,7 +193,7 @@ export interface ResponsePart {
   outcome: 'answered' | 'closed'
   answer?: Answer
   reason?: string
-  protocol?: Protocol
+  protocol?: string
 }
 
 /** What a client says to a request: a tool's output (or error), or whether it approves. */
@@ -210,7 +210,7 @@ export interface Suspend {
 /** `resume`: the run goes on; what is new in the request that woke it (tools, context, state) becomes `$input`. */
 export interface Resume {
   type: 'resume'
-  protocol: Protocol
+  protocol: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
 }
@@ -233,7 +233,7 @@ export interface Warning {
   message: string
 }
 
-/** `session-info`, `cli-output`: a CLI agent's session, and its lines that are no events. */
+/** `session-info`: which session of a CLI agent this is. */
 export interface SessionInfo {
   type: 'session-info'
   sessionId: string

@@ -4,6 +4,7 @@ import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Answer } from '../part/part.ts'
+import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { withServerMessages } from './history.ts'
@@ -26,6 +27,8 @@ export interface Turn {
   onBusy: BusyPolicy
   history: HistoryPolicy
   handOver?: boolean
+  /** What the request asks of the answering model. */
+  settings?: CallSettings
 }
 
 export interface Turned {
@@ -119,7 +122,7 @@ function conflict(toolCallId: string): MillraceError {
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
-  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history } = turn
+  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history, settings } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
   const messages =
@@ -132,6 +135,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     ...(labels === undefined ? undefined : { labels }),
     ...(handOver === undefined ? undefined : { handOver }),
     ...(turnKey === undefined ? undefined : { turnKey }),
+    ...(settings === undefined ? undefined : { settings }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
 }

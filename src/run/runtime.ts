@@ -7,6 +7,7 @@ import type { ErrorValue } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import type { Answer, Outcome, Part } from '../part/part.ts'
 import { createCleaner } from '../part/redact.ts'
+import type { CallSettings } from '../part/settings.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
@@ -63,6 +64,8 @@ export interface StartOptions {
   handOver?: boolean
   /** A start with a key that this thread has seen joins that key's run. */
   turnKey?: string
+  /** What the request asks of the answering model. */
+  settings?: CallSettings
 }
 
 /** How a run ended, or that it is suspended. `text` is the answer, `output` the pipeline’s value. */
@@ -147,7 +150,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (shutdown.signal.aborted) throw closingError()
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
-      const { protocol = 'library', labels, parentRunId, handOver, turnKey } = startOptions
+      const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = startOptions
       let { runId = newRunId() } = startOptions
       if (startOptions.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
       const { pipeline } = agent
@@ -185,6 +188,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           ...(parentRunId === undefined ? undefined : { parentRunId }),
           ...(fromServer && place?.previous !== undefined ? { previousRunId: place.previous } : undefined),
           ...(handOver === true ? { handOver } : undefined),
+          ...(settings === undefined ? undefined : { settings }),
         }
         if (shutdown.signal.aborted) throw closingError()
         const owned: Owned = { id: runId, threadId, epoch: 1 }
