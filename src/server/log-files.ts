@@ -73,7 +73,10 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
 
   async function bringUpToDate(run: string, copy: Copy): Promise<void> {
     do {
+      const before = copy.after
       await copyEntries(run, copy)
+      if (copy.after === before && copy.after! < copy.last)
+        throw new Error(`run ${run} has nothing behind entry ${before}`)
       const row = await inner.runs.get(run)
       if (row !== undefined && hasEnded(row.status)) {
         copy.last = row.lastSeq
