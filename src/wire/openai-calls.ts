@@ -54,7 +54,7 @@ interface Shown {
 
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const { textOnly, showsServer, toolOutputMaxChars, output } = options
-  /** Names of the client's tools, by the model call that was offered them. */
+  /** Names of the tools that this client runs, by the model call that was offered them. */
   const offered = new Map<string, ReadonlySet<string>>()
   const routers = new Set<string>()
   /** Steps in which a tool runs. */
@@ -74,7 +74,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     toolName,
     providerExecuted,
   }: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>) =>
-    isHandingOver && providerExecuted !== true && offered.get(step)?.has(toolName) === true
+    providerExecuted !== true && offered.get(step)?.has(toolName) === true
 
   function show(entry: { step: string; toolName: string }, toolCallId: string, owner: Shown['owner'], input?: string) {
     const { step, toolName: name } = entry
