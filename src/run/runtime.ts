@@ -5,10 +5,9 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
-import type { Answer, Outcome, Part } from '../part/part.ts'
+import type { Answer, Part } from '../part/part.ts'
 import { createCleaner } from '../part/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
-import { noUsage, type Usage } from '../part/usage.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
@@ -18,6 +17,7 @@ import { endOfRequest, type PostedAnswer } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
+import { readResult, type RunResult } from './run-result.ts'
 import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
@@ -68,16 +68,6 @@ export interface StartOptions {
   settings?: CallSettings
 }
 
-/** How a run ended, or that it is suspended. `text` is the answer, `output` the pipeline’s value. */
-export interface RunResult {
-  id: string
-  outcome: Outcome | 'suspended'
-  text: string
-  output: unknown
-  usage: Usage
-  error?: ErrorValue
-}
-
 /** One run of this runtime. */
 export interface Run {
   id: string
@@ -124,6 +114,7 @@ export interface Runtime {
 }
 
 export type { Wake } from './left-for.ts'
+export type { RunResult } from './run-result.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { agents, store, secrets = [] } = options
@@ -280,24 +271,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       joined,
       parts: { [Symbol.asyncIterator]: () => flatten(log.read(id, 0, shutdown.signal)) },
       get result() {
-        return (result ??= resultOf(id))
+        // A run that was answered, or stopped, while it suspended goes on or ends by itself.
+        return (result ??= owners.settled(id).then(() => readResult(store, id)))
       },
       stop: (reason) => stop(id, reason),
       answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
     }
-  }
-
-  async function resultOf(run: string): Promise<RunResult> {
-    // A run that was answered, or stopped, while it suspended goes on or ends by itself.
-    await owners.settled(run)
-    const view = await readView(store, run).catch(() => undefined)
-    if (view === undefined || view.status === 'running') {
-      const error = { code: 'store-failed', message: 'The run could not be recorded.' }
-      const { text = '', usage = noUsage } = view ?? {}
-      return { id: run, outcome: 'failed', text, output: undefined, usage, error }
-    }
-    const { status, text, output, usage, error } = view
-    return { id: run, outcome: status, text, output, usage, ...(error === undefined ? undefined : { error }) }
   }
 
   return runtime
