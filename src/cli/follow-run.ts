@@ -10,22 +10,28 @@ import { writeOut } from './write-out.ts'
 /** Resolves with the question's answer; called for one question at a time. */
 export type Ask = (request: EntryOf<'request'>, signal: AbortSignal) => Promise<Answer>
 
-/** Prints the run to its end. Without `ask` the run must have been started so that it asks nobody. */
-export async function followRun(run: Run, wire: Wire, ask?: Ask): Promise<void> {
+/**
+ * Prints the run to its end; gives whether the last line that it printed is still open. Without `ask` the run must have
+ * been started so that it asks nobody.
+ */
+export async function followRun(run: Run, wire: Wire, ask?: Ask): Promise<boolean> {
   const { stdout, stderr } = process
   // The run is followed through its suspends.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
-  let atLineStart = true
+  let isLineOpen = false
   let isAsking = false
-  const progress = createProgress(stderr, () => atLineStart && !isAsking)
+  const progress = createProgress(stderr, () => !(isLineOpen && stdout.isTTY) && !isAsking)
   const open = new Map<string, AbortController>()
   let asked: Promise<void> = Promise.resolve()
 
   async function question(request: EntryOf<'request'>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     progress.clear()
-    if (!atLineStart) stdout.write('\n')
-    atLineStart = isAsking = true
+    if (isLineOpen && stdout.isTTY) {
+      stdout.write('\n')
+      isLineOpen = false
+    }
+    isAsking = true
     try {
       await run.answer(request.requestId, await ask!(request, signal))
     } catch {
@@ -46,9 +52,10 @@ export async function followRun(run: Run, wire: Wire, ask?: Ask): Promise<void> 
     const out = encoder.encode(entry)
     if (out === '') continue
     progress.clear()
-    atLineStart = !stdout.isTTY || out.endsWith('\n')
+    isLineOpen = !out.endsWith('\n')
     await writeOut(forStream(out, stdout))
   }
   progress.clear()
   await asked
+  return isLineOpen
 }

@@ -4,7 +4,6 @@ import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
 import { readView } from '../run/history.ts'
-import { readStored } from '../run/stored-pipeline.ts'
 import { isHeld } from '../server/data-lock.ts'
 import type { Access, Fate } from './access.ts'
 
@@ -23,6 +22,8 @@ export function localAccess(file: string, data: string): Access {
   async function fate({ id, status, protocol }: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined> {
     // A server that does not answer has its runs all the same. `millrace run` runs those that were started with it.
     if (status !== 'running' || isHeld(data, protocol === 'cli' ? 'anyone' : 'server')) return undefined
+    // Rarely needed, and what reads YAML takes as long to load as all the rest.
+    const { readStored } = await import('../run/stored-pipeline.ts')
     for await (const [first] of store.log.read(id)) {
       return first?.type === 'run-start' && readStored(first.pipeline)?.recover ? 'goes on' : 'is ended'
     }

@@ -34,7 +34,7 @@ async function offered(cwd: string, ...words: string[]) {
   return out.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0]!]))
 }
 
-test('commands, options, their values, agents and runs are offered', async () => {
+test('commands, options, their values, agents and runs are offered', { timeout: 60_000 }, async () => {
   const { cwd } = setUp()
   expect(await offered(cwd, '')).toEqual(expect.arrayContaining(['init', 'run', 'show', 'completion']))
   expect(await offered(cwd, 'se')).toEqual(['serve'])

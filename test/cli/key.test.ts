@@ -45,36 +45,40 @@ const everyCommand = (id: string) => [
   ['__complete', 'show', 'run_'],
 ]
 
-test('a server.json without a server behind it is not believed: nothing is sent to it, the database is read', async () => {
-  const fake = await impostor()
-  const cwd = folder({ 'agents/a.yaml': demo })
-  expect((await ran(['run', 'a', '-m', 'Hi'], { cwd })).code).toBe(0)
-  const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
-  plant(cwd, fake.url)
-  for (const args of everyCommand(id)) {
-    const { code, out, err } = await ran(args, { cwd, env })
-    expect([args[0], code, (out + err).includes(id)]).toEqual([args[0], 0, true])
-  }
-  expect(fake.asked).toEqual([])
+test(
+  'a server.json without a server behind it is not believed: nothing is sent to it, the database is read',
+  { timeout: 60_000 },
+  async () => {
+    const fake = await impostor()
+    const cwd = folder({ 'agents/a.yaml': demo })
+    expect((await ran(['run', 'a', '-m', 'Hi'], { cwd })).code).toBe(0)
+    const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
+    plant(cwd, fake.url)
+    for (const args of everyCommand(id)) {
+      const { code, out, err } = await ran(args, { cwd, env })
+      expect([args[0], code, (out + err).includes(id)]).toEqual([args[0], 0, true])
+    }
+    expect(fake.asked).toEqual([])
 
-  // Nor in a folder that holds nothing else, as one that was cloned.
-  const cloned = folder()
-  plant(cloned, fake.url)
-  for (const args of everyCommand(id).slice(0, -1)) {
-    expect(await ran(args, { cwd: cloned, env })).toMatchObject({
-      code: 2,
-      out: '',
-      err: expect.stringContaining('no log in'),
-    })
-  }
-  expect(fake.asked).toEqual([])
+    // Nor in a folder that holds nothing else, as one that was cloned.
+    const cloned = folder()
+    plant(cloned, fake.url)
+    for (const args of everyCommand(id).slice(0, -1)) {
+      expect(await ran(args, { cwd: cloned, env })).toMatchObject({
+        code: 2,
+        out: '',
+        err: expect.stringContaining('no log in'),
+      })
+    }
+    expect(fake.asked).toEqual([])
 
-  // The next server takes the folder as if nothing were there.
-  const server = await serving([], { cwd, env })
-  expect(JSON.parse((await ran(['ps', '--json'], { cwd, env })).out)).toMatchObject([{ id }])
-  server.kill('SIGTERM')
-  expect(await server.exit).toBe(0)
-})
+    // The next server takes the folder as if nothing were there.
+    const server = await serving([], { cwd, env })
+    expect(JSON.parse((await ran(['ps', '--json'], { cwd, env })).out)).toMatchObject([{ id }])
+    server.kill('SIGTERM')
+    expect(await server.exit).toBe(0)
+  },
+)
 
 test('a single run that holds the folder is no server either', async () => {
   const gate = Promise.withResolvers<void>()

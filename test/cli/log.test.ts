@@ -51,7 +51,7 @@ function toEntries(ndjson: string): Entry[] {
   return ndjson.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Entry]))
 }
 
-test('on a live server: runs listed, a log followed to its end, a run stopped', async () => {
+test('on a live server: runs listed, a log followed to its end, a run stopped', { timeout: 60_000 }, async () => {
   const { cwd, server, gates, start } = await setUp()
   const first = await start('The first\n one')
   const table = await ran(['ps'], { cwd })

@@ -54,6 +54,7 @@ test.each([
   ['ps --data .millrace/millrace.db', /name the folder that holds the log: --data \.millrace\.$/],
   ['serve agents/assistant.yaml', /assistant\.yaml is a file, no folder of agents; millrace serve agents serves/],
   ['run x -m hi --dir log', /log is a file, no folder of agents; name a folder\.$/],
+  ['run assistant --input agents', /--input agents is a folder, not a file\.$/],
   ['verify agents', /agents is a folder; name a file of it\.$/],
   ['run agents/assistant -m hi', /no file agents\/assistant \(did you mean "agents\/assistant\.yaml"\?\)\.$/],
   ['run assistant.yaml -m hi', /no file assistant\.yaml \(did you mean "agents\/assistant\.yaml"\?\)\.$/],

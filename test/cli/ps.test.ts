@@ -1,11 +1,15 @@
 /** `ps` and what names a run: runs whose process is gone, lists with more behind them, the beginnings of ids. */
 import { expect, onTestFinished, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const step = 'workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]\n'
 const demo = step.replace('up:m', 'demo:assistant')
+
+// They start many processes, on whatever else the machine does.
+const patiently = { timeout: 60_000 }
 
 /** A model that says one word and waits for the gate. */
 async function heldModel() {
@@ -19,6 +23,10 @@ async function heldModel() {
   return { gate, flags: ['--endpoint', `up=${upstream.baseURL}`] }
 }
 
+function toEntries(ndjson: string): Entry[] {
+  return ndjson.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Entry]))
+}
+
 async function start(url: string, agentId: string): Promise<string> {
   const body = JSON.stringify({ agentId, input: { messages: [{ role: 'user', content: `Hi ${agentId}` }] } })
   const headers = { 'content-type': 'application/json' }
@@ -28,7 +36,7 @@ async function start(url: string, agentId: string): Promise<string> {
   return id
 }
 
-test('runs whose server is gone are marked, and it is said what the next one does with them', async () => {
+test('runs whose server is gone are marked, and it is said what the next one does with them', patiently, async () => {
   const { flags } = await heldModel()
   const cwd = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
   const server = await serving(flags, { cwd })
@@ -85,61 +93,67 @@ test('what another command runs is alive: it can be followed to its end, and is 
   await follow.until('"Half"')
   gate.resolve()
   expect([await run.exit, await follow.exit, follow.err]).toEqual([0, 0, ''])
-  const seqs = follow.out
-    .trim()
-    .split('\n')
-    .map((line) => (JSON.parse(line) as { seq: number }).seq)
+  const seqs = toEntries(follow.out).map(({ seq }) => seq)
   expect(seqs).toEqual(seqs.map((_, i) => i + 1))
   expect(follow.out).toMatch(/"type":"run-end"[^\n]*\n$/)
   const ended = await ran(['stop', row.id], { cwd })
   expect([ended.code, ended.err]).toEqual([0, `${row.id} has ended already (completed)\n`])
 })
 
-test('a list with more behind it says so, and runs are named by the beginnings of their ids', async () => {
+/** Three runs that have ended, newest first; then the same through a server. */
+async function threeRuns(check: (cwd: string, ids: [string, ...string[]]) => Promise<void>) {
   const cwd = folder({ 'agents/a.yaml': demo })
   for (const word of ['one', 'two', 'three']) await ran(['run', 'a', '-m', word], { cwd })
   const rows = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
-  const ids = rows.map(({ id }) => id)
-  const check = async () => {
+  const ids = rows.map(({ id }) => id) as [string, ...string[]]
+  expect(ids).toHaveLength(3)
+  await check(cwd, ids)
+  await serving([], { cwd })
+  await check(cwd, ids)
+}
+
+test('a list with more behind it says so', patiently, () =>
+  threeRuns(async (cwd) => {
     const ps = (...args: string[]) => ran(['ps', ...args], { cwd })
     expect(await ps('--limit', '2')).toMatchObject({ code: 0, err: '… more (--limit 10)\n' })
     const json = await ps('--limit', '1', '--json')
     expect([(JSON.parse(json.out) as unknown[]).length, json.err]).toEqual([1, '… more (--limit 5)\n'])
     expect((await ps('--limit', '3')).err).toBe('')
     expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no such runs\n')
+  }),
+)
 
-    // As little as tells it from the others, with or without run_.
-    const [id, ...others] = ids as [string, ...string[]]
+test('runs are named by as much of their ids as tells them apart', patiently, () =>
+  threeRuns(async (cwd, [id, ...others]) => {
     const length = Math.max(...others.map((other) => [...other].findIndex((char, i) => char !== id[i]))) + 1
+    const short = id.slice(0, length)
     const page = await ran(['show', id], { cwd })
-    for (const beginning of [id.slice(0, length), id.slice('run_'.length, length), id.slice('run_'.length)]) {
+    for (const beginning of [short, short.slice('run_'.length)]) {
       expect(await ran(['show', beginning], { cwd })).toEqual(page)
     }
-    const short = id.slice(0, length)
-    expect((await ran(['logs', short, '--json'], { cwd })).out).toBe((await ran(['logs', id, '--json'], { cwd })).out)
+    expect(toEntries((await ran(['logs', short, '--json'], { cwd })).out)[0]).toMatchObject({ runId: id })
     expect((await ran(['stop', short], { cwd })).err).toBe(`${id} has ended already (completed)\n`)
     expect((await ran(['verify', short], { cwd })).err).toContain(`${id}: `)
+  }),
+)
 
+test('a run that is none, or may be several, is exit 2 with those it may be', patiently, () =>
+  threeRuns(async (cwd, ids) => {
+    const [id] = ids
     const typo = id.slice(0, -2) + (id.endsWith('00') ? '11' : '00')
+    const long = `${id.slice(0, 16)}x`
     for (const [args, message] of [
       [['show', 'run'], `"run" begins the ids of several runs; give more of it: ${ids.join(', ')}`],
       [['show', 'run_none'], 'There is no run run_none. millrace ps lists them.'],
       [['logs', typo], `There is no run ${typo} (did you mean ${id}?). millrace ps lists them.`],
-      [
-        ['stop', `${id.slice(0, 16)}x`],
-        `There is no run ${id.slice(0, 16)}x (did you mean ${id}?). millrace ps lists them.`,
-      ],
+      [['stop', long], `There is no run ${long} (did you mean ${id}?). millrace ps lists them.`],
       [['stop', ''], 'Name a run: its id, or the beginning of it.'],
       [['verify', 'run_'], 'Name a run: its id, or the beginning of it.'],
     ] as const) {
       expect(await ran([...args], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
     }
-  }
-  await check()
-  // The same through a server.
-  await serving([], { cwd })
-  await check()
-})
+  }),
+)
 
 test('logs: an unknown type is exit 2 with what was meant, before any run is looked for', async () => {
   const cwd = folder()

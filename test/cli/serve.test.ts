@@ -32,7 +32,7 @@ test('it says when it is ready, what it serves and how to try it; SIGTERM ends i
   expect(existsSync(join(cwd, '.millrace/server.json'))).toBe(false)
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   '%s with an active run and open streams: terminal frames, then 0',
   async (signal) => {
     const upstream = await startUpstream((reply) => reply.say('Half an'))

@@ -114,44 +114,48 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   // CSI twice, as two and as one character; a title; what writes over the line; what is shown in another order.
   const hostile = '\u001b[31mred\u009b2J \u001b]0;title\u0007 over\rwritten \u202egnp.exe\u007f'
   const harmless = '\\u001b[31mred\\u009b2J \\u001b]0;title\\u0007 overwritten \\u202egnp.exe\\u007f'
-  const obeyed = /[\u001b\u009b\u0007\u202e\u007f]|over\r(?!\n)/u
+  const obeyed = /[^\P{Cc}\n\r\t]|\u202e|over\r(?!\n)/u
 
-  test('nothing that a model said is a command to the terminal; in a pipe it is left byte for byte', async () => {
-    const cwd = folder({ 'agents/a.yaml': ask.replace('approval: true', 'approval: false') })
-    const env = { NO_COLOR: '1' }
-    const shown = async (...args: string[]) => {
-      const command = onTerminal(args, { cwd, env, columns: 500 })
-      expect(await command.exit).toBe(0)
-      // The progress of a run is ours.
-      return command.shown.replaceAll('\r\u001b[K', '').replaceAll('\r\n', '\n')
-    }
-    const piped = await ran(['run', 'a', '-m', hostile], { cwd })
-    expect(piped.out).toContain(`You said: "${hostile}"`)
-    const run = await shown('run', 'a', '-m', hostile, '--data', 'none')
-    expect(run).toContain(`You said: "${harmless}"`)
-    expect(run).not.toMatch(obeyed)
+  test(
+    'nothing that a model said is a command to the terminal; in a pipe it is left byte for byte',
+    { timeout: 60_000 },
+    async () => {
+      const cwd = folder({ 'agents/a.yaml': ask.replace('approval: true', 'approval: false') })
+      const env = { NO_COLOR: '1' }
+      const shown = async (...args: string[]) => {
+        const command = onTerminal(args, { cwd, env, columns: 500 })
+        expect(await command.exit).toBe(0)
+        // The progress of a run is ours.
+        return command.shown.replaceAll('\r\u001b[K', '').replaceAll('\r\n', '\n')
+      }
+      const piped = await ran(['run', 'a', '-m', hostile], { cwd })
+      expect(piped.out).toContain(`You said: "${hostile}"`)
+      const run = await shown('run', 'a', '-m', hostile, '--data', 'none')
+      expect(run).toContain(`You said: "${harmless}"`)
+      expect(run).not.toMatch(obeyed)
 
-    const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
-    for (const args of [
-      ['show', id],
-      ['show', id, '--json'],
-      ['logs', id],
-      ['logs', id, '--json'],
-      ['ps'],
-      ['ps', '--json'],
-    ]) {
-      const text = await shown(...args)
-      expect([args, obeyed.exec(text)?.[0]]).toEqual([args, undefined])
-      expect([args, args[0] === 'ps' || text.includes('\\u009b2J')]).toEqual([args, true])
-    }
-    const json = await shown('show', id, '--json')
-    expect(JSON.parse(json)).toEqual(JSON.parse((await ran(['show', id, '--json'], { cwd })).out))
-    expect((await ran(['show', id, '--json'], { cwd })).out).toContain('\u009b2J')
-    // Errors are for people wherever they go.
-    const error = await ran(['show', hostile], { cwd })
-    expect([error.code, error.err]).toEqual([2, expect.stringContaining(`There is no run ${harmless}.`)])
-    expect(error.err).not.toMatch(obeyed)
-  })
+      const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
+      for (const args of [
+        ['show', id],
+        ['show', id, '--json'],
+        ['logs', id],
+        ['logs', id, '--json'],
+        ['ps'],
+        ['ps', '--json'],
+      ]) {
+        const text = await shown(...args)
+        expect([args, obeyed.exec(text)?.[0]]).toEqual([args, undefined])
+        expect([args, args[0] === 'ps' || text.includes('\\u009b2J')]).toEqual([args, true])
+      }
+      const json = await shown('show', id, '--json')
+      expect(JSON.parse(json)).toEqual(JSON.parse((await ran(['show', id, '--json'], { cwd })).out))
+      expect((await ran(['show', id, '--json'], { cwd })).out).toContain('\u009b2J')
+      // Errors are for people wherever they go.
+      const error = await ran(['show', hostile], { cwd })
+      expect([error.code, error.err]).toEqual([2, expect.stringContaining(`There is no run ${harmless}.`)])
+      expect(error.err).not.toMatch(obeyed)
+    },
+  )
 
   test('what is asked for cannot look like something else', async () => {
     const cwd = folder({ 'agents/a.yaml': ask })

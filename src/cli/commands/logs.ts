@@ -3,7 +3,7 @@ import { MillraceError } from '../../part/error.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 import { forStream, printable } from '../printable.ts'
-import { cut } from '../width.ts'
+import { cut, widthOf } from '../width.ts'
 import { writeOut } from '../write-out.ts'
 
 export interface LogsFlags extends Where {
@@ -39,6 +39,6 @@ function toLine({ seq, timestamp, step, type, ...rest }: Entry): string {
   const head = printable(`${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `)
   const text = printable(JSON.stringify(rest))
   // On a terminal an entry is one line to the eye as well.
-  const room = Math.max(20, (process.stdout.columns || head.length + 160) - head.length)
+  const room = Math.max(20, (process.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
 }

@@ -1,5 +1,5 @@
 /** `millrace run`: one run, its answer on stdout as it comes, what happens beside it on stderr. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf, MillraceError, wholeMessage } from '../../part/error.ts'
@@ -75,9 +75,9 @@ export async function runCommand(agent: string, flags: RunFlags): Promise<void> 
   }
   stop = ({ reason }) => run.stop(reason)
   if (ending !== undefined) await stop(ending)
-  await followRun(run, wires[flags.format], ask)
+  const isLineOpen = await followRun(run, wires[flags.format], ask)
   const { outcome, error, usage } = await run.result
-  if (flags.format === 'text') process.stdout.write('\n')
+  if (isLineOpen) process.stdout.write('\n')
   // A run that sent nothing to a model has none.
   const isSilent = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) === 0
   const tokens = `; ${usage.inputTokens ?? '?'} tokens in, ${usage.outputTokens ?? '?'} out (${usage.source})`
@@ -128,6 +128,7 @@ async function readInput({ message, input }: RunFlags): Promise<Record<string, u
       value = JSON.parse(readFileSync(input, 'utf8'))
     } catch (error) {
       if (!existsSync(input)) throw new MillraceError('usage', `--input: there is no file ${input}.`)
+      if (statSync(input).isDirectory()) throw new MillraceError('usage', `--input ${input} is a folder, not a file.`)
       throw new MillraceError('usage', `--input ${input}: ${messageOf(error)}`)
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {

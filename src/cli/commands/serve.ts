@@ -46,11 +46,15 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     )
   }
 
-  // A second signal does not wait.
+  // A second signal does not wait. A terminal that is closed ends what runs in it.
   let stopping = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const [signal, code] of [
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+    ['SIGHUP', 129],
+  ] as const) {
     process.on(signal, () => {
-      if (stopping) process.exit(signal === 'SIGINT' ? 130 : 143)
+      if (stopping) process.exit(code)
       stopping = true
       void served.close().then(
         () => process.exit(0),
