@@ -18,6 +18,7 @@ export type {
   ToolContext,
   ToolImplementation,
 } from './run/ports.ts'
+export { createRelay, type Chainable, type Chained, type Relay, type RelayOptions } from './run/relay.ts'
 export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
 export type { LlmResult } from './run/steps/llm.ts'
 export type { Recalled, StoredFacts } from './run/steps/memory.ts'
