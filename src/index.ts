@@ -8,6 +8,7 @@ export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'
 export type { Fault, Known, Pipeline, Step } from './pipeline/pipeline.ts'
 export type { McpServer } from './run/mcp/server.ts'
+export { fromLangChain, type LangChainChatModel } from './run/models/langchain.ts'
 export type { Endpoint } from './run/models/resolver.ts'
 export type {
   Callback,

@@ -78,11 +78,21 @@ export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type
  */
 export function mergeDeltas(entries: readonly Entry[]): Entry[] {
   const merged: Entry[] = []
-  for (const entry of entries) {
-    const last = merged.at(-1)
-    if (last !== undefined && isDelta(entry) && isDelta(last) && sameBlock(entry, last)) {
-      merged[merged.length - 1] = { ...entry, delta: last.delta + entry.delta }
-    } else merged.push(entry)
+  for (let i = 0; i < entries.length;) {
+    const first = entries[i++]!
+    let last = first
+    if (isDelta(first)) {
+      const pieces = [first.delta]
+      for (; i < entries.length; i++) {
+        const next = entries[i]!
+        if (!isDelta(next) || !sameBlock(next, first)) break
+        pieces.push(next.delta)
+        last = next
+      }
+      // Joined at once: a text that hangs together from thousands of pieces keeps a garbage collector busy.
+      if (last !== first) last = { ...last, delta: pieces.join('') } as Entry
+    }
+    merged.push(last)
   }
   return merged
 }
@@ -98,7 +108,7 @@ function sameBlock(a: Delta, b: Delta): boolean {
 }
 
 // In pieces: spreading a large array into fromCharCode overflows the stack.
-function toBase64(bytes: Uint8Array): string {
+export function toBase64(bytes: Uint8Array): string {
   let binary = ''
   for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192))
   return btoa(binary)

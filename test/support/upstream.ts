@@ -67,7 +67,7 @@ function createReply(response: ServerResponse, text: string): UpstreamReply {
     say: (content) => send({ index: 0, delta: { role: 'assistant', content } }),
     call(id, name, args) {
       const call = { index: 0, id, type: 'function', function: { name, arguments: JSON.stringify(args) } }
-      send({ index: 0, delta: { tool_calls: [call] } })
+      send({ index: 0, delta: { role: 'assistant', tool_calls: [call] } })
     },
     finish(reason = 'stop') {
       send({ index: 0, delta: {}, finish_reason: reason })

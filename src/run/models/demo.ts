@@ -5,11 +5,11 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4Content,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { planAnswer } from './demo-plan.ts'
+import { toGenerated } from './generated.ts'
 
 type Part = LanguageModelV4StreamPart
 type Finish = Extract<Part, { type: 'finish' }>
@@ -23,11 +23,7 @@ export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): La
     // Takes any URL as it is: it never looks at one, so nothing needs to be downloaded for it.
     supportedUrls: { '*/*': [/./] },
     doStream: async (options) => ({ stream: paced(partsOf(options), delayMs, options.abortSignal) }),
-    doGenerate: async (options) => {
-      const parts = partsOf(options)
-      const { finishReason, usage } = parts.at(-1) as Finish
-      return { content: contentOf(parts), finishReason, usage, warnings: [] }
-    },
+    doGenerate: async (options) => toGenerated(partsOf(options))!,
   }
 }
 
@@ -142,23 +138,6 @@ function paced(parts: Part[], delayMs: number, signal: AbortSignal | undefined):
     { highWaterMark: 0 },
   )
   return stream
-}
-
-function contentOf(parts: Part[]): LanguageModelV4Content[] {
-  const content: LanguageModelV4Content[] = []
-  for (const part of parts) {
-    if (part.type === 'text-start') content.push({ type: 'text', text: '' })
-    else if (part.type === 'reasoning-start') content.push({ type: 'reasoning', text: '' })
-    else if (part.type === 'tool-call') content.push(part)
-    else if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
-      const block = content.at(-1)
-      if (block?.type === 'text' || block?.type === 'reasoning') block.text += part.delta
-    } else if (part.type === 'reasoning-end') {
-      const block = content.at(-1)
-      if (block?.type === 'reasoning') block.providerMetadata = part.providerMetadata
-    }
-  }
-  return content
 }
 
 /** FNV-1a as 8 hex digits. */

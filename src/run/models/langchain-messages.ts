@@ -1,0 +1,128 @@
+/**
+ * A prompt as LangChain takes it: plain messages, which its chat models coerce into their own classes.
+ *
+ * | of a prompt | LangChain |
+ * |---|---|
+ * | text; an image | `text`; `image_url` with a URL or a data URL, which every integration reads |
+ * | audio, other files | a data block: `source_type` `url` or `base64`, `mime_type`, `metadata.filename` |
+ * | reasoning with a signature | the block it came as; without one dropped: no provider takes it |
+ * | tool calls | `tool_calls` |
+ * | a tool's result | a `tool` message with text (JSON where it is none) and `status` |
+ * | calls that a provider ran itself, `custom` parts, files of an assistant | dropped: LangChain has no common form |
+ */
+import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import { toBase64 } from '../../part/entry.ts'
+
+export interface LangChainMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool'
+  content: string | Record<string, unknown>[]
+  tool_calls?: { type: 'tool_call'; id: string; name: string; args: unknown }[]
+  tool_call_id?: string
+  name?: string
+  status?: 'success' | 'error'
+}
+
+/** A provider's part of what a model said, kept to be handed back: `providerMetadata.langchain`. */
+export const metadataKey = 'langchain'
+
+export function toLangChainMessages(prompt: LanguageModelV4Prompt): LangChainMessage[] {
+  return prompt.flatMap((message): LangChainMessage[] => {
+    const { role, content } = message
+    switch (role) {
+      case 'system':
+        return [{ role, content }]
+      case 'user':
+        return [{ role, content: fromUser(content) }]
+      case 'assistant':
+        return [fromAssistant(content)]
+      case 'tool':
+        return content.flatMap((part) => (part.type === 'tool-result' ? [fromResult(part)] : []))
+    }
+  })
+}
+
+type User = Extract<LanguageModelV4Prompt[number], { role: 'user' }>['content']
+
+function fromUser(parts: User): LangChainMessage['content'] {
+  const [first, ...rest] = parts
+  // A list is more than some servers take where there is but one text.
+  if (first?.type === 'text' && rest.length === 0) return first.text
+  return parts.map((part) => (part.type === 'text' ? textBlock(part.text) : toBlock(part)))
+}
+
+type Assistant = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content']
+
+function fromAssistant(parts: Assistant): LangChainMessage {
+  const blocks: Record<string, unknown>[] = []
+  const calls: NonNullable<LangChainMessage['tool_calls']> = []
+  for (const part of parts) {
+    if (part.type === 'text') blocks.push(textBlock(part.text))
+    else if (part.type === 'reasoning') {
+      const kept = part.providerOptions?.[metadataKey]?.['block']
+      if (kept !== undefined) blocks.push(kept as Record<string, unknown>)
+    } else if (part.type === 'tool-call' && part.providerExecuted !== true) {
+      calls.push({ type: 'tool_call', id: part.toolCallId, name: part.toolName, args: part.input })
+    }
+  }
+  const onlyText = blocks.every(({ type }) => type === 'text')
+  return {
+    role: 'assistant',
+    // A list of texts is more than some providers take of an assistant.
+    content: onlyText ? blocks.map(({ text }) => String(text)).join('') : blocks,
+    ...(calls.length > 0 ? { tool_calls: calls } : undefined),
+  }
+}
+
+function fromResult({ toolCallId, toolName, output }: LanguageModelV4ToolResultPart): LangChainMessage {
+  const failed = output.type === 'error-text' || output.type === 'error-json' || output.type === 'execution-denied'
+  return {
+    role: 'tool',
+    tool_call_id: toolCallId,
+    name: toolName,
+    content: toContent(output),
+    status: failed ? 'error' : 'success',
+  }
+}
+
+function toContent(output: LanguageModelV4ToolResultPart['output']): LangChainMessage['content'] {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value
+    case 'json':
+    case 'error-json':
+      return JSON.stringify(output.value)
+    case 'execution-denied':
+      return `The call was denied${output.reason === undefined ? '' : `: ${output.reason}`}.`
+    case 'content':
+      return output.value.flatMap((part) => {
+        if (part.type === 'text') return [textBlock(part.text)]
+        return part.type === 'file' ? [toBlock(part)] : []
+      })
+  }
+}
+
+function textBlock(text: string) {
+  return { type: 'text', text }
+}
+
+/** Throws a `TypeError` for a file that only a provider of the AI SDK knows. */
+function toBlock({ data, mediaType, filename }: Pick<LanguageModelV4FilePart, 'data' | 'mediaType' | 'filename'>) {
+  if (data.type === 'text') return textBlock(data.text)
+  if (data.type === 'reference')
+    throw new TypeError('a file that is kept by a provider cannot be sent through LangChain')
+  const [kind] = mediaType.split('/')
+  const base64 = data.type === 'url' ? undefined : typeof data.data === 'string' ? data.data : toBase64(data.data)
+  const url = data.type === 'url' ? String(data.url) : undefined
+  if (kind === 'image') {
+    // The kind alone is no type of a data URL.
+    const type = mediaType.includes('/') && !mediaType.endsWith('/*') ? mediaType : 'image/png'
+    return { type: 'image_url', image_url: { url: url ?? `data:${type};base64,${base64}` } }
+  }
+  return {
+    type: kind === 'audio' ? 'audio' : 'file',
+    mime_type: mediaType,
+    ...(url === undefined ? { source_type: 'base64', data: base64 } : { source_type: 'url', url }),
+    metadata: { filename: filename ?? 'file' },
+  }
+}
