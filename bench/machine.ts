@@ -1,7 +1,7 @@
 /** What a number depends on; nothing that tells whose machine it is. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
-import { cpus, platform, release, tmpdir, totalmem } from 'node:os'
+import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { pinned } from './child.ts'
 
@@ -13,6 +13,8 @@ export function machineFacts() {
     memoryGB: Math.round(totalmem() / 2 ** 30),
     system: `${platform()} ${release()}`,
     node: process.versions.node,
+    /** How many programs wanted to run in the last minute, before this one: more than a few tenths disturb. */
+    busy: Number(loadavg()[0]!.toFixed(1)),
     /** The server has a core of its own. */
     pinned,
     /** Where runs are recorded. */

@@ -27,10 +27,12 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
 
 async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only)
-  if (rows.some(({ isPeer }) => isPeer)) await installPeers(say)
+  const asksServers = commandLine.scenarios.some((name) => name !== 'in-process' && name !== 'log')
+  if (asksServers && rows.some(({ isPeer }) => isPeer)) await installPeers(say)
   const machine = machineFacts()
   process.stdout.write(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`)
   if (!machine.pinned) process.stdout.write('The server shares its core with the load (no taskset, or one core).\n')
+  if (machine.busy > 1) process.stdout.write(`This machine is busy (load ${machine.busy}): the numbers mean little.\n`)
   const upstream = await startUpstream()
   const load = await startLoad()
   const results: Result[] = []
