@@ -14,7 +14,10 @@ export type { Chainable } from './relay/source-reader.ts'
 
 /** How a relay reads its sources. Without options a source is begun when those before it have ended. */
 export interface RelayOptions {
-  /** Sources are read as soon as they are chained: slow ones at once take as long as the slowest of them. */
+  /**
+   * Sources are read as soon as they are chained: slow ones at once take as long as the slowest of them. When one breaks
+   * before its turn, those behind it are disposed at once, and those before it are delivered still.
+   */
   eager?: boolean
   /** Items of one source that an eager relay holds before its turn. Default 16; at most 64 sources are read ahead at once. */
   highWaterMark?: number
@@ -26,6 +29,7 @@ export interface Relay<T> {
    * What the consumer reads. It has one consumer: to be iterated a second time throws `already-read`. `next()` may be
    * called before earlier calls are answered. `return()` settles at once, also while the sequence waits: `signal` fires,
    * all sources get `return()` or `cancel()`, and nobody waits for what they do then. An error comes once, then the end.
+   * Every 128 items the event loop has a turn, so that sources that never wait keep nobody from it.
    */
   readonly sequence: AsyncGenerator<T, void, void>
   /**
