@@ -1,5 +1,5 @@
 /** Which messages a run begins with: what the client says, corrected by what the server knows better. */
-import type { Entry } from '../part/entry.ts'
+import { mergeDeltas, type Entry } from '../part/entry.ts'
 import { createRunFold, type RunFold, type RunView } from '../part/fold.ts'
 import type { Store } from '../part/log.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
@@ -18,7 +18,7 @@ async function readFold(
   if ((await runs.get(run)) === undefined) return undefined
   const fold = createRunFold()
   for await (const batch of log.read(run)) {
-    for (const entry of batch) {
+    for (const entry of mergeDeltas(batch)) {
       fold.apply(entry)
       onEntry?.(entry)
     }
