@@ -3,6 +3,7 @@
  * (`part/turns.ts`), so that a fresh start, going on after a client's answer and going on after a crash are one piece of code.
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { textOf } from '../part/fold.ts'
 import type { Message } from '../part/message.ts'
@@ -142,7 +143,7 @@ function settings(config: ToolLoopOptions['config']) {
     providerOptions,
     headers,
   }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<typeof all>
+  return compact(all)
 }
 
 export function usageOf(scope: Scope, path: string): Usage {
