@@ -11,20 +11,16 @@ export interface Answering {
   note(entry: EntryOf<'step-start'>): void
   /** Words under this path are answer. One Map look-up once a path is known. */
   speaks(path: string): boolean
-  /** Outcomes of tools under this path belong to calls of the answer. */
-  settles(path: string): boolean
 }
 
-type Place = 'hidden' | 'answer' | 'tool'
-
 export function createAnswering(): Answering {
-  const places = new Map<string, Place>([['', 'hidden']])
+  const places = new Map([['', false]])
   let started = false
 
-  function placeOf(path: string): Place {
+  function speaks(path: string): boolean {
     const known = places.get(path)
     if (known !== undefined) return known
-    const place = placeOf(parentPath(path)) === 'answer' ? 'answer' : 'hidden'
+    const place = speaks(parentPath(path))
     places.set(path, place)
     return place
   }
@@ -38,10 +34,9 @@ export function createAnswering(): Answering {
         started = true
         // A path looked up before its ancestor was known to answer would stay hidden for ever.
         for (const path of places.keys()) if (path.startsWith(`${step}/`)) places.delete(path)
-        places.set(step, 'answer')
-      } else if (toolCallId !== undefined && placeOf(parentPath(step)) === 'answer') places.set(step, 'tool')
+        places.set(step, true)
+      } else if (toolCallId !== undefined) places.set(step, false)
     },
-    speaks: (path) => placeOf(path) === 'answer',
-    settles: (path) => placeOf(path) !== 'hidden',
+    speaks,
   }
 }

@@ -106,10 +106,14 @@ export function createUiTools(ui7: boolean): UiTools {
     },
     call,
     result,
-    request({ kind, step, toolCallId, requestId }, send) {
-      if (kind !== 'approval' || !calls.has(callKey(step, toolCallId))) return ''
+    request({ kind, step, toolCallId, toolName, requestId, input }, send) {
+      const key = callKey(step, toolCallId)
+      const frames = calls.has(key) ? '' : send({ type: 'tool-input-available', toolCallId, toolName, input })
+      // A step before the answer asks: what a client has not been told of it could not answer.
+      if (!calls.has(key)) calls.set(key, { step })
+      if (kind !== 'approval') return frames
       approvals.add(requestId)
-      return send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
+      return frames + send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
     },
     response({ requestId, answer }, send) {
       if (!approvals.delete(requestId) || !ui7 || answer?.kind !== 'approval') return ''

@@ -10,8 +10,8 @@
  * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7 |
  * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` says it |
  * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are no JSON |
- * | `tool-result` | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client has to give it |
- * | `request` approval; tool | `tool-approval-request`; dropped: a call without output is the client's to answer |
+ * | `tool-result` of a call that was told | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client has to give it |
+ * | `request` approval; tool | `tool-approval-request`; dropped: a call without output is the client's to answer. Of a step before the answer (a router) the call is told first, as `tool-input-available` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
@@ -99,7 +99,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       case 'reasoning-end':
         return blocks.delete(entry.id) ? endBlock(entry) + finishStep() : ''
       case 'tool-result':
-        return answering.settles(entry.step) ? tools.result(entry, send) : ''
+        return tools.result(entry, send)
       case 'request':
         return tools.request(entry, send)
       case 'response':

@@ -339,3 +339,56 @@ test('a model that refuses after the client has answered is a real status', asyn
   await expect.poll(() => chat.status).toBe('error')
   expect(errors[0]!.message).toContain('takes no more requests for now')
 })
+
+test('a router’s calls of client tools, and its approvals, are the client’s to answer as well; nothing else of it is shown', async () => {
+  const route = createScriptedModel([
+    [
+      text('Words of the router.'),
+      toolCall('c1', 'pick', { of: 'cats' }),
+      toolCall('c2', 'quick'),
+      finish('tool-calls'),
+    ],
+    [toolCall('c3', 'pay', { usd: 3 }), finish('tool-calls')],
+    [toolCall('c4', 'respond'), finish('tool-calls')],
+  ])
+  const answer = createScriptedModel([[text('Bought.'), finish()]])
+  const any = z.looseObject({})
+  server = await startServer({
+    agents: {
+      a: `workflow:
+  - { id: route, type: router, result: routed, config: { model: "script:route", clientTools: true, tools: [quick, { name: pay, approval: true }] } }
+  - { id: answer, type: llm, config: { model: "script:answer", stream: true, messages: "$routed.messages" } }`,
+    },
+    scripts: { route, answer },
+    tools: { quick: { parameters: any, execute: () => 'done' }, pay: { parameters: any, execute: () => 'paid' } },
+  })
+  const { chat, errors, runs } = createChat(server.url, {
+    ...withPick,
+    id: 'c',
+    sendAutomaticallyWhen: (options) =>
+      lastAssistantMessageIsCompleteWithToolCalls(options) ||
+      lastAssistantMessageIsCompleteWithApprovalResponses(options),
+    onToolCall({ toolCall: { toolCallId, toolName, input } }) {
+      if (toolName === 'pick') void chat.addToolOutput({ tool: toolName, toolCallId, output: input })
+    },
+  })
+  await chat.sendMessage({ text: 'Go' })
+  await expect.poll(() => lines(chat.messages).at(-1)).toContain('[pay approval-requested]')
+  await expect.poll(() => chat.status).toBe('ready')
+  const pay = chat.lastMessage!.parts.find((part) => part.type === 'tool-pay') as { approval: { id: string } }
+  await chat.addToolApprovalResponse({ id: pay.approval.id, approved: true })
+  await expect.poll(() => lines(chat.messages).at(-1)).toContain('Bought.')
+  await expect.poll(() => chat.status).toBe('ready')
+  expect(errors).toEqual([])
+  expect(lines(chat.messages)).toEqual([
+    'user: Go',
+    'assistant: [pick output-available] [pay output-available] Bought.',
+  ])
+  expect(new Set(runs).size).toBe(1)
+  expect([...resultsIn(answer.calls[0]!.options.prompt).values()]).toEqual([
+    { type: 'json', value: { of: 'cats' } },
+    { type: 'text', value: 'done' },
+    { type: 'text', value: 'paid' },
+  ])
+  await entriesOf(server.store, runs[0]!)
+})
