@@ -10,7 +10,10 @@ test('secrets of the environment: by name, trimmed, and the password in any URL'
     OPENAI_KEY_2: 'sk-2222222',
     DB_PASS: 'passpass1',
     DATABASE_URL: 'postgres://u:pw%20123456@h/db',
+    MYSQL_PWD: 'passpass2',
     PATH: '/usr/bin:/bin',
+    PWD: '/home/ada/mill',
+    OLDPWD: '/home/ada',
     KEYBOARD: 'qwerty-de',
   }
   expect(secretValues({}, env)).toEqual([
@@ -21,6 +24,7 @@ test('secrets of the environment: by name, trimmed, and the password in any URL'
     'passpass1',
     'pw%20123456',
     'pw 123456',
+    'passpass2',
   ])
 })
 

@@ -3,7 +3,9 @@ import type { Secret } from '../pipeline/pipeline.ts'
 import type { Config } from './config.ts'
 import type { Env } from './registry.ts'
 
-const secretName = /(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|PAT|CREDENTIALS?|AUTH|COOKIE|DSN)(?:_|\d|$)/iu
+// PWD and OLDPWD are every shell's folders.
+const secretName =
+  /(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|(?<!^(?:OLD)?)PWD|PAT|CREDENTIALS?|AUTH|COOKIE|DSN)(?:_|\d|$)/iu
 
 /** Characters. A shorter value is a word rather than a secret. */
 const shortest = 6
