@@ -5,9 +5,13 @@ import { MillraceError } from '../part/error.ts'
 
 /** Throws `usage` when `--data` cannot be a folder. It need not be there yet. */
 export function checkData(data: string): void {
-  if (data === 'none' || statSync(data, { throwIfNoEntry: false })?.isDirectory() !== false) return
+  if (data === 'none') return
+  let at = data
+  while (at !== dirname(at) && !existsSync(at)) at = dirname(at)
+  if (!existsSync(at) || statSync(at).isDirectory()) return
+  const file = at === data ? `${data} is a file` : `${data} cannot be a folder: ${at} is a file`
   const meant = basename(data) === 'millrace.db' ? `: --data ${dirname(data)}` : ''
-  throw new MillraceError('usage', `--data ${data} is a file; name the folder that holds the log${meant}.`)
+  throw new MillraceError('usage', `--data ${file}; name the folder that holds the log${meant}.`)
 }
 
 /** Throws `usage` when there is no such folder of agents. */
@@ -35,9 +39,9 @@ function initCommand(): string {
   return `${process.env['npm_command'] === 'exec' ? 'npx ' : ''}millrace init`
 }
 
-/** The agents' files in a folder, in their order. */
+/** The agents' files in a folder, in their order; none when it is none. */
 export function agentFiles(dir: string): string[] {
-  if (!existsSync(dir)) return []
+  if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) return []
   return readdirSync(dir)
     .filter((name) => /\.ya?ml$/u.test(name))
     .toSorted()

@@ -51,6 +51,7 @@ test.each([
   ['ps --data log', /--data log is a file; name the folder that holds the log\.$/],
   ['run assistant -m hi --data log', /--data log is a file/],
   ['serve --data log', /--data log is a file/],
+  ['run assistant -m hi --data log/x/y', /--data log\/x\/y cannot be a folder: log is a file; name/],
   ['ps --data .millrace/millrace.db', /name the folder that holds the log: --data \.millrace\.$/],
   ['serve agents/assistant.yaml', /assistant\.yaml is a file, no folder of agents; millrace serve agents serves/],
   ['run x -m hi --dir log', /log is a file, no folder of agents; name a folder\.$/],
@@ -59,6 +60,7 @@ test.each([
   ['run agents/assistant -m hi', /no file agents\/assistant \(did you mean "agents\/assistant\.yaml"\?\)\.$/],
   ['run assistant.yaml -m hi', /no file assistant\.yaml \(did you mean "agents\/assistant\.yaml"\?\)\.$/],
   ['run agents/assistant.yml -m hi', /\(did you mean "agents\/assistant\.yaml"\?\)\.$/],
+  ['run log/assistant.yaml -m hi', /no file log\/assistant\.yaml/],
   ['run asistant -m hi', /no agent "asistant" \(did you mean "assistant"\?\)\. Known agents: assistant\.$/],
 ])('a file for a folder, a folder for a file, a path that is not quite one: millrace %s', (line, message) =>
   expectLine({ 'agents/assistant.yaml': demo, log: '', '.millrace/millrace.db': '' }, line.split(' '), message),
