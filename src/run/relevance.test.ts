@@ -12,6 +12,8 @@ test('texts that share words, rare words counting more; of equals the earlier on
   ])
   expect(pick(items, 'dog', 1)).toEqual(['The dog ran.'])
   expect(pick(items, 'horse')).toEqual([])
+  const common = Array.from({ length: 8 }, (_, i) => `the old mill ${i}`)
+  expect(pick([...common, 'a parrot'], 'the old parrot', 1)).toEqual(['a parrot'])
   expect(pick(items, '')).toEqual([])
   expect(pick([], 'dog')).toEqual([])
 })

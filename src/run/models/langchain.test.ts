@@ -381,10 +381,19 @@ test('thoughts with a signature, as Anthropic’s integration streams them, go b
           { type: 'text', text: 'Well.' },
         ],
       },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'a', toolName: 'get', output: { type: 'text', value: 'ok' } },
+          { type: 'tool-result', toolCallId: 'b', toolName: 'get', output: { type: 'error-json', value: { no: 1 } } },
+        ],
+      },
     ],
   })
-  expect(seen[1]).toMatchObject([
-    { role: 'user' },
+  expect(seen[1]).toEqual([
+    { role: 'user', content: 'Hi' },
     { role: 'assistant', content: [block, { type: 'text', text: 'Well.' }] },
+    { role: 'tool', tool_call_id: 'a', name: 'get', content: 'ok', status: 'success' },
+    { role: 'tool', tool_call_id: 'b', name: 'get', content: '{"no":1}', status: 'error' },
   ])
 })
