@@ -28,7 +28,7 @@ import {
 } from '../support/engine.ts'
 import { cutAfter, pairingFault, readAll } from '../support/going-on.ts'
 
-const toolNames = ['quick', 'later', 'throws', 'stuck', 'ask', 'pay', 'unknown', 'twice'] as const
+const toolNames = ['quick', 'later', 'throws', 'stuck', 'ask', 'pay', 'unknown', 'twice', 'respond'] as const
 
 type Item =
   | { kind: 'text' | 'reasoning'; deltas: string[] }
@@ -40,6 +40,8 @@ interface Call {
   ending: Ending
 }
 interface Plan {
+  /** Behind a router that calls the tools, or not. */
+  routed: boolean
   calls: Call[]
   /** When the log has this many entries … */
   at: number
@@ -64,6 +66,7 @@ const item: fc.Arbitrary<Item> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'pause' as const }) },
 )
 const plan: fc.Arbitrary<Plan> = fc.record({
+  routed: fc.boolean(),
   calls: fc.array(
     fc.record({
       items: fc.array(item, { maxLength: 5 }),
@@ -125,8 +128,15 @@ function player(plans: Map<string, Plan>): LanguageModelV4 {
 }
 
 const plans = new Map<string, Plan>()
+const names = Object.keys(tools).join(', ')
+const routed = `
+recover: true
+workflow:
+  - { id: route, type: router, result: routed, config: { model: "script:m", retries: 0, tools: [${names}] } }
+  - { id: answer, type: llm, config: { model: "script:m", retries: 0, stream: true, messages: "$routed.messages" } }
+`
 const options = (more: Partial<EngineOptions> = {}): EngineOptions => ({
-  agents: { a: agent(`tools: [${Object.keys(tools).join(', ')}]\nretries: 0`, 'recover: true') },
+  agents: { a: agent(`tools: [${names}]\nretries: 0`, 'recover: true'), routed },
   tools,
   scripts: { m: player(plans) },
   ...more,
@@ -134,8 +144,8 @@ const options = (more: Partial<EngineOptions> = {}): EngineOptions => ({
 
 /** Follows a run as a client would, acts where the plan says so, answers what is asked; gives what was delivered. */
 async function live(engine: Engine, name: string): Promise<{ id: string; seen: Entry[] }> {
-  const { at, act, answers } = plans.get(name)!
-  const run = await engine.runtime.start('a', { messages: [{ role: 'user', content: name }] })
+  const { routed: behind, at, act, answers } = plans.get(name)!
+  const run = await engine.runtime.start(behind ? 'routed' : 'a', { messages: [{ role: 'user', content: name }] })
   const seen: Entry[] = []
   const left = [...answers]
   const busy: Promise<unknown>[] = []
