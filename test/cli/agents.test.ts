@@ -134,6 +134,17 @@ test('through the server: each answers; the one that asks is suspended until it 
   for (const name of ['assistant', 'panel', 'refine', 'research-team', 'bernard', 'bernard-v1']) {
     expect((await ask(name)).text.length, name).toBeGreaterThan(8)
   }
+  // What is told of an agent counts the tools of steps inside others.
+  const told = (await (await fetch(`${server.url}/api/agents/bernard`)).json()) as object
+  expect(told).toMatchObject({
+    aliases: ['bernard-v1'],
+    steps: [
+      { id: 'prepare', type: 'parallel' },
+      { id: 'response', type: 'llm' },
+      { id: 'remember', type: 'memory' },
+    ],
+    tools: ['calculator', 'getCurrentTime'],
+  })
   expect(JSON.parse((await ask('summarize-json')).text)).toMatchObject({ summary: { title: 'What is 12*7' } })
 
   const { id } = await ask('approve-first')
