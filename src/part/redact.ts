@@ -188,6 +188,7 @@ const structural: ReadonlySet<string> = new Set([
   'type',
   'id',
   'toolCallId',
+  'providerCallId',
   'toolName',
   'requestId',
   'stepType',
