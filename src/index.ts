@@ -1,5 +1,12 @@
 /** `millrace`: the engine. Runs wherever Web APIs do. */
-export { defineConfig, defineTool, type Config, type RecordConfig, type ServerConfig } from './library/config.ts'
+export {
+  defineConfig,
+  defineTool,
+  type Config,
+  type OpenAiConfig,
+  type RecordConfig,
+  type ServerConfig,
+} from './library/config.ts'
 export { createRuntime, type CreateRuntimeOptions } from './library/create-runtime.ts'
 export type { Pack } from './library/packs.ts'
 export { callbackRegistry, handlerRegistry, toolRegistry } from './library/registries.ts'

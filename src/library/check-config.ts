@@ -4,7 +4,7 @@ import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { EndpointProtocol } from '../run/models/providers.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { Pricing } from '../run/ports.ts'
-import type { Config, RecordConfig, ServerConfig } from './config.ts'
+import type { Config, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
 
 export const endpointProtocols = [
   'openai-chat',
@@ -24,6 +24,12 @@ const names = must('an object of names', isObject)
 const text = must('a text', isText)
 const usd = must('a number of USD', (value) => typeof value === 'number' && value >= 0)
 
+const openai: Rules<OpenAiConfig> = {
+  extensions: listOf(oneOf(['tools', 'trace'])),
+  traceKey: must('a name that is none of the protocol’s own', isTraceKey),
+  streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+}
+
 const server: Rules<ServerConfig> = {
   port: wholeNumber(0, 65_535),
   host: text,
@@ -32,6 +38,7 @@ const server: Rules<ServerConfig> = {
   graceMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
   allowedOrigins: listOf(must('an origin such as "https://app.example"', isOrigin)),
+  openai: keys(openai),
 }
 
 const record: Rules<RecordConfig> = {
@@ -144,6 +151,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
+}
+
+/** Beside a frame's own keys. */
+function isTraceKey(value: unknown): boolean {
+  const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
+  return isText(value) && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)
 }
 
 function isOrigin(value: unknown): boolean {

@@ -57,6 +57,23 @@ export interface ServerConfig {
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may use the server from the browser; those of this server always may. */
   allowedOrigins?: string[]
+  openai?: OpenAiConfig
+}
+
+/** What the OpenAI routes show beside the protocol itself. */
+export interface OpenAiConfig {
+  /**
+   * Which extensions a client may ask for: `tools` shows the calls of tools that the server runs, `trace` what the models
+   * are told, system prompts included. Default: both. They are off under `/v1` until a request asks, and on under `/api/v1`.
+   */
+  extensions?: ('tools' | 'trace')[]
+  /** The key of a trace in its frame. Default `bernard`. */
+  traceKey?: string
+  /**
+   * UTF-16 units of a tool's output that go over the wire; the record keeps it whole. Default 8000. In the environment:
+   * `STREAM_TOOL_OUTPUT_MAX_CHARS`, which wins.
+   */
+  streamToolOutputMaxChars?: number
 }
 
 /** Where runs are kept; a flag of the command line wins. */

@@ -16,6 +16,8 @@ export type Acceptance =
   | { kind: 'error'; error: ErrorValue }
 
 export interface AcceptanceOptions {
+  /** What other steps do is shown too: the first model that accepts ends the wait. Default: only the answering one. */
+  anyStep?: boolean
   /** Some step of the agent streams for certain; otherwise the wait ends only with the answer or the run. */
   streams: boolean
   /** The turn's part of the answer begins with this `seq`. */
@@ -26,7 +28,7 @@ export interface AcceptanceOptions {
 export async function awaitAcceptance(
   runtime: Runtime,
   runId: string,
-  { streams, from, signal }: AcceptanceOptions,
+  { streams, from, signal, anyStep = false }: AcceptanceOptions,
 ): Promise<Acceptance> {
   const leave = new AbortController()
   const both = AbortSignal.any([leave.signal, signal])
@@ -49,6 +51,7 @@ export async function awaitAcceptance(
           case 'run-end':
             if (entry.error !== undefined) return { kind: 'error', error: entry.error }
             return { kind: 'value', output: entry.output }
+          case 'run-start':
           case 'step-start':
           case 'retry':
           case 'prompt':
@@ -57,7 +60,7 @@ export async function awaitAcceptance(
           case 'step-finish':
             break
           default:
-            if (answering.speaks(entry.step)) return { kind: 'stream' }
+            if (anyStep || answering.speaks(entry.step)) return { kind: 'stream' }
         }
       }
     }

@@ -1,7 +1,7 @@
 /** Pages of other origins, by name: the browser's preflight is answered, and their scripts may read what comes back. */
 
 /** What a page may read beside the body. */
-const exposed = 'x-millrace-run-id, x-vercel-ai-ui-message-stream, retry-after'
+const exposed = 'x-millrace-run-id, x-vercel-ai-ui-message-stream, retry-after, x-should-retry'
 
 export interface Cors {
   /** For a preflight of an allowed page: it asks for a page that has not sent its key yet, so nothing else looks at it. */

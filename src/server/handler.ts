@@ -3,6 +3,7 @@
  * Deno. What is behind a route stands in the file of that name.
  */
 import { Hono } from 'hono'
+import type { OpenAiConfig } from '../library/config.ts'
 import { MillraceError } from '../part/error.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
@@ -17,7 +18,8 @@ import { getChatStream, postChat } from './chat.ts'
 import { homeResponse } from './home.ts'
 import { errorResponse } from './http-error.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
-import { mountOpenAi, type OpenAiSettings } from './openai.ts'
+import { mountOpenAi } from './openai.ts'
+import { isOpenAiPath, openAiError } from './openai-error.ts'
 import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
 
@@ -52,7 +54,7 @@ export interface HandlerOptions {
    */
   waitUntil?: (ended: Promise<unknown>) => void
   /** What the OpenAI routes show beside the protocol itself. */
-  openai?: OpenAiSettings
+  openai?: OpenAiConfig
 }
 
 export interface HandlerContext {
@@ -61,7 +63,7 @@ export interface HandlerContext {
   keepAliveMs: number
   onError: (error: unknown) => void
   waitUntil: HandlerOptions['waitUntil']
-  openai: OpenAiSettings
+  openai: OpenAiConfig
 }
 
 /** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
@@ -99,7 +101,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.use(async (c, next) => {
     if (isOpen(c.req)) return next()
     const refused = await refusal(c.req.raw)
-    return refused === undefined ? next() : errorResponse(refused)
+    return refused === undefined ? next() : refuse(c.req.path, refused)
   })
 
   if (localOnly) {
@@ -108,7 +110,7 @@ export function createHandler(options: HandlerOptions): Handler {
       // A link on another site may lead here: nobody there sees what it shows.
       const site = c.req.path === '/' ? undefined : from
       const fault = foreignFault({ host, origin, site }, allowedOrigins)
-      return fault === undefined ? next() : errorResponse(new MillraceError('forbidden', fault))
+      return fault === undefined ? next() : refuse(c.req.path, new MillraceError('forbidden', fault))
     })
   }
 
@@ -153,6 +155,11 @@ export function createHandler(options: HandlerOptions): Handler {
 /** The page itself tells nobody more than that it is there. */
 function isOpen({ path, method }: { path: string; method: string }): boolean {
   return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
+}
+
+/** As the clients of that route read errors. */
+function refuse(path: string, error: MillraceError): Response {
+  return isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
 }
 
 function mountRuns(app: Hono, context: HandlerContext): void {

@@ -34,13 +34,15 @@ export function readTools(value: unknown, name: string): string[] {
 
 const choices = ['none', 'auto', 'required'] as const
 
-/** `tools`: what may be named; undefined while only the form is looked at. */
+/** `tools`: what may be chosen; undefined while only the form is looked at. */
 export function readChoice(
   value: unknown,
   name: string,
   tools: readonly string[] | undefined,
 ): NonNullable<CallSettings['toolChoice']> {
   const word = choices.find((each) => each === value)
+  // With tools of the agent's own only, a model that has to call one could never answer.
+  if (word === 'required' && tools?.length === 0) throw new BadParameter(name, 'is required, and there are no tools.')
   if (word !== undefined) return word
   const form = 'must be none, auto, required or {type: "function", function: {name}}.'
   if (typeof value !== 'object' || value === null) throw new BadParameter(name, form)

@@ -1,7 +1,8 @@
 /** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, and the same under `/api/v1`. */
 import type { Hono } from 'hono'
-import { fromErrorValue, MillraceError } from '../part/error.ts'
+import { fromErrorValue, messageOf } from '../part/error.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
 import { unknownAgent } from '../run/runtime-errors.ts'
 import type { Agent } from '../run/runtime.ts'
 import { BadParameter } from '../wire/from-openai-messages.ts'
@@ -11,22 +12,9 @@ import { openaiWire } from '../wire/openai.ts'
 import { awaitAcceptance } from './acceptance.ts'
 import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
-import { errorResponse } from './http-error.ts'
+import { openAiError, openAiRunError } from './openai-error.ts'
 import { readChatRequest, readModel, readTextRequest, type OpenAiRequest } from './openai-request.ts'
 import { streamResponse } from './stream-response.ts'
-
-/** What the OpenAI routes show beside the protocol itself. */
-export interface OpenAiSettings {
-  /**
-   * Which extensions a client may ask for: `tools` shows the calls of server-run tools, `trace` what the models are told,
-   * system prompts included. Default: both. They are off under `/v1` until a request asks, and on under `/api/v1`.
-   */
-  extensions?: readonly OpenAiExtension[]
-  /** The key of a trace in its frame. Default `bernard`. */
-  traceKey?: string
-  /** UTF-16 units of a tool's output that go over the wire; the record keeps it whole. Default 8000. */
-  streamToolOutputMaxChars?: number
-}
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']
 
@@ -84,7 +72,7 @@ async function postCompletion(
   const asked = read(body, Object.keys(pipeline.input?.properties ?? {}))
   const { model, messages, settings, input } = asked
   const extensions = readExtensions(context, request, asked, extensionsOn)
-  const threadId = optionalText({ 'X-Thread-Id': request.headers.get('x-thread-id') }, 'X-Thread-Id')
+  const threadId = readThread(request)
   const turn: Turn = {
     agentId,
     messages,
@@ -114,10 +102,15 @@ async function postCompletion(
       finished = response !== undefined
       return response ?? new Response(null, { status: 499 })
     }
-    const accepted = await awaitAcceptance(runtime, run.id, { streams: true, from: 0, signal: request.signal })
+    const accepted = await awaitAcceptance(runtime, run.id, {
+      streams: true,
+      from: 0,
+      signal: request.signal,
+      anyStep: extensions.length > 0,
+    })
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
     finished = accepted.kind !== 'stream'
-    if (accepted.kind === 'error') return withRunId(openAiError(fromErrorValue(accepted.error)), run.id)
+    if (accepted.kind === 'error') return withRunId(openAiRunError(fromErrorValue(accepted.error)), run.id)
     return await streamResponse(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
   } finally {
     release({ finished })
@@ -147,7 +140,16 @@ async function collect(
   }
   const { result } = completion
   if (result === undefined) return undefined
-  return withRunId('error' in result ? openAiError(fromErrorValue(result.error)) : Response.json(result.body), runId)
+  return withRunId('error' in result ? openAiRunError(fromErrorValue(result.error)) : Response.json(result.body), runId)
+}
+
+function readThread({ headers }: Request): string | undefined {
+  const name = 'X-Thread-Id'
+  try {
+    return optionalText({ [name]: headers.get(name) }, name)
+  } catch (error) {
+    throw new BadParameter(name, messageOf(error).slice(name.length + 1))
+  }
 }
 
 /** By header or body, as far as the server allows them. Throws {@link BadParameter}. */
@@ -167,8 +169,12 @@ function readExtensions(
     .filter((name) => name !== '')
     .map((name: unknown) => {
       const extension = known.find((each) => each === name)
-      if (extension === undefined) throw new BadParameter(param, `takes ${known.join(' and ')} only.`)
-      if (!allowed.includes(extension)) throw new BadParameter(param, `: ${extension} is switched off on this server.`)
+      if (extension === undefined) {
+        const hint = typeof name === 'string' ? didYouMean(name, known) : ''
+        throw new BadParameter(param, `must be of ${known.join(', ')}${hint}.`)
+      }
+      if (!allowed.includes(extension))
+        throw new BadParameter(param, `must not be ${extension}: this server forbids it.`)
       return extension
     })
 }
@@ -181,18 +187,6 @@ async function answered({ onError }: HandlerContext, respond: () => Promise<Resp
     if (response.status >= 500) onError(error)
     return response
   }
-}
-
-/** Codes that OpenAI's own clients know. */
-const codes: ReadonlyMap<string, string> = new Map([
-  ['unknown-agent', 'model_not_found'],
-  ['rate-limited', 'rate_limit_exceeded'],
-])
-
-function openAiError(error: Error): Response {
-  const param = error instanceof BadParameter ? error.param : null
-  const unknown = error instanceof MillraceError && error.code === 'unknown-agent'
-  return errorResponse(error, (code) => ({ code: codes.get(code) ?? code, param: unknown ? 'model' : param }))
 }
 
 function withRunId(response: Response, runId: string): Response {

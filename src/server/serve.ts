@@ -11,7 +11,7 @@ import { isLoopback } from './loopback.ts'
 import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
 import { readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
-import { settingsOf, type Settings } from './settings.ts'
+import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
 /** Settings that are left out are the config's, else the defaults. */
@@ -35,6 +35,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const config = await loadConfig(options.dir)
   const { host, port: wanted, data, logFiles } = settingsOf(config, options)
   const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
+  const openai = openAiSettingsOf(config, options.env)
   // An empty key would let everybody in.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   const isLocal = isLoopback(host)
@@ -70,6 +71,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       maxBodyBytes,
       keepAliveMs,
       allowedOrigins,
+      openai,
       ...(apiKey === undefined ? undefined : { apiKey }),
     })
     const server = createServer({ noDelay: true }, createNodeListener(handler, onError))

@@ -1,5 +1,7 @@
 /** Where the server listens and what it keeps runs in: what the command line says, else the config, else the defaults. */
-import type { Config } from '../library/config.ts'
+import { MillraceError } from '../part/error.ts'
+import type { Config, OpenAiConfig } from '../library/config.ts'
+import type { Env } from '../library/registry.ts'
 
 export interface Settings {
   port: number
@@ -15,4 +17,15 @@ export function settingsOf({ server = {}, record = {} }: Config, given: Partial<
     data: given.data ?? record.data ?? '.millrace',
     logFiles: given.logFiles ?? record.logFiles ?? false,
   }
+}
+
+const limit = 'STREAM_TOOL_OUTPUT_MAX_CHARS'
+
+/** The config's, behind what the environment says. Throws `bad-config`. */
+export function openAiSettingsOf({ server = {} }: Config, env: Env): OpenAiConfig {
+  const said = env[limit]
+  if (said === undefined || said === '') return { ...server.openai }
+  const chars = Number(said)
+  if (/^\d+$/u.test(said) && Number.isSafeInteger(chars)) return { ...server.openai, streamToolOutputMaxChars: chars }
+  throw new MillraceError('bad-config', `${limit} must be a whole number of characters, not "${said.slice(0, 60)}".`)
 }

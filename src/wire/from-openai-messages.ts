@@ -34,21 +34,18 @@ export function fromOpenAiMessages(value: unknown): Message[] {
   const messages: Message[] = []
   /** Calls of the last assistant message that wait for their results: id → tool. */
   const open = new Map<string, string>()
-  const settled = (i: number) => {
+  const settled = (place: string, verb: string) => {
     const [id] = open.keys()
     if (id === undefined) return
-    throw new BadParameter(
-      `messages[${i}]`,
-      `comes before the result of tool call ${JSON.stringify(id.slice(0, 100))}: a tool message with that ` +
-        'tool_call_id must follow the assistant message that made the call.',
-    )
+    const cure = 'a tool message with that tool_call_id must follow the assistant message that made the call.'
+    throw new BadParameter(place, `${verb} before the result of tool call ${JSON.stringify(id.slice(0, 100))}: ${cure}`)
   }
   for (const [i, item] of value.entries()) {
     const place = `messages[${i}]`
     try {
       const message = toFields(item, place)
       const { role } = message
-      if (role !== 'tool') settled(i)
+      if (role !== 'tool') settled(place, 'comes')
       switch (role) {
         case 'system':
         case 'developer':
@@ -79,7 +76,8 @@ export function fromOpenAiMessages(value: unknown): Message[] {
       throw new BadParameter(...splitPlace(error.message))
     }
   }
-  settled(value.length)
+  settled('messages', 'ends')
+  if (messages.length === 0) throw new BadParameter('messages', 'says nothing.')
   return messages
 }
 
@@ -130,7 +128,8 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
       const format = toString(audio['format'], `${place}.input_audio.format`)
       if (!/^\w{1,10}$/u.test(format)) throw new BadParameter(`${place}.input_audio.format`, 'must be wav or mp3.')
       const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
-      return { type: 'file', mediaType, data: toString(audio['data'], `${place}.input_audio.data`) }
+      const at = `${place}.input_audio.data`
+      return { type: 'file', mediaType, data: toBase64(toString(audio['data'], at), at) }
     }
     case 'file': {
       const file = toFields(part[type], `${place}.file`)
@@ -151,9 +150,22 @@ function toFile(url: string, place: string, otherwise: string): FileContent {
   if (/^https?:\/\//iu.test(url)) return { type: 'file', mediaType: otherwise, data: url }
   const head = /^data:([\w.+*-]+\/[\w.+*-]+)(?:;[\w=.+-]+)*;base64,/iu.exec(url.slice(0, 300))
   if (head === null) throw new BadParameter(place, 'must be an http(s) URL or a data: URL with base64.')
-  const data = url.slice(head[0].length)
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/u.test(data)) throw new BadParameter(place, 'holds what is not base64.')
-  return { type: 'file', mediaType: head[1]!, data }
+  return { type: 'file', mediaType: head[1]!, data: toBase64(url.slice(head[0].length), place) }
+}
+
+/** The padding may be left out, but not be half there. */
+function toBase64(text: string, place: string): string {
+  const [, data = '', padding] = /^([A-Za-z0-9+/_-]+)(={0,2})$/u.exec(text) ?? []
+  const rest = data.length % 4
+  if (data !== '' && rest !== 1 && (padding === '' || rest + padding!.length === 4)) return text
+  throw new BadParameter(place, text === '' ? 'is empty.' : 'holds what is not base64.')
+}
+
+/** An id or a name, as a call has it. */
+function toName(value: unknown, place: string): string {
+  const name = toString(value, place)
+  if (name !== '' && name.length <= 256) return name
+  throw new BadParameter(place, 'must have 1 to 256 characters.')
 }
 
 function toAssistantContent(message: Fields, place: string, open: Map<string, string>): AssistantContent[] {
@@ -173,8 +185,8 @@ function toAssistantContent(message: Fields, place: string, open: Map<string, st
     const at = `${place}.tool_calls[${i}]`
     const call = toFields(item, at)
     const made = toFields(call['function'], `${at}.function`)
-    const toolCallId = toString(call['id'], `${at}.id`)
-    const toolName = toString(made['name'], `${at}.function.name`)
+    const toolCallId = toName(call['id'], `${at}.id`)
+    const toolName = toName(made['name'], `${at}.function.name`)
     const json = made['arguments'] === undefined ? '' : toString(made['arguments'], `${at}.function.arguments`)
     if (open.has(toolCallId)) throw new BadParameter(`${at}.id`, 'is that of another call of the same message.')
     open.set(toolCallId, toolName)

@@ -82,6 +82,17 @@ export function toOpenAiUsage(usage: Usage): OpenAiUsage {
   }
 }
 
+/** Those of our codes that OpenAI's clients know by another name. */
+const codes: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'invalid_api_key'],
+  ['unknown-agent', 'model_not_found'],
+  ['rate-limited', 'rate_limit_exceeded'],
+])
+
+export function toOpenAiCode(code: string): string {
+  return codes.get(code) ?? code
+}
+
 /** What a tool gave, as the protocol has it: text as it is, anything else as JSON, cut behind `max` UTF-16 units. */
 export function toToolOutput(result: unknown, max: number): string {
   const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')

@@ -25,7 +25,7 @@
  */
 import type { ErrorValue } from '../part/error.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
-import { toOpenAiUsage, type OpenAiOptions, type OpenAiOutput } from './openai-output.ts'
+import { toOpenAiCode, toOpenAiUsage, type OpenAiOptions, type OpenAiOutput } from './openai-output.ts'
 import { doneFrame } from './ui-chunk.ts'
 import type { Encoder, EncoderOptions, Wire } from './wire.ts'
 
@@ -139,5 +139,5 @@ function createFrames({
 }
 
 function errorFrame({ code, message }: ErrorValue): string {
-  return `data: ${JSON.stringify({ error: { message, type: 'server_error', code, param: null } })}\n\n`
+  return `data: ${JSON.stringify({ error: { message, type: 'server_error', code: toOpenAiCode(code), param: null } })}\n\n`
 }

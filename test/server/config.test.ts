@@ -6,12 +6,12 @@ import { serve, type ServeOptions } from '../../src/server/serve.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 import { startUpstream } from '../support/upstream.ts'
 
-const agent = (model = 'demo:assistant') =>
-  `workflow: [{ id: answer, type: llm, config: { model: "${model}", stream: true } }]\n`
+const agent = (model = 'demo:assistant', tools = '') =>
+  `workflow: [{ id: answer, type: llm, config: { model: "${model}", stream: true, tools: [${tools}] } }]\n`
 const config = (value: object) => `export default ${JSON.stringify(value)}\n`
 
-async function served(value: object, options: Partial<ServeOptions> = {}, model?: string) {
-  const dir = folder({ 'a.yaml': agent(model), 'millrace.config.mjs': config(value) })
+async function served(value: object, options: Partial<ServeOptions> = {}, model?: string, tools?: string) {
+  const dir = folder({ 'a.yaml': agent(model, tools), 'millrace.config.mjs': config(value) })
   const server = await serve({ dir, env: {}, ...options })
   onTestFinished(() => server.close())
   return { ...server, dir }
@@ -164,4 +164,50 @@ test('a page of an allowed origin may use the server from the browser; no other 
     expect(foreign.status).toBe(apiKey === undefined ? 403 : 200)
     await foreign.body?.cancel()
   }
+})
+
+test('openai: what may be shown and how much of it; the environment wins over the config, and nonsense is told', async () => {
+  const settings = { extensions: ['tools'], traceKey: 'told', streamToolOutputMaxChars: 3 }
+  const ask = async (env: Record<string, string>) => {
+    const data = 'none'
+    const { url } = await served(
+      { server: { port: 0, openai: settings }, record: { data } },
+      { env },
+      undefined,
+      'calculator',
+    )
+    const body = { model: 'a', messages: [{ role: 'user', content: 'What is 120*7?' }], extensions: ['tools'] }
+    const post = (more: object) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, ...more }),
+      })
+    expect(await (await post({ extensions: ['trace'] })).json()).toMatchObject({
+      error: { param: 'extensions', message: 'extensions must not be trace: this server forbids it.' },
+    })
+    return (await post({})).text()
+  }
+  const delay = { MILLRACE_DEMO_DELAY_MS: '0' }
+  const cut = await ask(delay)
+  expect(cut).toMatch(/"content":"\{\\"r… \[truncated: 3 of \d+ characters\]"/u)
+  expect(await ask({ ...delay, STREAM_TOOL_OUTPUT_MAX_CHARS: '100000' })).not.toContain('truncated')
+  for (const said of ['many', '-1', '1.5', '1e3', '99999999999999999999']) {
+    const options = { env: { STREAM_TOOL_OUTPUT_MAX_CHARS: said } }
+    await expect(served({ server: { port: 0 }, record: { data: 'none' } }, options)).rejects.toThrow(
+      `STREAM_TOOL_OUTPUT_MAX_CHARS must be a whole number of characters, not "${said}".`,
+    )
+  }
+  const wrong = { extensions: ['tool'], traceKey: 'choices', streamToolOutputMaxChars: -1, tracekey: 1 }
+  await expect(served({ server: { openai: wrong } })).rejects.toThrow(
+    new RegExp(
+      [
+        'server.openai.extensions\\[0\\] must be one of tools, trace, not the text "tool" \\(did you mean "tools"\\?\\)',
+        'server.openai.traceKey must be a name that is none of the protocol’s own, not the text "choices"',
+        'server.openai.streamToolOutputMaxChars must be a whole number from 0',
+        'server.openai.tracekey is no setting \\(did you mean "traceKey"\\?\\)',
+      ].join('[^]*'),
+      'u',
+    ),
+  )
 })
