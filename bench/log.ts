@@ -155,7 +155,9 @@ async function measure({ rounds = 3, seconds }: Options): Promise<Result[]> {
         { key: 'stall', title: 'worst stall ms', digits: 1 },
       ],
       rows,
-      notes: ['Stall: the longest that the event loop did not turn.'],
+      notes: [
+        'Stall: the longest that the event loop did not turn. Memory answers within a turn: writers that do nothing else keep it to themselves.',
+      ],
     },
   ]
 }

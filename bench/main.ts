@@ -1,5 +1,5 @@
 /** `npm run bench`: Millrace beside its peers, each server in a process and on a core of its own. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { core, startChild, startLoad, startUpstream } from './child.ts'
 import { machineFacts } from './machine.ts'
@@ -52,7 +52,8 @@ async function main(commandLine: CommandLine): Promise<void> {
   const { profile } = commandLine.options
   if (profile !== undefined) {
     for (const { name, title } of rows) {
-      process.stdout.write(`\n${title}: CPU\n${formatProfile(join(profile, `${name}.cpuprofile`))}\n`)
+      const written = join(profile, `${name}.cpuprofile`)
+      if (existsSync(written)) process.stdout.write(`\n${title}: CPU\n${formatProfile(written)}\n`)
     }
   }
   if (results.some((result) => result.rows.some(({ failed }) => failed !== undefined))) process.exitCode = 1

@@ -8,7 +8,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     await setMode(bench, { kind: 'first' })
     const there: number[] = []
     const back: number[] = []
-    const until = performance.now() + seconds * 500
+    const until = performance.now() + seconds * 250
     do {
       const { asked, sent, at } = await bench.load.call<Record<'asked' | 'sent' | 'at', number>>('first', { target })
       there.push((sent - asked) / 1000)
