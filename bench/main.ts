@@ -6,7 +6,7 @@ import { machineFacts } from './machine.ts'
 import { readCommandLine, usage, type CommandLine, type ScenarioName } from './options.ts'
 import { installPeers } from './peers.ts'
 import { formatProfile } from './profile.ts'
-import { selectRows } from './rows.ts'
+import { removeFolders, selectRows } from './rows.ts'
 import type { Bench, Options, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
 import { boot } from './scenarios/boot.ts'
@@ -29,6 +29,7 @@ async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only)
   const asksServers = commandLine.scenarios.some((name) => name !== 'in-process' && name !== 'log')
   if (asksServers && rows.some(({ isPeer }) => isPeer)) await installPeers(say)
+  process.on('exit', removeFolders)
   const machine = machineFacts()
   process.stdout.write(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`)
   if (!machine.pinned) process.stdout.write('The server shares its core with the load (no taskset, or one core).\n')
@@ -45,11 +46,11 @@ async function main(commandLine: CommandLine): Promise<void> {
   }
   await Promise.all([load.stop(), upstream.stop()])
 
+  const { profile, ...options } = commandLine.options
   const file = join(import.meta.dirname, 'results', `${commandLine.name}.json`)
   mkdirSync(join(import.meta.dirname, 'results'), { recursive: true })
-  writeFileSync(file, `${JSON.stringify({ machine, options: commandLine.options, results }, undefined, 2)}\n`)
+  writeFileSync(file, `${JSON.stringify({ machine, options, results }, undefined, 2)}\n`)
   say(`written: bench/results/${commandLine.name}.json`)
-  const { profile } = commandLine.options
   if (profile !== undefined) {
     for (const { name, title } of rows) {
       const written = join(profile, `${name}.cpuprofile`)

@@ -79,9 +79,14 @@ function millraceFolders(): { agents: string; data: string } {
     folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
     mkdirSync(join(folder, 'agents'))
     writeFileSync(join(folder, 'agents/bench.yaml'), agent)
-    process.on('exit', () => rmSync(folder!, { recursive: true, force: true }))
   }
   return { agents: join(folder, 'agents'), data: join(folder, `data-${++folders}`) }
+}
+
+/** What Millrace's servers have recorded goes. */
+export function removeFolders(): void {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+  folder = undefined
 }
 
 function millrace(wire: string, target: Omit<Target, 'url'>, keeps: boolean): Row {

@@ -7,7 +7,7 @@ import { createScanner, deltaText } from '../../bench/deltas.ts'
 import { createChunkedDecoder } from '../../bench/http-stream.ts'
 import { readUsage, type Usage } from '../../bench/meter.ts'
 import { readCommandLine } from '../../bench/options.ts'
-import { selectRows, startRow } from '../../bench/rows.ts'
+import { removeFolders, selectRows, startRow } from '../../bench/rows.ts'
 import type { Bench, Result } from '../../bench/scenario.ts'
 import { abort } from '../../bench/scenarios/abort.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
@@ -55,7 +55,10 @@ describe('with its processes', () => {
   beforeAll(async () => {
     ;[upstream, load] = await Promise.all([startUpstream(), startLoad()])
   })
-  afterAll(() => Promise.all([upstream.stop(), load.stop()]))
+  afterAll(async () => {
+    await Promise.all([upstream.stop(), load.stop()])
+    removeFolders()
+  })
 
   const benchOf = (only: string[]): Bench => ({
     rows: selectRows(only),
