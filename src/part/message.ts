@@ -98,5 +98,7 @@ export interface ToolSpec {
   name: string
   description?: string
   inputSchema: Record<string, unknown>
+  /** Whether the provider is to hold the model to the schema; what it does by itself where nothing is said. */
+  strict?: boolean
   client?: true
 }

@@ -12,4 +12,6 @@ export interface CallSettings {
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
   /** The answer must be JSON, of this schema where one is given. */
   responseFormat?: { type: 'json'; schema?: Record<string, unknown>; name?: string; description?: string }
+  /** What only one provider has a name for. */
+  providerOptions?: Record<string, Record<string, unknown>>
 }

@@ -39,6 +39,7 @@ export function toToolSpecs(value: unknown): ToolSpec[] {
     }
     const spec: ToolSpec = { name, inputSchema: schema as Record<string, unknown> }
     if (typeof description === 'string') spec.description = description
+    if (typeof tool['strict'] === 'boolean') spec.strict = tool['strict']
     return spec
   })
 }

@@ -101,8 +101,9 @@ async function openStream(model: LanguageModel, call: ModelCall) {
       ...settings,
       prompt,
       tools: tools?.length
-        ? tools.map(({ name, description, inputSchema }) => {
-            return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7 }
+        ? tools.map(({ name, description, inputSchema, strict }) => {
+            const how = strict === undefined ? undefined : { strict }
+            return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7, ...how }
           })
         : undefined,
       toolChoice: internal.prepareToolChoice({

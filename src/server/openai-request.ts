@@ -92,8 +92,7 @@ export function readChatRequest(body: Body, declared: readonly string[]): OpenAi
   const limit = given('max_completion_tokens') ?? given('max_tokens')
   if (limit !== undefined) settings.maxOutputTokens = Number(limit)
   if (given('reasoning_effort') !== undefined) settings.reasoning = toEffort(body['reasoning_effort'], '')
-  const format = given('response_format') === undefined ? undefined : readFormat(body['response_format'], '')
-  if (format !== undefined) settings.responseFormat = format
+  if (given('response_format') !== undefined) Object.assign(settings, readFormat(body['response_format'], ''))
   if (given('tool_choice') !== undefined) settings.toolChoice = readChoice(body['tool_choice'], 'tool_choice', tools)
   return { ...request, messages: fromOpenAiMessages(body['messages']) }
 }

@@ -23,9 +23,12 @@ export function readTools(value: unknown, name: string): string[] {
     }
     if (names.has(called)) throw new BadParameter(`${place}.function.name`, `is "${called}" a second time.`)
     names.add(called)
-    const { description, parameters } = made
+    const { description, parameters, strict } = made
     if (description != null && typeof description !== 'string') {
       throw new BadParameter(`${place}.function.description`, 'must be a string.')
+    }
+    if (strict != null && typeof strict !== 'boolean') {
+      throw new BadParameter(`${place}.function.strict`, 'must be true or false.')
     }
     if (parameters != null) toFields(parameters, `${place}.function.parameters`)
   }
@@ -55,18 +58,25 @@ export function readChoice(
   return { tool }
 }
 
-/** undefined for plain text. */
-export function readFormat(value: unknown, name: string): CallSettings['responseFormat'] {
+export function readFormat(value: unknown, name: string): Pick<CallSettings, 'responseFormat' | 'providerOptions'> {
   const { type, json_schema: described } = toFields(value, name)
-  if (type === 'text') return undefined
-  if (type === 'json_object') return { type: 'json' }
+  if (type === 'text') return {}
+  if (type === 'json_object') return { responseFormat: { type: 'json' } }
   if (type !== 'json_schema') throw new BadParameter(`${name}.type`, 'must be text, json_object or json_schema.')
-  const { name: called, description, schema } = toFields(described, `${name}.json_schema`)
+  const place = `${name}.json_schema`
+  const { name: called, description, schema, strict } = toFields(described, place)
+  if (typeof called !== 'string' || called === '') throw new BadParameter(`${place}.name`, 'must name the shape.')
+  if (strict != null && typeof strict !== 'boolean') throw new BadParameter(`${place}.strict`, 'must be true or false.')
+  const how = { strictJsonSchema: strict === true }
   return {
-    type: 'json',
-    ...(schema == null ? undefined : { schema: toFields(schema, `${name}.json_schema.schema`) }),
-    ...(typeof called === 'string' ? { name: called } : undefined),
-    ...(typeof description === 'string' ? { description } : undefined),
+    responseFormat: {
+      type: 'json',
+      name: called,
+      ...(schema == null ? undefined : { schema: toFields(schema, `${place}.schema`) }),
+      ...(typeof description === 'string' ? { description } : undefined),
+    },
+    // The packages would hold the model to any schema, and OpenAI refuses one that is not made for it.
+    providerOptions: { openai: how, openaiCompatible: how },
   }
 }
 

@@ -64,8 +64,10 @@ export async function loadModel({
     }
     case 'openai-chat': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      // Without `includeUsage` these servers do not say what a stream has cost.
-      return createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, includeUsage: true })(modelId)
+      // Without `includeUsage` these servers do not say what a stream has cost; without structured outputs they would
+      // not be told the shape that an answer must have.
+      const asked = { includeUsage: true, supportsStructuredOutputs: true }
+      return createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, ...asked })(modelId)
     }
   }
 }
