@@ -53,9 +53,12 @@ export interface ExecutionContext {
 }
 
 /**
- * A step type. Returns a value (it becomes the step's result), or an async generator of parts with a return value.
- * A `Response`, a `ReadableStream` or another async iterable ends the pipeline: its output is the answer. What it throws is
- * told to clients as `Step "x" (type) failed.` and stands in the log; the message of a `MillraceError` is told as it is.
+ * A step type. What it returns or promises is the step's result; a `Response`, a `ReadableStream` or another async iterable
+ * (a relay's `sequence`, what an `async *` function gives) is the answer instead, in text, bytes and parts, and ends the
+ * pipeline. Only a handler that is an `async *` function itself yields parts, and its `return` is what counts: one that
+ * wraps such a handler says `return yield* step(config, context)`. A stream is closed when the run or step ends before it.
+ * What a step throws is told to clients as `Step "x" (type) failed.` and stands in the log; the message of a
+ * `MillraceError` is told as it is.
  */
 export type PrimitiveHandler = (config: any, context: ExecutionContext) => unknown
 

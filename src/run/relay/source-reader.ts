@@ -73,7 +73,7 @@ function readSync<T>(source: Iterable<T | PromiseLike<T>>): SourceReader<T> {
 
 function readStream<T>(stream: ReadableStream<T>): SourceReader<T> {
   if (stream.locked) {
-    throw new MillraceError('bad-source', 'chain() was given a ReadableStream that is locked: somebody else reads it.')
+    throw new MillraceError('bad-source', 'This ReadableStream is locked: somebody else reads it.')
   }
   let reader: ReadableStreamDefaultReader<T> | undefined
   const release = () => quietly(() => reader?.releaseLock())
@@ -126,7 +126,7 @@ function quietly(work: () => unknown): void {
   }
 }
 
-function isStream<T>(value: object): value is ReadableStream<T> {
+export function isStream<T>(value: object): value is ReadableStream<T> {
   return 'getReader' in value && typeof value.getReader === 'function'
 }
 

@@ -1,10 +1,15 @@
 /**
- * A step type registered by a config or a pack, by the Beddel contract: `(config, context) => Promise<Response | value>`,
- * or an async generator of parts. A `Response`, a stream or another async iterable is the answer, and ends the pipeline.
+ * A step type registered by a config or a pack, by the Beddel contract: `(config, context) => Promise<Response | value>`.
+ *
+ * How a handler is written says what its items are. A generator itself (`async function*`) yields parts, and what it returns
+ * is looked at like what any other handler returns or promises: a `Response`, a stream or another async iterable is the
+ * answer, and ends the pipeline; all else is the step's value. What was returned could not tell: a relay, or a generator of
+ * text that a handler only hands on, looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Part } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
+import { isStream, toReader, type SourceReader } from '../relay/source-reader.ts'
 import { inStep, type Scope } from '../scope.ts'
 import type { PrimitiveHandler } from '../ports.ts'
 
@@ -31,9 +36,16 @@ export async function runCustom(
     emit: (part) => emitChecked(scope, path, part),
     model: (name) => registry.models.resolve(name),
   })
-  const value = isGenerator(returned) ? await drain(scope, path, returned) : await returned
+  const value = isGenerator(handler)
+    ? await readSource(scope, toReader(returned), (part) => emitChecked(scope, path, part))
+    : await returned
   const stream = toStream(value)
   if (stream === undefined) return { value, answered: false }
+  if (signal.aborted) {
+    // It comes too late to be read, and is open all the same.
+    stream.dispose()
+    throw signal.reason
+  }
   const answerPath = joinPath(path, 1)
   const text = await inStep(scope, answerPath, { stepType: 'stream', answer: true }, async () => ({
     value: await streamAnswer(scope, answerPath, stream),
@@ -41,28 +53,13 @@ export async function runCustom(
   return { value: { text }, answered: true }
 }
 
-async function drain(scope: Scope, path: string, generator: AsyncGenerator<Part, unknown>): Promise<unknown> {
-  const { signal } = scope
-  const leave = () => void generator.return(undefined).catch(() => undefined)
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    for (;;) {
-      const { done, value } = await generator.next()
-      if (signal.aborted) throw signal.reason
-      if (done) return value
-      emitChecked(scope, path, value)
-      await scope.ready()
-    }
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
+/** By its class's name, which no realm changes, and which `bind` keeps. */
+function isGenerator(handler: PrimitiveHandler): boolean {
+  return Object.prototype.toString.call(handler).endsWith('GeneratorFunction]')
 }
 
-async function streamAnswer(scope: Scope, path: string, stream: AsyncIterable<unknown>): Promise<string> {
+async function streamAnswer(scope: Scope, path: string, stream: SourceReader<unknown>): Promise<string> {
   const decoder = new TextDecoder()
-  const iterator = stream[Symbol.asyncIterator]()
-  const leave = () => void iterator.return?.().catch(() => undefined)
-  const { signal } = scope
   let id: string | undefined
   let text = ''
   const say = (delta: string) => {
@@ -71,22 +68,53 @@ async function streamAnswer(scope: Scope, path: string, stream: AsyncIterable<un
     scope.emit(path, { type: 'text-delta', id, delta })
     text += delta
   }
+  const returned = await readSource(scope, stream, (item) => {
+    if (typeof item === 'string') say(item)
+    // By shape: a Response may come from another realm, and its bytes with it.
+    else if (ArrayBuffer.isView(item)) say(decoder.decode(item, { stream: true }))
+    else emitChecked(scope, path, item)
+  })
+  say(decoder.decode())
+  if (id !== undefined) scope.emit(path, { type: 'text-end', id })
+  else if (returned !== undefined) {
+    // As of a generator of parts that another handler only hands on.
+    const cure = 'A step that yields parts and returns a value is an `async *` function itself.'
+    const message = `The stream that this step returned had no text, and what it returned is lost. ${cure}`
+    scope.emit(path, { type: 'warning', code: 'value-lost', message })
+  }
+  return text
+}
+
+/** Reads a source to its end, and gives what it returned. Whatever ends the reading before, the source is closed. */
+async function readSource(
+  scope: Scope,
+  source: SourceReader<unknown>,
+  take: (item: unknown) => void,
+): Promise<unknown> {
+  const { signal } = scope
+  let open = true
+  const leave = () => {
+    if (open) source.dispose()
+    open = false
+  }
+  // At once, since a silent source would wait for ever. One that cleans up behind it has the grace that stopped steps have.
   signal.addEventListener('abort', leave, { once: true })
   try {
     for (;;) {
-      const { done, value } = await iterator.next()
-      if (signal.aborted) throw signal.reason
-      if (done) break
-      if (typeof value === 'string') say(value)
-      else if (value instanceof Uint8Array) say(decoder.decode(value, { stream: true }))
-      else emitChecked(scope, path, value)
+      signal.throwIfAborted()
+      const { done, value } = await source.next()
+      signal.throwIfAborted()
+      if (done) {
+        open = false
+        source.release?.()
+        return value
+      }
+      take(value)
       await scope.ready()
     }
-    say(decoder.decode())
-    if (id !== undefined) scope.emit(path, { type: 'text-end', id })
-    return text
   } finally {
     signal.removeEventListener('abort', leave)
+    leave()
   }
 }
 
@@ -112,40 +140,20 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
   scope.emit(path, part as Part)
 }
 
-/** By shape, not by class: a Response may come from another realm. */
-function toStream(value: unknown): AsyncIterable<unknown> | undefined {
+/** By shape, not by class: a Response may come from another realm. Throws for what cannot be read, and leaves nothing open. */
+function toStream(value: unknown): SourceReader<unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('headers' in value && 'status' in value && 'body' in value && typeof (value as Response).text === 'function') {
-    const { body, ok, status } = value as Response
-    if (!ok) throw new MillraceError('bad-response', `its Response has the status ${status}.`)
-    return body === null ? emptyStream() : toStream(body)
+    const { body, bodyUsed, ok, status } = value as Response
+    const reader = toReader<unknown>(bodyUsed ? [] : (body ?? []))
+    if (ok && !bodyUsed) return reader
+    reader.dispose()
+    throw new MillraceError(
+      'bad-response',
+      ok
+        ? 'its Response has been read already: return a clone of it, or what was read.'
+        : `its Response has the status ${status}.`,
+    )
   }
-  if (Symbol.asyncIterator in value) return value as AsyncIterable<unknown>
-  if ('getReader' in value && typeof value.getReader === 'function') return readStream(value as ReadableStream<unknown>)
-  return undefined
-}
-
-async function* emptyStream(): AsyncGenerator<never> {}
-
-async function* readStream(stream: ReadableStream<unknown>): AsyncGenerator<unknown> {
-  const reader = stream.getReader()
-  let complete = false
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) {
-        complete = true
-        return
-      }
-      yield value
-    }
-  } finally {
-    if (!complete) void reader.cancel().catch(() => undefined)
-  }
-}
-
-function isGenerator(value: unknown): value is AsyncGenerator<Part, unknown> {
-  return (
-    typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'throw' in value && 'next' in value
-  )
+  return Symbol.asyncIterator in value || isStream(value) ? toReader(value) : undefined
 }
