@@ -1,6 +1,7 @@
 /** One run as its client holds it: its entries to iterate over, its text and its result to wait for, and the tools it has. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
+import { leavable } from '../part/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
@@ -55,7 +56,7 @@ export interface ClientResult {
   error?: ErrorValue
 }
 
-/** Every iteration reads the run from its start; leaving one leaves the run as it is. */
+/** Every iteration reads the run from its start; leaving one, at once also while it waits, leaves the run as it is. */
 export interface ClientRun extends AsyncIterable<Entry> {
   /** Rejects when the run cannot be started. */
   readonly id: Promise<string>
@@ -196,16 +197,20 @@ export function startRun(connection: Connection, client: MillraceClient, options
     }
   }
 
-  async function* entries(): AsyncGenerator<Entry> {
-    yield* client.follow(await id)
+  function entries(): AsyncGenerator<Entry, void, void> {
+    return leavable(async function* (signal) {
+      yield* client.follow(await id, 0, { signal })
+    })
   }
 
-  async function* words(): AsyncGenerator<string> {
-    const answers: string[] = []
-    for await (const entry of client.follow(await id, 0, { types: ['step-start', 'text-delta'] })) {
-      if (entry.type === 'step-start' && entry.answer) answers.push(entry.step)
-      else if (entry.type === 'text-delta' && answers.some((path) => isUnder(entry.step, path))) yield entry.delta
-    }
+  function words(): AsyncGenerator<string, void, void> {
+    return leavable(async function* (signal) {
+      const answers: string[] = []
+      for await (const entry of client.follow(await id, 0, { types: ['step-start', 'text-delta'], signal })) {
+        if (entry.type === 'step-start' && entry.answer) answers.push(entry.step)
+        else if (entry.type === 'text-delta' && answers.some((path) => isUnder(entry.step, path))) yield entry.delta
+      }
+    })
   }
 
   return {

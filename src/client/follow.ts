@@ -1,6 +1,7 @@
 /** A run's log over HTTP, across connections that break: each comes back for what is behind the last entry that was seen. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../part/error.ts'
+import { leavable } from '../part/leavable.ts'
 import { pause } from '../part/pause.ts'
 import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
@@ -20,22 +21,31 @@ export interface FollowOptions {
  * The entries with `seq > after`, stored and then live, until the run has ended. Throws `MillraceError`: what the server
  * refuses (`unknown-run` …), what it says when the log cannot go on, and `connection-lost` when it does not come back.
  */
-export async function* follow(
+export function follow(
   connection: Connection,
   runId: string,
   after: number,
-  { types, signal, retries = 8 }: FollowOptions = {},
-): AsyncGenerator<Entry> {
+  { signal, ...options }: FollowOptions = {},
+): AsyncGenerator<Entry, void, void> {
+  return leavable((left) => {
+    const either = signal === undefined ? left : AbortSignal.any([left, signal])
+    return entries(connection, runId, after, { ...options, signal: either })
+  })
+}
+
+async function* entries(
+  connection: Connection,
+  runId: string,
+  after: number,
+  { types, signal, retries = 8 }: FollowOptions & { signal: AbortSignal },
+): AsyncGenerator<Entry, void, void> {
   const wanted = types && new Set<string>(types)
   const query = wanted && `&types=${[...wanted, 'run-end'].join(',')}`
   let failures = 0
-  while (signal?.aborted !== true) {
-    // Also ends the request of a reader who leaves in the middle of the loop.
-    const leave = new AbortController()
-    const both = signal === undefined ? leave.signal : AbortSignal.any([leave.signal, signal])
+  while (!signal.aborted) {
     try {
       const path = `/api/runs/${encodeURIComponent(runId)}/events?after=${after}${query ?? ''}`
-      const response = await request(connection, path, { accept: 'text/event-stream', signal: both })
+      const response = await request(connection, path, { accept: 'text/event-stream', signal })
       // Nothing is left of a run that has ended.
       if (response.status === 204 || response.body === null) return
       for await (const value of events(response.body)) {
@@ -47,10 +57,8 @@ export async function* follow(
       }
       throw new MillraceError('connection-lost', `The connection to run ${runId} broke before its end.`)
     } catch (error) {
-      if (signal?.aborted) return
+      if (signal.aborted) return
       if (!mayComeBack(error) || ++failures > retries) throw error
-    } finally {
-      leave.abort()
     }
     await pause(Math.min(16_000, 250 * 2 ** (failures - 1)) * (0.5 + Math.random() / 2), signal)
   }

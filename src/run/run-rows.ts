@@ -1,4 +1,5 @@
 import type { Entry } from '../part/entry.ts'
+import { leavable } from '../part/leavable.ts'
 import type { RunRow, Store } from '../part/log.ts'
 
 /** Every run of one status, page by page. */
@@ -17,6 +18,11 @@ export function threadOf(runId: string): string {
   return `thread_${runId.replace(/^run_/u, '')}`
 }
 
-export async function* flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry> {
-  for await (const batch of batches) yield* batch
+/** The entries of the batches, one by one. Who leaves while it waits leaves the log at once. */
+export function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, void> {
+  return leavable(async function* (left) {
+    const cursor = batches[Symbol.asyncIterator]()
+    left.addEventListener('abort', () => void cursor.return?.().catch(() => undefined))
+    for await (const batch of { [Symbol.asyncIterator]: () => cursor }) for (const entry of batch) yield entry
+  })
 }
