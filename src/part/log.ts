@@ -18,7 +18,8 @@ export interface Log {
   /**
    * The entries with `seq > after`, in batches. Without a signal: those stored by now. With one: then live (also for a
    * run that has no entry yet), until `run-end` or until the signal aborts, which ends it without throwing.
-   * Costs no memory per reader: a reader is a cursor.
+   * Costs no memory per reader: a reader is a cursor. A store that forgets runs keeps this one for who has called this, for
+   * as long as the iterable is held; it may be iterated again.
    */
   read(run: string, after?: number, signal?: AbortSignal): AsyncIterable<Entry[]>
   /** Leaves a message for a run's owner: one winner per key for ever; a later one is told the winner's message. */

@@ -12,19 +12,24 @@ interface Kept {
   row: RunRow
   /** `seq` s is at index s - 1. */
   entries: Entry[]
+  /** It is forgotten when so many runs have ended. */
+  goesAt?: number
 }
 
 /** How many entries a reader that catches up gets at once. */
 const page = 1024
 
 /**
- * Runs in memory. Of the runs that have ended only the last `keep` (default 100) stay, with their messages; a reader
- * that is inside an older one still gets all of it. Entries are kept as they are given: do not change them afterwards.
+ * Runs in memory. Of the runs that have ended the last `keep` (default 100) stay, with their messages. Those that were under
+ * way together do not push each other out: a run goes when `keep` more have ended than were under way at its end. Who began
+ * to read before that (`read` was called) still gets all of it. Entries are kept as they are given: do not change them
+ * afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const runs = new Map<string, Kept>()
   /** In the order in which they ended. */
   const ended: string[] = []
+  let endings = 0
   const bell = createBell()
   const inbox = createKeptInbox()
   let closed = false
@@ -32,17 +37,20 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   function append(run: string, epoch: number, entries: readonly Entry[]): void {
     if (closed) throw storeClosed(`append to run ${run}`)
     if (entries.length === 0) return
-    const kept = runs.get(run)
+    let kept = runs.get(run)
     checkAppend(run, kept?.row, epoch, entries)
     const row = foldRow(kept?.row, run, epoch, entries)
     if (kept) {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
-    } else runs.set(run, { row, entries: [...entries] })
+    } else runs.set(run, (kept = { row, entries: [...entries] }))
     bell.ring(run)
     if (!hasEnded(row.status)) return
     ended.push(run)
-    for (const old of ended.splice(0, ended.length - keep)) {
+    endings++
+    kept.goesAt = endings + keep + (runs.size - ended.length)
+    while ((runs.get(ended[0]!)?.goesAt ?? Infinity) <= endings) {
+      const old = ended.shift()!
       const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
       inbox.drop(old)
@@ -53,15 +61,15 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
 
   const log: Log = {
     append: async (run, epoch, entries) => append(run, epoch, entries),
-    read: (run, after = 0, signal) =>
-      follow<Entry[]>({
+    read(run, after = 0, signal) {
+      let kept = runs.get(run)
+      return follow<Entry[]>({
         bell,
         key: run,
         signal,
         pause: (go) => setTimeout(go, 0),
         start() {
           let seq = after
-          let kept: Kept | undefined
           return () => {
             if (closed) return 'end'
             kept ??= runs.get(run)
@@ -73,7 +81,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
             return { value, last, stored: value.length === page }
           }
         },
-      }),
+      })
+    },
     post: async (run, key, message) => {
       if (closed) throw storeClosed(`post to run ${run}`)
       return inbox.post(run, key, message)

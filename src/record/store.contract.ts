@@ -123,6 +123,16 @@ export function storeContract(name: string, make: () => Store): void {
         for (let k = 0; k <= entries.length + 1; k++) expect(await readAll(store, 'r', k)).toEqual(entries.slice(k))
       })
 
+      test('what was asked for may be read more than once', async () => {
+        await append('r', exampleRun('r', 20))
+        const asked = store.log.read('r', 3, live())
+        for (const time of [1, 2]) {
+          const got: Entry[] = []
+          for await (const batch of asked) got.push(...batch)
+          expect({ time, got }).toEqual({ time, got: exampleRun('r', 20).slice(3) })
+        }
+      })
+
       test('many readers at different places get the same while it is appended', async () => {
         const entries = exampleRun('r', 2000)
         const cuts = entries.map((_, i) => i).filter((i) => i % 7 === 0)

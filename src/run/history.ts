@@ -7,17 +7,18 @@ import { predecessor } from './threads.ts'
 
 /** A run as its log tells it, or undefined when there is none. */
 export async function readView(store: Store, run: string): Promise<RunView | undefined> {
-  return (await readFold(store, run))?.view()
+  return (await store.runs.get(run)) === undefined ? undefined : toView(store.log.read(run))
 }
 
-async function readFold(
-  { log, runs }: Store,
-  run: string,
-  onEntry?: (entry: Entry) => void,
-): Promise<RunFold | undefined> {
-  if ((await runs.get(run)) === undefined) return undefined
-  const fold = createRunFold()
-  for await (const batch of log.read(run)) {
+/** What the entries of a log come to, or undefined when there are none. */
+export async function toView(batches: AsyncIterable<Entry[]>): Promise<RunView | undefined> {
+  return (await toFold(batches))?.view()
+}
+
+async function toFold(batches: AsyncIterable<Entry[]>, onEntry?: (entry: Entry) => void): Promise<RunFold | undefined> {
+  let fold: RunFold | undefined
+  for await (const batch of batches) {
+    fold ??= createRunFold()
     for (const entry of mergeDeltas(batch)) {
       fold.apply(entry)
       onEntry?.(entry)
@@ -65,7 +66,7 @@ async function record(store: Store, threadId: string, run: string, group: Messag
   if (row?.threadId !== threadId) return []
   // Calls that were the client's to run and whose outcome the log does not hold.
   const wanting = new Map<string, Entry>()
-  const fold = await readFold(store, run, (entry) => {
+  const fold = await toFold(store.log.read(run), (entry) => {
     if (entry.type === 'step-start' && entry.stepType === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
     const answered = entry.type === 'tool-result' && (entry.outcome === undefined || entry.outcome === 'denied')
     if (answered) wanting.delete(entry.toolCallId)

@@ -1,8 +1,8 @@
+import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
-import type { Store } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
-import { readView } from './history.ts'
+import { toView } from './history.ts'
 
 /** How a run ended, or that it is suspended. `text` is the answer, `output` the pipeline’s value. */
 export interface RunResult {
@@ -14,9 +14,9 @@ export interface RunResult {
   error?: ErrorValue
 }
 
-/** What a run that nobody owns any more has come to. Never rejects: that it cannot be read is a failure too. */
-export async function readResult(store: Store, run: string): Promise<RunResult> {
-  const view = await readView(store, run).catch(() => undefined)
+/** What a run that nobody owns any more has come to, by its log. Never rejects: that it cannot be read is a failure too. */
+export async function readResult(run: string, batches: AsyncIterable<Entry[]>): Promise<RunResult> {
+  const view = await toView(batches).catch(() => undefined)
   if (view === undefined || view.status === 'running') {
     const error = { code: 'store-failed', message: 'The run could not be recorded.' }
     const { text = '', usage = noUsage } = view ?? {}

@@ -264,15 +264,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   function handle(id: string, threadId: string, joined = false): Run {
+    // Asked for now: a store that forgets old runs keeps this one for who holds it.
+    const live = log.read(id, 0, shutdown.signal)
+    const stored = log.read(id)
     let result: Promise<RunResult> | undefined
     return {
       id,
       threadId,
       joined,
-      parts: { [Symbol.asyncIterator]: () => flatten(log.read(id, 0, shutdown.signal)) },
+      parts: { [Symbol.asyncIterator]: () => flatten(live) },
       get result() {
         // A run that was answered, or stopped, while it suspended goes on or ends by itself.
-        return (result ??= owners.settled(id).then(() => readResult(store, id)))
+        return (result ??= owners.settled(id).then(() => readResult(id, stored)))
       },
       stop: (reason) => stop(id, reason),
       answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
