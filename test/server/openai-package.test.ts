@@ -165,3 +165,51 @@ test('Completions, both ways', async () => {
     code: 'model-failed',
   })
 })
+
+test('in a page of an allowed origin: its preflight asks for the headers that the package sends, and it may read the answer', async () => {
+  const origin = 'https://app.example'
+  const { url, post } = await startScenes({ allowedOrigins: [origin], localOnly: true })
+  const seen: Response[] = []
+  const client = new OpenAI({
+    baseURL: `${url}/v1`,
+    apiKey: 'none',
+    maxRetries: 0,
+    dangerouslyAllowBrowser: true,
+    // What a browser does around each request.
+    async fetch(input, init) {
+      const simple = ['accept', 'accept-language', 'content-language']
+      const names = [...new Headers(init?.headers).keys()].filter((name) => !simple.includes(name))
+      const asked = {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': names.join(','),
+      }
+      const preflight = await fetch(input, { method: 'OPTIONS', headers: asked })
+      const allowed = preflight.headers.get('access-control-allow-headers')!.split(',')
+      if (preflight.status !== 204 || !names.every((name) => allowed.includes(name)))
+        throw new TypeError('Failed to fetch')
+      expect(names).toContain('x-stainless-lang')
+      const headers = new Headers(init?.headers)
+      headers.set('origin', origin)
+      const response = await fetch(input, { ...init, headers })
+      if (response.headers.get('access-control-allow-origin') !== origin) throw new TypeError('Failed to fetch')
+      seen.push(response)
+      return response
+    },
+  })
+  expect(await ways['raw stream'](client, { model: 'chat', messages })).toMatchObject({
+    content: 'Hello',
+    reason: 'stop',
+  })
+  await expect(ways['one JSON'](client, { model: 'nobody', messages })).rejects.toMatchObject({
+    code: 'model_not_found',
+  })
+  expect(seen.map(({ status }) => status)).toEqual([200, 404])
+  for (const { headers } of seen) expect(headers.get('access-control-expose-headers')).toContain('x-should-retry')
+  const foreign = await post(
+    '/v1/chat/completions',
+    { model: 'chat', messages },
+    { headers: { origin: 'https://evil.example' } },
+  )
+  expect(foreign.status).toBe(403)
+})

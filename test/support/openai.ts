@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { errorPart, finish, text, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import type { HandlerOptions } from '../../src/server/handler.ts'
 import { agent } from './engine.ts'
 import { createTold, resultsIn, type Told } from './going-on.ts'
 import { startServer, type TestServer } from './server.ts'
@@ -88,7 +89,7 @@ export interface Scenes extends TestServer {
   models: Record<string, Told>
 }
 
-export async function startScenes(): Promise<Scenes> {
+export async function startScenes(options: Partial<HandlerOptions> = {}): Promise<Scenes> {
   const models = Object.fromEntries(Object.entries(scenes).map(([name, answer]) => [name, createTold(answer)]))
   const agents = Object.fromEntries(
     Object.keys(scenes).map((name) => {
@@ -96,7 +97,7 @@ export async function startScenes(): Promise<Scenes> {
       return [name, yaml]
     }),
   )
-  const server = await startServer({ agents, scripts: models })
+  const server = await startServer({ agents, scripts: models }, options)
   onTestFinished(() => server.close())
   return { ...server, models }
 }
