@@ -7,7 +7,7 @@ function source() {
   const bell = createBell()
   const paused: (() => void)[] = []
   const reader = (pull: () => Pulled<number>, signal: AbortSignal | undefined = new AbortController().signal) =>
-    follow({ start: () => pull, bell, key: 'k', signal, pause: (go) => paused.push(go) })[Symbol.asyncIterator]()
+    follow({ start: () => ({ pull }), bell, key: 'k', signal, pause: (go) => paused.push(go) })[Symbol.asyncIterator]()
   const shift = (): Pulled<number> => (values.length > 0 ? { value: values.shift()! } : 'wait')
   return { values, bell, paused, reader, shift }
 }
@@ -26,7 +26,8 @@ test('without a signal it ends with what there is', async () => {
   const { bell, values, shift } = source()
   values.push(1, 2)
   const got: number[] = []
-  for await (const value of follow({ start: () => shift, bell, key: 'k', pause: (go) => go() })) got.push(value)
+  for await (const value of follow({ start: () => ({ pull: shift }), bell, key: 'k', pause: (go) => go() }))
+    got.push(value)
   expect(got).toEqual([1, 2])
   expect(bell.waiting).toBe(0)
 })

@@ -13,9 +13,15 @@ import type { Bell } from './bell.ts'
  */
 export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'wait' | 'end'
 
+/** One reader: `pull` advances its own position; `leave` is called once, when it wants nothing more. */
+export interface Puller<T> {
+  pull(): Pulled<T>
+  leave?(): void
+}
+
 export interface Following<T> {
-  /** Makes the pull function of one reader; it advances the reader's own position. */
-  start: () => () => Pulled<T>
+  /** Makes one reader. */
+  start: () => Puller<T>
   bell: Bell
   key: string
   /** Ends the iteration without throwing. Without one nothing is waited for: it ends with what there is. */
@@ -29,7 +35,7 @@ export function follow<T>(following: Following<T>): AsyncIterable<T> {
 }
 
 function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): AsyncIterator<T, undefined> {
-  const pull = start()
+  const reader = start()
   const done = { value: undefined, done: true } as const
   let pending: PromiseWithResolvers<IteratorResult<T, undefined>> | undefined
   let opened = false
@@ -37,6 +43,7 @@ function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): Asy
   let rested = true
 
   function finish(): void {
+    if (!ended) reader.leave?.()
     ended = true
     bell.leave(key, attempt)
     signal?.removeEventListener('abort', finish)
@@ -48,7 +55,7 @@ function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): Asy
     if (!pending) return
     const { resolve, reject } = pending
     try {
-      const pulled = pull()
+      const pulled = reader.pull()
       if (pulled === 'end') return finish()
       if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
       pending = undefined

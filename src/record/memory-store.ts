@@ -3,7 +3,7 @@ import type { Entry } from '../part/entry.ts'
 import { hasEnded, type InboxMessage, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { checkAppend } from './check-append.ts'
-import { follow } from './follow.ts'
+import { follow, type Pulled } from './follow.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
 import { storeClosed, unknownCursor } from './store-error.ts'
@@ -70,7 +70,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
         pause: (go) => setTimeout(go, 0),
         start() {
           let seq = after
-          return () => {
+          const pull = (): Pulled<Entry[]> => {
             if (closed) return 'end'
             kept ??= runs.get(run)
             if (!kept) return 'wait'
@@ -80,6 +80,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
             if (value.length === 0) return last ? 'end' : 'wait'
             return { value, last, stored: value.length === page }
           }
+          return { pull }
         },
       })
     },
@@ -95,13 +96,14 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
         pause: (go) => setTimeout(go, 0),
         start() {
           let n = after
-          return () => {
+          const pull = (): Pulled<InboxMessage> => {
             if (closed) return 'end'
             const value = inbox.next(run, n)
             if (!value) return 'wait'
             n = value.n
             return { value }
           }
+          return { pull }
         },
       }),
   }

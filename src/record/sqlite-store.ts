@@ -11,7 +11,7 @@ import type { InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeEntries, encodeMessage } from './encode.ts'
-import { follow, type Pulled } from './follow.ts'
+import { follow, type Pulled, type Puller } from './follow.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { openDatabase } from './sqlite-schema.ts'
@@ -69,8 +69,9 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     }
   }
 
-  function live<T>(pull: () => Pulled<T>, what: string): () => Pulled<T> {
-    return () => (closing ? 'end' : reading(what, pull))
+  function live<T>({ pull, leave }: Puller<T>, what: string): Puller<T> {
+    const guarded: Puller<T> = { pull: () => (closing ? 'end' : reading(what, pull)) }
+    return leave === undefined ? guarded : { ...guarded, leave }
   }
 
   const log: Log = {
@@ -108,7 +109,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
             n = value.n
             return { value }
           }
-          return live(pull, `read the inbox of run ${run}`)
+          return live({ pull }, `read the inbox of run ${run}`)
         },
         bell: inboxBell,
         key: run,

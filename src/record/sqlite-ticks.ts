@@ -6,7 +6,8 @@ import type { Bell } from './bell.ts'
 import { checkAppend } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
 import { decodeEntries } from './encode.ts'
-import type { Pulled } from './follow.ts'
+import type { Puller } from './follow.ts'
+import { createRecent, type Position, type Recent } from './recent.ts'
 import { foldRow } from './run-row.ts'
 import type { RunTable } from './sqlite-runs.ts'
 
@@ -14,11 +15,14 @@ import type { RunTable } from './sqlite-runs.ts'
 const pageLength = 256 * 1024
 const pageRows = 256
 
-/** A run that goes on here: its row, so that an append reads nothing, and the batch committed last. */
+/** A run that goes on here: its row, so that an append reads nothing, and what it said last. */
 interface Head {
   row: RunRow
-  tail: Entry[]
+  recent: Recent
 }
+
+/** Runs that have ended or wait while a reader is still behind: so many keep what it may want. */
+const mostEnded = 64
 
 /** What one transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -31,8 +35,8 @@ interface Gathered {
 export interface Ticks extends Gathering {
   /** Adds to the open transaction; throws what `checkAppend` throws and then adds nothing. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): void
-  /** A reader's pull function: the just appended batch when it stands right before it, else pages of the table. */
-  reader(run: string, after: number): () => Pulled<Entry[]>
+  /** One reader: what was appended last when it is close behind, else pages of the table. */
+  reader(run: string, after: number): Puller<Entry[]>
 }
 
 export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks {
@@ -45,6 +49,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = new Map<string, Head>()
   const gathered = new Map<string, Gathered>()
+  /** In the order in which they stopped running. */
+  const ended = new Set<string>()
   let version: unknown
 
   function page(run: string, after: number): Entry[] {
@@ -62,11 +68,26 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     return from < 0 ? [] : entries.slice(from)
   }
 
+  function forget(run: string): void {
+    heads.delete(run)
+    ended.delete(run)
+  }
+
+  /** A suspended run may stay so for days, and whoever reads a run that has ended is soon done. */
+  function retire(run: string): void {
+    if (heads.get(run)!.recent.readers.size === 0) return forget(run)
+    ended.add(run)
+    if (ended.size > mostEnded) for (const oldest of [...ended].slice(0, 1)) forget(oldest)
+  }
+
   return {
     begin() {
       // It changes when another connection has committed: what is known of the runs may be old then.
       const [now] = dataVersion.get() as unknown as [number]
-      if (now !== version) heads.clear()
+      if (now !== version) {
+        heads.clear()
+        ended.clear()
+      }
       version = now
     },
     apply(run, epoch, entries, lines) {
@@ -92,29 +113,43 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     committed() {
       const done = [...gathered]
       gathered.clear()
-      for (const [run, { row, entries }] of done) {
-        heads.set(run, { row, tail: entries })
+      for (const [run, { row, entries, lines }] of done) {
+        const recent = heads.get(run)?.recent ?? createRecent()
+        heads.set(run, { row, recent })
+        recent.push(entries, lines.length)
+        ended.delete(run)
         bell.ring(run)
-        // A suspended run may stay so for days.
-        if (row.status !== 'running') heads.delete(run)
+        if (row.status !== 'running') retire(run)
       }
     },
     rolledBack() {
       gathered.clear()
     },
     reader(run, after) {
-      let seq = after
-      return () => {
-        const head = heads.get(run)
-        const row = head?.row ?? runs.get(run)
-        if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
-        const first = head?.tail[0]?.seq ?? Infinity
-        const stored = first > seq + 1
-        const value = stored ? page(run, seq) : head!.tail.slice(seq + 1 - first)
-        const last = value.at(-1)
-        if (!last) throw new Error(`no entry after seq ${seq}, but the run has ${row.lastSeq}: the file is damaged`)
-        seq = last.seq
-        return { value, stored, last: hasEnded(row.status) && seq >= row.lastSeq }
+      const position: Position = { seq: after }
+      let joined: Recent | undefined
+      return {
+        pull() {
+          const head = heads.get(run)
+          const row = head?.row ?? runs.get(run)
+          if (joined !== head?.recent) {
+            joined?.readers.delete(position)
+            joined = head?.recent
+            joined?.readers.add(position)
+          }
+          const { seq } = position
+          if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
+          const near = joined?.after(seq)
+          const value = near ?? page(run, seq)
+          const last = value.at(-1)
+          if (!last) throw new Error(`no entry after seq ${seq}, but the run has ${row.lastSeq}: the file is damaged`)
+          position.seq = last.seq
+          return { value, stored: near === undefined, last: hasEnded(row.status) && last.seq >= row.lastSeq }
+        },
+        leave() {
+          joined?.readers.delete(position)
+          if (ended.has(run) && joined?.readers.size === 0) forget(run)
+        },
       }
     },
   }

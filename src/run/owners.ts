@@ -145,7 +145,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     try {
       await Promise.race([first, lost ?? first])
     } finally {
-      leave.abort()
+      leave.abort('over')
     }
   }
 

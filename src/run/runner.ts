@@ -130,7 +130,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     registry,
     store: { log, runs: options.runs },
     get input() {
-      const { input } = state
+      return scope.inputAt(state.lastSeq)
+    },
+    inputAt(seq) {
+      const input = state.inputAt(seq)
       return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
     },
     variables: new Map(),
@@ -166,8 +169,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     agent: options.agent,
     afterwards(inner, called, path) {
       // The branch or step that made the call is over by then, with its signal and its limits.
-      const { input, variables, depth } = inner
-      left.afters.push({ scope: within(scope, { input, variables, depth }), pipeline: called, path })
+      const { input, inputAt, variables, depth } = inner
+      left.afters.push({ scope: within(scope, { input, inputAt, variables, depth }), pipeline: called, path })
     },
     speaking,
     tellAbort: (root, error) => tellAbort(scope, pipeline, { error, graceMs, root, told: toldAborts }),
@@ -205,7 +208,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     stopped.over.then(() => ({ type: 'stopped' as const })),
   ])
   stopped.release()
-  leaveInbox.abort()
+  leaveInbox.abort('over')
   limit.release()
 
   if (settled.type === 'suspended') {

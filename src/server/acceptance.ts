@@ -32,12 +32,12 @@ export async function awaitAcceptance(
 ): Promise<Acceptance> {
   const leave = new AbortController()
   const both = AbortSignal.any([leave.signal, signal])
-  const timer = streams ? setTimeout(() => leave.abort(), patience) : undefined
+  const timer = streams ? setTimeout(() => leave.abort('known'), patience) : undefined
   const answering = createAnswering()
   let lost: ErrorValue | undefined
   void runtime.lost(runId)?.then((error) => {
     lost = error
-    leave.abort()
+    leave.abort('known')
   })
   try {
     for await (const batch of runtime.store.log.read(runId, 0, both)) {
@@ -68,6 +68,6 @@ export async function awaitAcceptance(
     return { kind: signal.aborted ? 'left' : 'stream' }
   } finally {
     clearTimeout(timer)
-    leave.abort()
+    leave.abort('known')
   }
 }

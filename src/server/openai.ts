@@ -128,7 +128,7 @@ async function collect(
   const completion = createOpenAiCompletion({ openai })
   void runtime.lost(runId)?.then((error) => {
     completion.fail(error)
-    leave.abort()
+    leave.abort('read')
   })
   try {
     for await (const batch of runtime.store.log.read(runId, 0, AbortSignal.any([leave.signal, signal]))) {
@@ -136,7 +136,7 @@ async function collect(
       if (completion.result !== undefined) break
     }
   } finally {
-    leave.abort()
+    leave.abort('read')
   }
   const { result } = completion
   if (result === undefined) return undefined

@@ -65,14 +65,14 @@ function createBody(
 
   const unwatch = whenLost(runtime.lost(runId), (error) => {
     failure = error
-    leave.abort()
+    leave.abort('left')
   })
 
   function done(finished: boolean): void {
     left = true
     unwatch()
     clearTimeout(timer)
-    leave.abort()
+    leave.abort('left')
     release?.({ finished })
   }
 
