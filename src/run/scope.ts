@@ -19,6 +19,8 @@ export interface Scope {
   readonly store: Pick<Store, 'log' | 'runs'>
   /** `$input`: what the request brought, with the conversation before it. */
   readonly input: Record<string, unknown>
+  /** The same as it stood at an entry of the log. */
+  inputAt(seq: number): Record<string, unknown>
   readonly variables: Map<string, unknown>
   readonly env: Readonly<Record<string, string>>
   /** Aborts when the run must end. */

@@ -16,6 +16,8 @@ export interface RunState {
   readonly start: EntryOf<'run-start'> | undefined
   /** `run-start`'s input with what each `resume` brought laid over it. */
   readonly input: Record<string, unknown>
+  /** The same as it stood at an entry. */
+  inputAt(seq: number): Record<string, unknown>
   readonly lastSeq: number
   /** Steps that have finished, without what came below them. */
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
@@ -57,6 +59,7 @@ export function createRunState(): RunState {
   const resets = new Map<string, number>()
   const started = new Set<string>()
   const begun = new Set<string>()
+  const inputs: { seq: number; input: Record<string, unknown> }[] = []
   const suspensions: { from: number; to: number }[] = []
   const calls: EntryOf<'usage'>[] = []
   const calledPipelines = new Map<string, string>()
@@ -68,11 +71,14 @@ export function createRunState(): RunState {
   const state = {
     start: undefined as EntryOf<'run-start'> | undefined,
     end: undefined as EntryOf<'run-end'> | undefined,
-    input: {} as Record<string, unknown>,
     lastSeq: 0,
     recoveries: 0,
     usage: undefined as Usage | undefined,
     cost: 0 as number | undefined,
+  }
+
+  function inputAt(seq: number): Record<string, unknown> {
+    return inputs.findLast((each) => each.seq <= seq)?.input ?? {}
   }
 
   function turns(path: string): Turns {
@@ -102,13 +108,13 @@ export function createRunState(): RunState {
     switch (entry.type) {
       case 'run-start':
         state.start = entry
-        state.input = entry.input
+        inputs.push({ seq: entry.seq, input: entry.input })
         break
       case 'suspend':
         suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
-        state.input = { ...state.input, ...entry.input }
+        inputs.push({ seq: entry.seq, input: { ...inputAt(entry.seq), ...entry.input } })
         const last = suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
         break
@@ -162,6 +168,7 @@ export function createRunState(): RunState {
     suspendedSince: (moment) =>
       suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
     apply,
+    inputAt,
     get start() {
       return state.start
     },
@@ -169,7 +176,7 @@ export function createRunState(): RunState {
       return state.end
     },
     get input() {
-      return state.input
+      return inputAt(state.lastSeq)
     },
     get lastSeq() {
       return state.lastSeq

@@ -361,3 +361,40 @@ test.each([
     await engine.close()
   }
 })
+
+test.each([
+  ['another word', { word: 'other' }],
+  ['a word that its agent does not take', { word: 4 }],
+  ['no agent to call', { who: {} }],
+])('a call that has finished stays what it was, though an answer brings %s', async (_, input) => {
+  const call = `{ id: call, type: call-agent, result: got, config: { agent: $input.who.id, input: { word: $input.word } } }`
+  const asks = llm('pay1', ', tools: [{ name: pay, approval: true }]')
+  const child = `
+input: { word: string }
+workflow: [{ id: said, type: output-generator, result: said, config: { template: "[$input.word]" } }]
+return: { said: $said, word: $input.word }
+after: [{ id: note, type: output-generator, config: { template: "noted $input.word" } }]`
+  // The second time it stands in a call that has not finished, which hands its own input on.
+  const outer = `workflow: [${call}, ${asks}, { id: end, type: output-generator, config: { template: "$got" } }]`
+  const workflow = `
+  - ${call}
+  - { id: outer, type: call-agent, result: outer, config: { agent: outer } }
+  - { id: end, type: output-generator, config: { template: { got: $got, outer: $outer, word: "$input.word" } } }`
+  const { options, ran } = live({ workflow, agents: { child, outer }, asks: 1 }, '')
+  const engine = createEngine(options)
+  try {
+    const run = await engine.runtime.start('a', { messages, who: { id: 'child' }, word: 'first' })
+    expect(await run.result).toMatchObject({ outcome: 'suspended' })
+    const [request] = only(await entriesOf(engine.store, run.id), 'request')
+    await engine.runtime.answer(run.id, request!.requestId, { kind: 'approval', approved: true }, { input })
+    const { outcome, output } = await (await engine.runtime.open(run.id))!.result
+    const word = 'word' in input ? input.word : 'first'
+    const got = { said: '[first]', word: 'first' }
+    expect([outcome, output]).toEqual(['completed', { got, outer: got, word }])
+    expect(ran).toEqual(['call-pay1'])
+    const results = only(await entriesOf(engine.store, run.id), 'step-finish').map(({ result }) => result)
+    expect(results.filter((result) => String(result).startsWith('noted'))).toEqual(['noted first', 'noted first'])
+  } finally {
+    await engine.close()
+  }
+})

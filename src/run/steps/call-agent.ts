@@ -1,12 +1,15 @@
 /**
  * `call-agent`: another agent's pipeline under this step's path, with variables of its own. The log holds the text that
- * was called, so that a run that goes on calls the same. It is the answer when the call says so, or when nothing follows.
+ * was called, so that a run that goes on calls the same. One that has finished is walked again for its value with the input
+ * that it finished with: what came with a later answer was not for it. It is the answer when the call says so, or when
+ * nothing follows.
  */
 import { MillraceError } from '../../part/error.ts'
 import { agentIdFault } from '../../pipeline/agent-id.ts'
 import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
+import { resolve } from '../../pipeline/resolve.ts'
 import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
 import { within, type Scope } from '../scope.ts'
 
@@ -19,8 +22,10 @@ export function runCallAgent(
   config: CallAgentConfig,
   { place, at, runSteps }: Inside,
 ): Promise<StepOutcome> {
-  const agent = String(at(config.agent))
-  const pipeline = findPipeline(scope, path, agent)
+  const { state, variables, env } = scope
+  const recorded = state.calledPipelines.get(path)
+  const agent = recorded === undefined ? String(at(config.agent)) : ''
+  const pipeline = recorded === undefined ? findAgent(scope, agent) : parsePipeline(recorded)
   const answers = place.answers && (config.stream ?? place.last)
   // An agent that cannot be called is a failed step like any other: named in the log, and told there.
   const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
@@ -29,8 +34,12 @@ export function runCallAgent(
     if (scope.depth >= maxDepth) {
       throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
     }
-    const input = checkInput(pipeline.input, config.input === undefined ? scope.input : at(config.input))
-    const inner = within(scope, { input, variables: new Map(), depth: scope.depth + 1 })
+    const inputAt = (seq: number) => {
+      const input = scope.inputAt(seq)
+      return checkInput(pipeline.input, resolve(config.input ?? '$input', { input, variables, env }))
+    }
+    const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
+    const inner = within(scope, { input, inputAt, variables: new Map(), depth: scope.depth + 1 })
     const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
     if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
     const value = pipelineValue(inner, pipeline, last)
@@ -41,9 +50,7 @@ export function runCallAgent(
   })
 }
 
-function findPipeline(scope: Scope, path: string, agent: string): Pipeline | undefined {
-  const recorded = scope.state.calledPipelines.get(path)
-  if (recorded !== undefined) return parsePipeline(recorded)
+function findAgent(scope: Scope, agent: string): Pipeline | undefined {
   return agentIdFault(agent) === undefined ? scope.agent(agent) : undefined
 }
 
