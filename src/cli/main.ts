@@ -129,8 +129,11 @@ Examples:
     .option('--since <seq>', 'only entries after this one', '0')
     .addOption(typeOption())
     .option('--json', 'NDJSON, as recorded')
-    .addHelpText('after', '\nExample:\n  millrace logs run_… --follow --type tool-call tool-result')
-    .action(async (run: string, flags) => (await import('./commands/logs.ts')).logsCommand(run, flags))
+    .addHelpText('after', '\nExample:\n  millrace logs run_… --follow --type tool-call,tool-result')
+    .allowExcessArguments()
+    .action(async (_run: string, flags, { args }: Command) =>
+      (await import('./commands/logs.ts')).logsCommand(args, flags),
+    )
 
   program
     .command('show')

@@ -1,5 +1,6 @@
 /** Options that several commands share, and how a wrong value is told. */
 import { InvalidArgumentError, Option } from 'commander'
+import { MillraceError } from '../part/error.ts'
 import { nearest } from '../pipeline/nearest.ts'
 import { partTypes } from './part-types.ts'
 
@@ -23,15 +24,30 @@ export function choice(flags: string, about: string, words: readonly string[]): 
 }
 
 export const typeOption = () =>
-  new Option('--type <types...>', 'only these part types').argParser((value: string, before: string[] | undefined) => {
-    const types = value.split(',')
-    for (const type of types) if (!partTypes.includes(type)) throw unknownType(type)
-    return [...(before ?? []), ...types]
-  })
+  new Option('--type <types>', 'only parts of these types: a,b (repeatable)').argParser(
+    (value: string, before: string[] | undefined) => {
+      const types = value.split(',')
+      for (const type of types) if (!partTypes.includes(type)) throw unknownType(type)
+      return [...(before ?? []), ...types]
+    },
+  )
+
+/**
+ * The words of `logs --type a b <run>`, in any order: behind `--type` whatever is a type is one more, and the other is the
+ * run. An option that took all words behind it would take the run, too.
+ */
+export function splitWords(words: readonly string[], types: readonly string[] | undefined) {
+  const more = types === undefined ? [] : words.filter((word) => partTypes.includes(word))
+  const [run, another] = words.filter((word) => !more.includes(word))
+  if (run === undefined) throw new MillraceError('usage', 'Name a run: its id, or the beginning of it.')
+  if (another !== undefined) {
+    const why = types === undefined ? 'One run at a time.' : unknownType(another).message
+    throw new MillraceError('usage', `"${another}" is one word too many. ${why}`)
+  }
+  return { run, types: types && [...types, ...more] }
+}
 
 function unknownType(type: string): InvalidArgumentError {
-  // `--type` takes all words behind it.
-  if (/^run_[\da-f]+$/u.test(type)) return new InvalidArgumentError('A run stands before --type.')
   const kin = partTypes.filter((each) => each.startsWith(`${type}-`))
   return kin.length > 0 ? new InvalidArgumentError(`Did you mean ${kin.join(', ')}?`) : unknownWord(type, partTypes)
 }

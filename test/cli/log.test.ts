@@ -71,6 +71,16 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
   const all = await entries(server.url, first)
   expect(toEntries(follow.out)).toEqual(all)
   expect(toEntries(typed.out)).toEqual(all.filter(({ type }) => type === 'text-delta' || type === 'run-end'))
+  // Wherever the run stands: `--type` takes types and nothing else.
+  for (const words of [
+    ['--type', 'run-start,run-end', first],
+    ['--type', 'run-start', first, '--type', 'run-end'],
+    ['--type=run-start', 'run-end', first],
+    [first, '--type', 'run-start', 'run-end'],
+  ]) {
+    const some = await ran(['logs', ...words, '--json'], { cwd })
+    expect({ words, some: toEntries(some.out) }).toEqual({ words, some: [all[0], all.at(-1)] })
+  }
   const lines = (await ran(['logs', first], { cwd })).out.trimEnd().split('\n')
   expect(lines).toHaveLength(all.length)
   expect(lines[0]).toMatch(/^ {4}1 {2}\d\d:\d\d:\d\d\.\d{3} {2}run-start /)

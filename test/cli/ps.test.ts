@@ -167,7 +167,7 @@ test('logs: an unknown type is exit 2 with what was meant, before any run is loo
   )
   expect(await told('--type', 'run-end', 'text')).toContain('Did you mean text-start, text-delta, text-end?')
   expect(await told('--type', 'run-end,xyz')).toMatch(/'run-end,xyz' is invalid\. Known: /)
-  expect(await told('--type', 'run-end', 'run_0123abcd')).toContain('A run stands before --type.')
+  expect(await told('another')).toContain('"another" is one word too many. One run at a time.')
   // Known ones get as far as the log, which is not there.
   expect(await told('--type', 'run-end,text-delta', 'usage')).toContain('There is no log in .millrace')
 })

@@ -1,5 +1,6 @@
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import { splitWords } from '../options.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 import { forStream, printable } from '../printable.ts'
@@ -13,9 +14,10 @@ export interface LogsFlags extends Where {
   json?: boolean
 }
 
-export async function logsCommand(text: string, { follow = false, since, type, json, ...where }: LogsFlags) {
+export async function logsCommand(words: string[], { follow = false, since, type, json, ...where }: LogsFlags) {
+  const { run: text, types: listed } = splitWords(words, type)
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
-  const types = type && new Set(type)
+  const types = listed && new Set(listed)
   const access = await openAccess(where)
   try {
     const run = await findRun(access, text)
