@@ -22,12 +22,15 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
   'in-process': ({ options }) => alone('in-process.ts', options),
+  provider: ({ options }) => alone('provider.ts', options),
   log: ({ options }) => alone('log.ts', options),
 }
 
 async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only)
-  const asksServers = commandLine.scenarios.some((name) => name !== 'in-process' && name !== 'log')
+  const asksServers = commandLine.scenarios.some(
+    (name) => name !== 'in-process' && name !== 'provider' && name !== 'log',
+  )
   if (asksServers && rows.some(({ isPeer }) => isPeer)) await installPeers(say)
   process.on('exit', removeFolders)
   const machine = machineFacts()

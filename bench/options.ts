@@ -10,6 +10,7 @@ export const usage = `npm run bench [-- scenario… options]
   abort         a client leaves: ms until the model's connection is closed
   boot          ms from spawn to ready
   in-process    CPU per delta of each part of Millrace, without sockets
+  provider      CPU per delta of the AI SDK's providers, beside a reader written by hand
   log           the log alone: appends/s, with readers, with another process in the file
 
   --only row,row   some rows; floor,millrace needs no package of others
@@ -25,7 +26,16 @@ export const usage = `npm run bench [-- scenario… options]
 All of it takes about twelve minutes. Only ratios within one run on a quiet machine mean much.
 `
 
-export const scenarioNames = ['throughput', 'first-delta', 'open', 'abort', 'boot', 'in-process', 'log'] as const
+export const scenarioNames = [
+  'throughput',
+  'first-delta',
+  'open',
+  'abort',
+  'boot',
+  'in-process',
+  'provider',
+  'log',
+] as const
 export type ScenarioName = (typeof scenarioNames)[number]
 
 export interface CommandLine {
