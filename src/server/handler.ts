@@ -122,7 +122,7 @@ export function createHandler(options: HandlerOptions): Handler {
       agents: isSeen ? runtime.agents.list() : { refusal: refused.message },
       faults: isSeen ? agentErrors().map(({ message }) => message) : [],
       key: allowsKey !== undefined,
-      links: [...(isSeen ? ['/api/agents', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
+      links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })
   })
   app.get('/health', () => {

@@ -18,6 +18,7 @@ export interface HomeFacts {
 
 export function homeResponse(request: Request, { agents, faults, key, links }: HomeFacts): Response {
   const { origin } = new URL(request.url)
+  const openai = { baseURL: `${origin}/v1` }
   const refusal = 'refusal' in agents ? agents.refusal : undefined
   const shown = ('refusal' in agents ? [] : agents).map(({ id, pipeline: { metadata } }) => ({
     id,
@@ -28,12 +29,12 @@ export function homeResponse(request: Request, { agents, faults, key, links }: H
   const headers = { 'cache-control': 'no-store', vary: 'accept', 'x-content-type-options': 'nosniff' }
   const accept = request.headers.get('accept') ?? ''
   if (accept.includes('application/json') && !accept.includes('text/html')) {
-    const told = refusal === undefined ? { agents: shown, faults } : { message: refusal }
+    const told = refusal === undefined ? { agents: shown, faults, openai } : { message: refusal }
     return Response.json({ name: 'Millrace', version, ...told, links }, { headers })
   }
   const nonce = crypto.randomUUID()
   const policy = `default-src 'none'; style-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-  return new Response(page({ nonce, agents: shown, faults, refusal, links }), {
+  return new Response(page({ nonce, agents: shown, faults, refusal, links, openai }), {
     headers: {
       ...headers,
       'content-type': 'text/html; charset=utf-8',
@@ -60,6 +61,7 @@ interface PageFacts {
   faults: readonly string[]
   refusal: string | undefined
   links: readonly string[]
+  openai: { baseURL: string }
 }
 
 const style = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
@@ -69,7 +71,7 @@ pre{background:#8881;border:1px solid #8884;border-radius:.4rem;overflow-x:auto;
 a:focus-visible,pre:focus-visible{outline:2px solid;outline-offset:2px}
 nav a{display:inline-block;margin-right:1rem;padding:.5rem 0}`
 
-function page({ nonce, agents, faults, refusal, links }: PageFacts): string {
+function page({ nonce, agents, faults, refusal, links, openai }: PageFacts): string {
   const cards = agents.map(
     ({ id, name, description, curl }) =>
       `<h3>${escape(id)}${name === undefined ? '' : ` <small>${escape(name)}</small>`}</h3>
@@ -78,7 +80,8 @@ ${description === undefined ? '' : `<p>${escape(description)}</p>`}
   )
   const none = '<p>None yet: put a YAML file into the folder.</p>'
   const wrong = faults.length === 0 ? '' : `<h2>Not loaded</h2><pre tabindex="0">${escape(faults.join('\n'))}</pre>`
-  const told = refusal === undefined ? `${cards.join('\n') || none}\n${wrong}` : `<p>${escape(refusal)}</p>`
+  const models = `<p>To OpenAI clients each is a model; the base URL is <code>${escape(openai.baseURL)}</code></p>`
+  const told = refusal === undefined ? `${cards.join('\n') || none}\n${models}\n${wrong}` : `<p>${escape(refusal)}</p>`
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Millrace</title><style nonce="${nonce}">${style}</style></head><body><main>

@@ -25,6 +25,12 @@ test('it says when it is ready, what it serves and how to try it; SIGTERM ends i
   // The line that it prints is pasted.
   const [, body] = /\/api\/beddel\/chat .*-d '(.*)'/u.exec(server.out)!
   expect(await (await post(`${server.url}/api/beddel/chat`, JSON.parse(body!))).text()).toContain('84')
+  const [, asked] = /OpenAI .*\/v1\/chat\/completions .*-d '(.*)'/u.exec(server.out)!
+  const answer = await post(`${server.url}/v1/chat/completions`, JSON.parse(asked!))
+  expect(await answer.json()).toMatchObject({
+    model: 'a',
+    choices: [{ message: { content: expect.stringContaining('84') } }],
+  })
   const began = performance.now()
   server.kill('SIGTERM')
   expect(await server.exit).toBe(0)

@@ -21,6 +21,7 @@ interface Home {
   version: string
   agents?: { id: string; description?: string; curl: string }[]
   faults?: string[]
+  openai?: { baseURL: string }
   message?: string
   links: string[]
 }
@@ -59,12 +60,13 @@ test('name, version, the agents with a line that can be pasted, links that lead 
   ])
   expect(stdout).toContain('demo model')
   for (const link of told.links) expect([link, (await fetch(url + link)).status]).toEqual([link, 200])
-  expect(told.links).toEqual(['/api/agents', '/api/runs', '/health'])
+  expect(told.links).toEqual(['/api/agents', '/v1/models', '/api/runs', '/health'])
   const text = await (await page()).text()
   expect(text).toContain(`<h1>Millrace <small>${version}</small></h1>`)
   for (const link of told.links) expect(text).toContain(`<a href="${link}">`)
   expect(text).toContain('Says &#60;b&#62;something&#60;/b&#62; &#38; more')
   expect(text).toContain('bad.yaml:1:')
+  expect([told.openai, text.includes(`<code>${url}/v1</code>`)]).toEqual([{ baseURL: `${url}/v1` }, true])
 })
 
 test('the page is one answer without a script, and its policy allows nothing but its own style', async () => {
@@ -154,5 +156,5 @@ test('a handler that serves chats only has no link to the runs', async () => {
   engine = createEngine({ agents: { a: agent() } })
   const handler = createHandler({ runtime: engine.runtime })
   const response = await handler(new Request('http://x/', { headers: { accept: 'application/json' } }))
-  expect(((await response.json()) as Home).links).toEqual(['/api/agents', '/health'])
+  expect(((await response.json()) as Home).links).toEqual(['/api/agents', '/v1/models', '/health'])
 })

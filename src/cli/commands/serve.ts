@@ -121,9 +121,16 @@ function welcome(dir: string, { url, project }: Served, apiKey: string | undefin
   const tries = [`the log     curl${key} ${url}/api/runs`]
   const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : agents[0]?.id
   if (id !== undefined) {
-    const body = `'{"agentId": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
-    const post = (path: string) => `curl -N${key} ${url}${path} -H 'Content-Type: application/json' -d ${body}`
-    tries.unshift(`text        ${post('/api/beddel/chat')}`, `AI SDK UI   ${post('/api/chat')}`)
+    const post = (path: string, named = 'agentId') => {
+      const body = `'{"${named}": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
+      return `curl -N${key} ${url}${path} -H 'Content-Type: application/json' -d ${body}`
+    }
+    const openai = post('/v1/chat/completions', 'model')
+    tries.unshift(
+      `text        ${post('/api/beddel/chat')}`,
+      `AI SDK UI   ${post('/api/chat')}`,
+      `OpenAI      ${openai}`,
+    )
   }
   return `Millrace is ready at ${url}
 
