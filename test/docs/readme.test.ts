@@ -1,5 +1,5 @@
 /** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -66,6 +66,27 @@ test('the program in the README prints an answer', async () => {
   const env = { ...process.env, MILLRACE_DEMO_DELAY_MS: '0' }
   const { stdout } = await exec(process.execPath, [join(project, 'program.ts')], { cwd: project, env })
   expect(stdout).toMatch(/\w+ \w+[^]*completed \d+\n$/u)
+})
+
+test('OpenAI’s clients in the README print an answer', async () => {
+  const { url } = await serving([join(root, 'agents'), '--data', join(folder(), 'data')])
+  const programs = snippetsIn('ts').filter(
+    ({ place, text }) => place.startsWith('README') && text.includes('localhost:3000/v1'),
+  )
+  expect(programs).toHaveLength(2)
+  for (const [i, { text }] of programs.entries()) {
+    const file = join(project, `openai-${i}.ts`)
+    writeFileSync(file, text.replaceAll('http://localhost:3000', url))
+    const { stdout } = await exec(process.execPath, [file], { cwd: project })
+    expect(stdout).toContain('12*7 = 84.')
+  }
+}, 60_000)
+
+const python = ['python3', 'python'].find((name) => spawnSync(name, ['--version']).status === 0)
+test.runIf(python !== undefined)('Python in the documents is Python', async () => {
+  const programs = snippetsIn('python')
+  expect(programs.length).toBeGreaterThan(0)
+  for (const { text } of programs) await exec(python!, ['-c', 'import ast, sys; ast.parse(sys.argv[1])', text])
 })
 
 const curls = snippetsIn('sh').flatMap(({ place, text }) =>
