@@ -56,24 +56,39 @@ export function createOpenItems(): OpenItems {
   const inputs = new Map<string, EntryOf<'tool-input-start'>>()
   const calls = new Map<string, EntryOf<'tool-call'>>()
   const requests = new Map<string, EntryOf<'request'>>()
-  const state = { started: false, ended: false, suspended: false, answered: false }
+  // Fields, here and in the other folds: V8 keeps an object that is written down with getters as a hash table, and a server
+  // holds thousands of them.
+  const items = {
+    started: false,
+    ended: false,
+    suspended: false,
+    answered: false,
+    steps,
+    texts,
+    reasonings,
+    inputs,
+    calls,
+    requests,
+    apply,
+    closing,
+  }
 
   function apply(entry: Entry): void {
     switch (entry.type) {
       case 'run-start':
-        state.started = true
+        items.started = true
         break
       case 'run-end':
-        state.ended = true
+        items.ended = true
         break
       case 'suspend':
-        state.suspended = true
+        items.suspended = true
         break
       case 'resume':
-        state.suspended = false
+        items.suspended = false
         break
       case 'answer-end':
-        state.answered = true
+        items.answered = true
         break
       case 'step-start':
         steps.set(entry.step, entry)
@@ -146,26 +161,5 @@ export function createOpenItems(): OpenItems {
     return parts
   }
 
-  return {
-    get started() {
-      return state.started
-    },
-    get ended() {
-      return state.ended
-    },
-    get suspended() {
-      return state.suspended
-    },
-    get answered() {
-      return state.answered
-    },
-    steps,
-    texts,
-    reasonings,
-    inputs,
-    calls,
-    requests,
-    apply,
-    closing,
-  }
+  return items
 }

@@ -60,7 +60,7 @@ type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: Provi
 export function createTurns(root: string): Turns {
   const list: Turn[] = []
   const blocks = new Map<string, Block>()
-  const state: { children: number; base: EntryOf<'prompt'> | undefined } = { children: 0, base: undefined }
+  const turns = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
 
   const turnAt = (path: string) => list.findLast((turn) => turn.path === path)
   const callOf = (id: string) => {
@@ -101,7 +101,7 @@ export function createTurns(root: string): Turns {
       case 'step-start':
         if (parentPath(step) !== root) break
         // A second attempt takes its own number again.
-        state.children = Math.max(state.children, numberOf(step))
+        turns.children = Math.max(turns.children, numberOf(step))
         if (entry.stepType === 'model-call') list.push(newTurn(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
@@ -119,7 +119,7 @@ export function createTurns(root: string): Turns {
         const at = list.findIndex((turn) => turn.path === step)
         if (at >= 0) {
           list.splice(at, 1)
-          if (step !== root) state.children = numberOf(step) - 1
+          if (step !== root) turns.children = numberOf(step) - 1
         }
         for (const { calls, content } of list) {
           for (const call of calls) {
@@ -129,11 +129,11 @@ export function createTurns(root: string): Turns {
           }
         }
         if (step === root) list.length = 0
-        if (step === root || state.base?.step === step) state.base = undefined
+        if (step === root || turns.base?.step === step) turns.base = undefined
         break
       }
       case 'prompt': {
-        state.base ??= entry
+        turns.base ??= entry
         const turn = turnAt(step)
         if (turn) turn.model = entry.model
         break
@@ -205,17 +205,7 @@ export function createTurns(root: string): Turns {
     }
   }
 
-  return {
-    root,
-    list,
-    get base() {
-      return state.base
-    },
-    get children() {
-      return state.children
-    },
-    apply,
-  }
+  return turns
 }
 
 /** `main/answer/3` → 3. */

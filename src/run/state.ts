@@ -69,12 +69,28 @@ export function createRunState(): RunState {
   // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
   const loopOf = new Map<string, Turns | null>()
   const state = {
+    open,
     start: undefined as EntryOf<'run-start'> | undefined,
     end: undefined as EntryOf<'run-end'> | undefined,
+    input: {} as Record<string, unknown>,
     lastSeq: 0,
     recoveries: 0,
     usage: undefined as Usage | undefined,
     cost: 0 as number | undefined,
+    finished,
+    resets,
+    calls,
+    calledPipelines,
+    callIds,
+    lists,
+    has: (path: string) => started.has(path),
+    countCalls: (root: string) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
+    suspendedSince: (moment: number) =>
+      suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
+    turns,
+    loops: () => loops.values(),
+    inputAt,
+    apply,
   }
 
   function inputAt(seq: number): Record<string, unknown> {
@@ -108,13 +124,15 @@ export function createRunState(): RunState {
     switch (entry.type) {
       case 'run-start':
         state.start = entry
-        inputs.push({ seq: entry.seq, input: entry.input })
+        state.input = entry.input
+        inputs.push({ seq: entry.seq, input: state.input })
         break
       case 'suspend':
         suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
-        inputs.push({ seq: entry.seq, input: { ...inputAt(entry.seq), ...entry.input } })
+        state.input = { ...state.input, ...entry.input }
+        inputs.push({ seq: entry.seq, input: state.input })
         const last = suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
         break
@@ -153,44 +171,7 @@ export function createRunState(): RunState {
     return entry.type === 'step-finish' && !callTypes.has(open.steps.get(entry.step)?.stepType ?? '')
   }
 
-  return {
-    open,
-    finished,
-    resets,
-    turns,
-    loops: () => loops.values(),
-    calls,
-    calledPipelines,
-    callIds,
-    lists,
-    has: (path) => started.has(path),
-    countCalls: (root) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
-    suspendedSince: (moment) =>
-      suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
-    apply,
-    inputAt,
-    get start() {
-      return state.start
-    },
-    get end() {
-      return state.end
-    },
-    get input() {
-      return inputAt(state.lastSeq)
-    },
-    get lastSeq() {
-      return state.lastSeq
-    },
-    get recoveries() {
-      return state.recoveries
-    },
-    get usage() {
-      return state.usage
-    },
-    get cost() {
-      return state.cost
-    },
-  }
+  return state
 }
 
 /** A run's state as its log stands. */

@@ -29,12 +29,12 @@ export function createAnswerWords(): AnswerWords {
       switch (entry.type) {
         case 'text-delta':
         case 'reasoning-delta':
-          if (!order.waits) return paragraphs.add(entry.step, entry.delta)
+          if (!order.waits()) return paragraphs.add(entry.step, entry.delta)
           return take({ type: 'say', path: entry.step, text: entry.delta })
         case 'step-start':
           return entry.order === undefined ? '' : take({ type: 'start', path: entry.step, order: entry.order })
         case 'step-finish':
-          return order.waits ? take({ type: 'finish', path: entry.step }) : ''
+          return order.waits() ? take({ type: 'finish', path: entry.step }) : ''
       }
     },
     reset(path) {

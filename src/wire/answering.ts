@@ -15,8 +15,6 @@ export interface Answering {
 
 export function createAnswering(): Answering {
   const places = new Map([['', false]])
-  let started = false
-
   function speaks(path: string): boolean {
     const known = places.get(path)
     if (known !== undefined) return known
@@ -25,18 +23,15 @@ export function createAnswering(): Answering {
     return place
   }
 
-  return {
-    get started() {
-      return started
-    },
-    note({ step, answer, toolCallId }) {
-      if (answer === true) {
-        started = true
-        // A path looked up before its ancestor was known to answer would stay hidden for ever.
-        for (const path of places.keys()) if (path.startsWith(`${step}/`)) places.delete(path)
-        places.set(step, true)
-      } else if (toolCallId !== undefined) places.set(step, false)
-    },
-    speaks,
+  function note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
+    if (answer === true) {
+      answering.started = true
+      // A path looked up before its ancestor was known to answer would stay hidden for ever.
+      for (const path of places.keys()) if (path.startsWith(`${step}/`)) places.delete(path)
+      places.set(step, true)
+    } else if (toolCallId !== undefined) places.set(step, false)
   }
+
+  const answering = { started: false, note, speaks }
+  return answering
 }

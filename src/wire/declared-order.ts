@@ -12,7 +12,7 @@ export type Spoken =
 
 export interface DeclaredOrder {
   /** Some step has branches that speak in an order: else whatever is said may be said at once. */
-  readonly waits: boolean
+  waits(): boolean
   /** What may be said now because of this, in order. */
   take(event: Spoken): Extract<Spoken, { type: 'say' }>[]
   /** An attempt was made void by a crash: what is held of it will not be said. */
@@ -53,9 +53,7 @@ export function createDeclaredOrder(): DeclaredOrder {
   }
 
   return {
-    get waits() {
-      return parallels.size > 0
-    },
+    waits: () => parallels.size > 0,
     take,
     forget(path) {
       for (const [at, { held }] of parallels) {

@@ -32,10 +32,9 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   const showsServer = extensions.includes('tools')
   const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
   const prompts = extensions.includes('trace') ? createPrompts() : undefined
-  let state: OpenAiAnswer['state'] = 'open'
 
   function apply(entry: Entry): void {
-    if (state !== 'open') return
+    if (answer.state !== 'open') return
     prompts?.apply(entry)
     switch (entry.type) {
       case 'text-delta':
@@ -144,9 +143,9 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   }
 
   function finish(usage: Usage): void {
-    const fault = calls.fault ?? ending.fault
+    const fault = calls.fault() ?? ending.fault
     if (fault !== undefined) return fail(fault)
-    state = 'complete'
+    answer.state = 'complete'
     output.finish(ending.reason, usage)
   }
 
@@ -159,18 +158,13 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   }
 
   function fail(error: ErrorValue): void {
-    if (state !== 'open') return
-    state = 'complete'
+    if (answer.state !== 'open') return
+    answer.state = 'complete'
     output.fail(error)
   }
 
-  return {
-    apply,
-    fail,
-    get state() {
-      return state
-    },
-  }
+  const answer = { state: 'open' as OpenAiAnswer['state'], apply, fail }
+  return answer
 }
 
 const waits = 'The run waits for an answer that this protocol cannot bring.'

@@ -25,7 +25,7 @@ export interface OpenAiCallsOptions {
 
 export interface OpenAiCalls {
   /** Why the answer cannot stand: a call that was shown was not handed over, or was never completed. */
-  readonly fault: ErrorValue | undefined
+  fault(): ErrorValue | undefined
   /** Calls of the client's that it has been given, at or under a path. */
   handedOver(root?: string): boolean
   /** Whether no wire shows this call: the hand-over of a router. */
@@ -107,7 +107,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   }
 
   return {
-    get fault() {
+    fault() {
       for (const { owner, name } of open.values()) if (owner === 'client') fault ??= lost(name, 'it has no outcome')
       return fault
     },

@@ -24,22 +24,17 @@ export function createOpenAiEnding(): OpenAiEnding {
   const answers = new Set<string>()
   const heard = new Set<string>()
   let last: string | undefined
-  let reason: OpenAiFinish = 'stop'
-  let fault: ErrorValue | undefined
 
   function note(finishReason: string, handedOver: boolean): void {
     const worse = toReason(finishReason, handedOver)
-    if (severity[worse] > severity[reason]) reason = worse
-    if (finishReason === 'error') fault = { code: 'model-failed', message: 'The model ended its answer with an error.' }
+    if (severity[worse] > severity[ending.reason]) ending.reason = worse
+    if (finishReason === 'error')
+      ending.fault = { code: 'model-failed', message: 'The model ended its answer with an error.' }
   }
 
-  return {
-    get reason() {
-      return reason
-    },
-    get fault() {
-      return fault
-    },
+  const ending: { -readonly [K in keyof OpenAiEnding]: OpenAiEnding[K] } = {
+    reason: 'stop',
+    fault: undefined,
     said(path) {
       if (path !== last) heard.add((last = path))
     },
@@ -58,6 +53,7 @@ export function createOpenAiEnding(): OpenAiEnding {
     answerEnd: ({ finishReason }, handedOver) => note(finishReason, handedOver),
     runEnd: (handedOver) => note('stop', handedOver),
   }
+  return ending
 }
 
 const severity: Record<OpenAiFinish, number> = { stop: 0, tool_calls: 1, content_filter: 2, length: 3 }

@@ -23,6 +23,7 @@
  * Whose a tool is stands in the `prompt` (`client: true`); it is this client's when the run hands over. In a run that waits
  * for its clients instead, such a call is answered within the run and dropped here like any other.
  */
+import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
 import { toOpenAiCode, toOpenAiUsage, type OpenAiOptions, type OpenAiOutput } from './openai-output.ts'
@@ -39,24 +40,25 @@ export const openaiWire: Wire = {
 function createOpenAiEncoder(options: EncoderOptions = {}): Encoder {
   const frames = createFrames(options.openai ?? {})
   const answer = createOpenAiAnswer(options, frames)
-  return {
-    encode(entry) {
+  const encoder = {
+    state: answer.state,
+    encode(entry: Entry) {
       answer.apply(entry)
+      encoder.state = answer.state
       return frames.take()
     },
-    skip(entry) {
+    skip(entry: Entry) {
       frames.muted = true
-      answer.apply(entry)
+      encoder.encode(entry)
       frames.muted = false
     },
-    fail(error) {
+    fail(error: ErrorValue) {
       answer.fail(error)
+      encoder.state = answer.state
       return frames.take()
     },
-    get state() {
-      return answer.state
-    },
   }
+  return encoder
 }
 
 interface Frames extends OpenAiOutput {

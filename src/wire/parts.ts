@@ -28,24 +28,22 @@ export const partsSseWire: Wire = {
 }
 
 function createPartsEncoder(frame: (json: string, seq?: number) => string): Encoder {
-  let state: Encoder['state'] = 'open'
   function skip(entry: Entry): void {
-    if (entry.type === 'run-end') state = 'complete'
+    if (entry.type === 'run-end') encoder.state = 'complete'
   }
-  return {
-    encode(entry) {
-      if (state !== 'open') return ''
+  const encoder = {
+    state: 'open' as Encoder['state'],
+    encode(entry: Entry) {
+      if (encoder.state !== 'open') return ''
       skip(entry)
       return frame(JSON.stringify(entry), entry.seq)
     },
     skip,
     fail(error: ErrorValue) {
-      if (state !== 'open') return ''
-      state = 'complete'
+      if (encoder.state !== 'open') return ''
+      encoder.state = 'complete'
       return frame(JSON.stringify({ type: 'error', error }))
     },
-    get state() {
-      return state
-    },
   }
+  return encoder
 }

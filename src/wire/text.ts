@@ -26,11 +26,10 @@ export const textWire: Wire = {
 function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   const answering = createAnswering()
   const words = createAnswerWords()
-  let state: Encoder['state'] = 'open'
 
   // Advances while muted as well: whoever resumes gets the bytes that the whole would have.
   function apply(entry: Entry): string {
-    if (state !== 'open') return ''
+    if (encoder.state !== 'open') return ''
     switch (entry.type) {
       case 'text-delta':
         return answering.speaks(entry.step) ? words.add(entry) : ''
@@ -40,31 +39,30 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
       case 'step-finish':
         return words.add(entry)
       case 'step-reset':
-        if (words.reset(entry.step)) state = 'broken'
+        if (words.reset(entry.step)) encoder.state = 'broken'
         return ''
       case 'suspend':
-        if (entry.seq >= resumedAt) state = 'complete'
+        if (entry.seq >= resumedAt) encoder.state = 'complete'
         return ''
       case 'answer-end':
-        state = 'complete'
+        encoder.state = 'complete'
         return ''
       case 'run-end':
-        state = entry.outcome === 'completed' ? 'complete' : 'broken'
-        return state === 'broken' || answering.started ? '' : outputText(entry.output)
+        encoder.state = entry.outcome === 'completed' ? 'complete' : 'broken'
+        return encoder.state === 'broken' || answering.started ? '' : outputText(entry.output)
       default:
         return ''
     }
   }
 
-  return {
+  const encoder = {
+    state: 'open' as Encoder['state'],
     encode: apply,
     skip: apply,
     fail() {
-      if (state === 'open') state = 'broken'
+      if (encoder.state === 'open') encoder.state = 'broken'
       return ''
     },
-    get state() {
-      return state
-    },
   }
+  return encoder
 }

@@ -14,7 +14,7 @@ import { deltaEnd, deltaStart, type Send, type UiChunk } from './ui-chunk.ts'
 
 export interface UiTools {
   /** Tool inputs that wait for their call. */
-  readonly pending: number
+  pending(): number
   inputStart(entry: EntryOf<'tool-input-start'>, send: Send): string
   inputDelta(entry: EntryOf<'tool-input-delta'>): string
   call(entry: EntryOf<'tool-call'>, send: Send): string
@@ -90,9 +90,7 @@ export function createUiTools(ui7: boolean): UiTools {
   }
 
   return {
-    get pending() {
-      return inputs.size
-    },
+    pending: () => inputs.size,
     inputStart(entry, send) {
       const { step, id, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
       const delta = deltaStart('tool-input-delta', 'toolCallId', id, 'inputTextDelta')

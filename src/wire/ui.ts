@@ -60,7 +60,6 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   let stepOpen = false
   let runId = ''
   let muted = false
-  let state: Encoder['state'] = 'open'
 
   const send = (chunk: UiChunk): string => (muted ? '' : toFrame(chunk))
   const add = (path: string, chunk: UiChunk): string => {
@@ -69,7 +68,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   }
 
   function advance(entry: Entry): string {
-    if (state !== 'open') return ''
+    if (encoder.state !== 'open') return ''
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta': {
@@ -180,7 +179,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     calls.add(path)
     const frames = tools.flush(send)
     // A boundary inside an open input would make the client add the rest of it as a second part.
-    if (stepOpen || tools.pending > 0) return frames
+    if (stepOpen || tools.pending() > 0) return frames
     stepOpen = true
     shown.step()
     tools.newStep()
@@ -189,7 +188,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
 
   // Version 6 forgets its open text at `finish-step`, so it waits for every block.
   function finishStep(): string {
-    if (!stepOpen || calls.size > 0 || blocks.size > 0 || tools.pending > 0) return ''
+    if (!stepOpen || calls.size > 0 || blocks.size > 0 || tools.pending() > 0) return ''
     stepOpen = false
     return send({ type: 'finish-step' })
   }
@@ -221,7 +220,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   }
 
   function end(frames: string): string {
-    state = 'complete'
+    encoder.state = 'complete'
     return muted ? '' : frames + doneFrame
   }
 
@@ -259,18 +258,17 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     )
   }
 
-  return {
+  const encoder = {
+    state: 'open' as Encoder['state'],
     encode: advance,
-    skip(entry) {
+    skip(entry: Entry) {
       muted = true
       advance(entry)
       muted = false
     },
-    fail: (error: ErrorValue) => (state === 'open' ? endWithError(error.message) : ''),
-    get state() {
-      return state
-    },
+    fail: (error: ErrorValue) => (encoder.state === 'open' ? endWithError(error.message) : ''),
   }
+  return encoder
 }
 
 type Handled =
