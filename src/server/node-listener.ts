@@ -13,14 +13,22 @@ const lingerMs = 1000
 
 export function createNodeListener(handler: Handler, onError: (error: unknown) => void): RequestListener {
   return (incoming, outgoing) => {
-    answer(handler, incoming, outgoing).catch((error: unknown) => {
-      onError(error)
-      outgoing.destroy()
-    })
+    // Pumped from outside, so that a stream holds neither its request nor its response for as long as it is open.
+    answer(handler, incoming, outgoing)
+      .then((body) => body && pump(body, outgoing))
+      .catch((error: unknown) => {
+        onError(error)
+        outgoing.destroy()
+      })
   }
 }
 
-async function answer(handler: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+/** Resolves with the body that is left to be sent; undefined when all is done. */
+async function answer(
+  handler: Handler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<ReadableStream<Uint8Array> | undefined> {
   const gone = new AbortController()
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) gone.abort(new MillraceError('client-gone', 'The client has disconnected.'))
@@ -28,7 +36,10 @@ async function answer(handler: Handler, incoming: IncomingMessage, outgoing: Ser
   const request = toRequest(incoming, gone.signal)
   const response = request === undefined ? errorResponse(badRequest()) : await handler(request)
   const { status, body } = response
-  if (outgoing.destroyed) return body?.cancel()
+  if (outgoing.destroyed) {
+    await body?.cancel()
+    return undefined
+  }
   if (!incoming.readableEnded) outgoing.once('finish', () => linger(incoming))
   const headers = headersOf(response)
   if (body === null || incoming.method === 'HEAD') {
@@ -39,8 +50,9 @@ async function answer(handler: Handler, incoming: IncomingMessage, outgoing: Ser
     outgoing.writeHead(status, { ...headers, 'content-length': String(bytes.byteLength) }).end(bytes)
   } else {
     outgoing.writeHead(status, headers).flushHeaders()
-    await pump(body, outgoing)
+    return body
   }
+  return undefined
 }
 
 /** JSON is one value, sent whole with its length. */
@@ -99,15 +111,18 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        incoming.on('data', (chunk: Uint8Array) => {
+        const take = (chunk: Uint8Array) => {
           if (left) return
           incoming.pause()
           controller.enqueue(chunk)
-        })
-        incoming.on('end', () => {
+        }
+        const fail = (error: Error) => controller.error(error)
+        incoming.on('data', take).on('error', fail)
+        incoming.once('end', () => {
           if (!left) controller.close()
+          // The message stays for as long as its answer.
+          incoming.off('data', take).off('error', fail)
         })
-        incoming.on('error', (error) => controller.error(error))
         incoming.pause()
       },
       pull: () => void incoming.resume(),
