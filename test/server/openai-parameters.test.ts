@@ -131,12 +131,14 @@ describe('what is served', () => {
       createScriptedModel([[toolCall('c1', 'respond', {}), finish('tool-calls')]]),
       createScriptedModel([[toolCall('c2', 'pick', { city: 'Rome' }), finish('tool-calls')]]),
     ]
+    const first = says()
     const yaml = `
 workflow:
+  - { id: first, type: llm, config: { model: "script:first" } }
   - { id: route, type: router, config: { model: "script:r" }, result: found }
   - { id: answer, type: llm, config: { model: "script:m", stream: true, messages: "$found.messages" } }
 `
-    server = await startServer({ agents: { a: yaml }, scripts: { r: router, m: answers } })
+    server = await startServer({ agents: { a: yaml }, scripts: { first, r: router, m: answers } })
     const response = await server.post(chat, { model: 'a', messages, ...asked, response_format: undefined })
     expect(await response.json()).toMatchObject({
       choices: [
@@ -147,6 +149,8 @@ workflow:
       ],
     })
     const options = router.calls[0]!.options
+    expect(first.calls[0]!.options).not.toHaveProperty('temperature')
+    expect(first.calls[0]!.options.tools).toBe(undefined)
     expect(options.tools!.map(({ name }) => name)).toEqual(['respond'])
     expect([options.temperature, options.seed, options.toolChoice]).toEqual([undefined, undefined, { type: 'auto' }])
     expect(answers.calls[0]!.options).toMatchObject({

@@ -1,6 +1,6 @@
 /** The OpenAI routes, byte by byte over a real socket: frames and JSON exactly, names, threads, models. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, reasoning, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, reasoning, text } from '../../src/run/testing/scripted-model.ts'
 import { serve } from '../../src/server/serve.ts'
 import { agent } from '../support/engine.ts'
 import { clientTools, messages, startScenes } from '../support/openai.ts'
@@ -134,19 +134,28 @@ test('the shipped agents: bernard answers as bernard-v1, and the models are all 
 })
 
 test('X-Thread-Id groups runs; without it each run is a thread of its own', async () => {
-  const { post, url } = await startScenes()
-  const headers = { 'x-thread-id': 'conversation 7' }
-  const body = { model: 'chat', messages }
-  // At once: an interface asks for an answer and for its title. Neither interrupts the other.
-  const both = await Promise.all([
-    post(chat, body, { headers }),
-    post('/v1/completions', { model: 'chat', prompt: 'Hi' }, { headers }),
+  const gate = latch()
+  const held = createScriptedModel([
+    [text('half'), gate, text('whole'), finish()],
+    [text('Title'), finish()],
+    [text('ok'), finish()],
   ])
-  const other = await post(chat, body)
-  expect([...both, other].map(({ status }) => status)).toEqual([200, 200, 200])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: held } })
+  const { post, url } = server
+  const headers = { 'x-thread-id': 'conversation 7' }
+  const body = { model: 'a', messages }
+  // At once: an interface asks for an answer and for its title. Neither interrupts the other.
+  const first = post(chat, body, { headers })
+  await gate.reached
+  const second = post('/v1/completions', { model: 'a', prompt: 'Hi' }, { headers })
   const listed = async (thread: string) =>
     ((await (await fetch(`${url}/api/runs?thread=${encodeURIComponent(thread)}`)).json()) as { runs: { id: string }[] })
       .runs
+  await expect.poll(async () => (await listed('conversation 7')).length).toBe(2)
+  gate.open()
+  const both = await Promise.all([first, second])
+  const other = await post(chat, body)
+  expect([...both, other].map(({ status }) => status)).toEqual([200, 200, 200])
   const ids = both.map((response) => response.headers.get('x-millrace-run-id')!)
   expect((await listed('conversation 7')).map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
   for (const id of ['', 'x'.repeat(300)]) {
