@@ -5,7 +5,7 @@
 import type { Argument, Command, Option } from 'commander'
 import { openAccess } from './access.ts'
 import { agentFiles } from './folders.ts'
-import { partTypes } from './part-types.ts'
+import { partTypes } from '../part/part-types.ts'
 
 /** A word and what it means, or `files`: the shell knows those better. */
 export type Completion = { word: string; about: string }

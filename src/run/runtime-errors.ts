@@ -1,5 +1,6 @@
 /** What the runtime refuses, each with its status. */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import type { RequestPart } from '../part/part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { AgentSource } from './runtime.ts'
 
@@ -18,6 +19,13 @@ export function runExists(run: string): MillraceError {
 
 export function unknownRequest(run: string, requestId: string): MillraceError {
   return new MillraceError('unknown-request', `Run ${run} has no request ${requestId}.`, { status: 404 })
+}
+
+export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
+  const wanted = kind === 'approval' ? 'an approval (approved: true or false)' : 'the result of a tool (output)'
+  return new MillraceError('bad-input', `Request ${requestId} wants ${wanted}, and was given another answer.`, {
+    status: 400,
+  })
 }
 
 export function unknownAgent(id: string, agents: AgentSource): MillraceError {

@@ -18,7 +18,7 @@ import type { Registry } from './ports.ts'
 import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
 import { readResult, type RunResult } from './run-result.ts'
-import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
+import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wrongAnswer } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
 
@@ -208,12 +208,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async answer(runId, requestId, answer, how = {}) {
       const view = await readView(store, runId)
       if (view === undefined) throw unknownRun(runId)
-      if (!view.requests.some((request) => request.requestId === requestId)) {
+      const request = view.requests.find((each) => each.requestId === requestId)
+      if (request === undefined) {
         // Not open: answered before, or never asked.
         const before = await endOfRequest(store, runId, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
+      if (request.kind !== answer.kind) throw wrongAnswer(request)
       const { first, message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
       await wake(runId)
       const row = await runs.get(runId)

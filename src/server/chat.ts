@@ -8,6 +8,7 @@ import { fromClientMessages, toolAnswers } from '../wire/ui-message.ts'
 import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
 import type { Wire } from '../wire/wire.ts'
+import { preferredType } from './accept.ts'
 import { awaitAcceptance } from './acceptance.ts'
 import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
@@ -106,9 +107,9 @@ function isUi7(request: Request): boolean {
 }
 
 function wireOf(request: Request, otherwise: Wire): Wire {
-  const accept = request.headers.get('accept') ?? ''
-  if (accept.includes('text/plain')) return textWire
-  return accept.includes('text/event-stream') ? uiWire : otherwise
+  const wanted = preferredType(request, ['text/plain', 'text/event-stream'])
+  if (wanted === undefined) return otherwise
+  return wanted === 'text/plain' ? textWire : uiWire
 }
 
 /** Every key of the body that is not the route's own is the pipeline's. */

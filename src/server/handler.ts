@@ -20,6 +20,7 @@ import { errorResponse } from './http-error.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountOpenAi } from './openai.ts'
 import { isOpenAiPath, openAiError } from './openai-error.ts'
+import { showThread } from './threads.ts'
 import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
 
@@ -167,6 +168,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.post('/api/runs', (c) => startRun(context, c.req.raw))
   app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
+  app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>
@@ -175,7 +177,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
 }
 
 function describe({ id, pipeline }: Agent) {
-  const { metadata, workflow, after } = pipeline
+  const { metadata, input, workflow, after } = pipeline
   const steps = workflow.concat(after).map((step) => ({
     id: step.id,
     type: step.type === 'custom' ? step.stepType : step.type,
@@ -187,5 +189,5 @@ function describe({ id, pipeline }: Agent) {
     .concat(after)
     .flatMap(all)
     .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
-  return { id, ...metadata, steps, tools: [...new Set(tools.map(({ name }) => name))] }
+  return { id, ...metadata, ...(input && { input }), steps, tools: [...new Set(tools.map(({ name }) => name))] }
 }

@@ -2,6 +2,7 @@
  * `GET /`: what this server is and how to talk to it, for whoever opens its address in a browser, and as JSON. One page
  * that asks for nothing: no script, no file, no other origin.
  */
+import { preferredType } from './accept.ts'
 import type { Agent } from '../run/runtime.ts'
 import { version } from './version.ts'
 
@@ -27,8 +28,7 @@ export function homeResponse(request: Request, { agents, faults, key, links }: H
     curl: curlLine(origin, id, key),
   }))
   const headers = { 'cache-control': 'no-store', vary: 'accept', 'x-content-type-options': 'nosniff' }
-  const accept = request.headers.get('accept') ?? ''
-  if (accept.includes('application/json') && !accept.includes('text/html')) {
+  if (preferredType(request, ['text/html', 'application/json']) === 'application/json') {
     const told = refusal === undefined ? { agents: shown, faults, openai } : { message: refusal }
     return Response.json({ name: 'Millrace', version, ...told, links }, { headers })
   }

@@ -15,6 +15,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     forbidden: 403,
     'unknown-agent': 404,
     'unknown-run': 404,
+    'unknown-thread': 404,
     'unknown-request': 404,
     'unknown-cursor': 404,
     'not-found': 404,

@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
+import { partTypes } from '../part/part-types.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { checkRunInput } from '../run/check-run-input.ts'
 import { continueOrStart } from '../run/continue.ts'
@@ -10,6 +11,7 @@ import { unknownAgent } from '../run/runtime-errors.ts'
 import { partsSseWire, partsWire } from '../wire/parts.ts'
 import { fromClientMessages } from '../wire/ui-message.ts'
 import type { Wire } from '../wire/wire.ts'
+import { preferredType } from './accept.ts'
 import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
@@ -20,18 +22,24 @@ const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 
 
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
   const { thread, status, before, limit, ...rest } = readQuery(url, listParameters)
-  const query: RunQuery = { ...rest }
+  const query: RunQuery = { ...rest, ...toPage({ before, limit }) }
   if (thread !== undefined) query.threadId = thread
-  if (before === '') throw bad('before', 'the id of a run')
-  if (before !== undefined) query.before = before
   if (status !== undefined) {
     query.status = runStatuses.find((each) => each === status)
     if (query.status === undefined) {
       throw bad('status', `one of ${runStatuses.join(', ')}${didYouMean(status, runStatuses)}`)
     }
   }
-  if (limit !== undefined) query.limit = wholeNumber(limit, 'limit', 1, 1000)
   return Response.json({ runs: await runtime.store.runs.list(query) })
+}
+
+/** Which page of a list of runs a URL asks for. */
+export function toPage({ before, limit }: { before?: string | undefined; limit?: string | undefined }): RunQuery {
+  if (before === '') throw bad('before', 'the id of a run')
+  return {
+    ...(before === undefined ? undefined : { before }),
+    ...(limit === undefined ? undefined : { limit: wholeNumber(limit, 'limit', 1, 1000) }),
+  }
 }
 
 export async function showRun({ runtime }: HandlerContext, id: string): Promise<Response> {
@@ -47,7 +55,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const { status, lastSeq } = await existing(context, id)
   const { after: wanted, types: listed, follow: follows } = readQuery(url, eventParameters)
   if (follows !== undefined && follows !== '0' && follows !== '1') throw bad('follow', '1 or 0')
-  const sse = (request.headers.get('accept') ?? '').includes('text/event-stream')
+  const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
   const cursor = (sse ? request.headers.get('last-event-id') : null) ?? wanted ?? '0'
   const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
   // A cursor beyond the log belongs to another run, or to a log that was lost.
@@ -57,6 +65,8 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (sse && ended && after === lastSeq)
     return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
   const types = listed?.split(',')
+  const unknown = types?.find((type) => !partTypes.includes(type))
+  if (unknown !== undefined) throw bad('types', `types of parts, not "${unknown}"${didYouMean(unknown, partTypes)}`)
   const wire = selected(sse ? partsSseWire : partsWire, types)
   const follow = (sse || follows === '1') && !(ended && after === lastSeq)
   if (follow) return streamResponse(context, { runId: id, wire, from: after + 1, seek: true })

@@ -23,6 +23,7 @@ const routes: [string, string][] = [
   ['GET', '/api/runs/x/events'],
   ['POST', '/api/runs/x/stop'],
   ['GET', '/api/runs/x/requests'],
+  ['GET', '/api/threads/x'],
   ['POST', '/api/runs/x/requests/y'],
   ['POST', '/health'],
   ['POST', '/'],

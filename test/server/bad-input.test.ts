@@ -193,6 +193,7 @@ test('another method is 405 and names the right one', async () => {
     ['/api/runs/x/events', 'PATCH', 'GET'],
     ['/api/runs/x/stop', 'GET', 'POST'],
     ['/api/runs/x/requests', 'POST', 'GET'],
+    ['/api/threads/x', 'POST', 'GET'],
     ['/api/runs/x/requests/y', 'GET', 'POST'],
     ['/api/agents', 'POST', 'GET'],
     ['/health', 'POST', 'GET'],

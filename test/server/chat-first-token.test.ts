@@ -150,12 +150,16 @@ test('headers are the contract’s, and nothing compresses, stores or transforms
 })
 
 test('`Accept` chooses the wire on either route', async () => {
-  const model = createScriptedModel([
-    [text('Hi'), finish()],
-    [text('Hi'), finish()],
-  ])
+  const model = createScriptedModel(Array.from({ length: 4 }, () => [text('Hi'), finish()]))
   server = await startServer({ agents: { assistant: agent() }, scripts: { m: model } })
   const body = { agentId: 'assistant', messages }
+  for (const [accept, isText] of [
+    ['text/event-stream, text/plain;q=0.5', false],
+    ['Text/Plain', true],
+  ] as const) {
+    const response = await server.post('/api/chat', body, { headers: { accept } })
+    expect({ accept, isText: (await response.text()) === 'Hi' }).toEqual({ accept, isText })
+  }
   const plain = await server.post('/api/chat', body, { headers: { accept: 'text/plain' } })
   expect(await plain.text()).toBe('Hi')
   const ui = await server.post('/api/beddel/chat', body, { headers: { accept: 'text/event-stream' } })

@@ -91,7 +91,7 @@ test.each(Object.entries(ways))('only some types, %s: the rest without the other
   const run = await start(...rich)
   await until(server.store, run, ({ type }) => type === 'run-end')
   const all = await entriesOf(server.store, run)
-  for (const types of ['text-delta', 'tool-call,tool-result', 'run-end', 'run-start', 'no-such-type']) {
+  for (const types of ['text-delta', 'tool-call,tool-result', 'run-end', 'run-start', 'suspend']) {
     for (let k = 0; k <= all.length; k += 3) {
       expect(await ask(run, k, types)).toEqual(all.slice(k).filter(({ type }) => types.split(',').includes(type)))
     }
@@ -184,6 +184,7 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
     [query({ afer: 1 }), {}, 400, 'There is no parameter "afer" (did you mean "after"?). Known: after, types, follow.'],
     [query({ follow: 'yes' }), {}, 400, 'follow must be'],
     [query({ follow: '2' }), {}, 400, 'follow must be 1 or 0.'],
+    [query({ types: 'run-end,run-strat' }), {}, 400, 'types of parts, not "run-strat" (did you mean "run-start"?)'],
     [query({ types: 'x'.repeat(2001) }), {}, 400, 'types must be at most 2000 characters long.'],
   ]
   for (const [search, headers, status, message] of refusals) {

@@ -221,3 +221,35 @@ test('what was taken, kept, added, removed and never loaded are told apart', asy
   rmSync(join(dir, 'b.yaml'))
   await soon(() => expect(told.at(-1)).toBe('removed: b'))
 })
+
+test('what an agent takes, its steps and its tools are shown', async () => {
+  const { list } = await served({
+    'a.yaml': `metadata: { name: A, aliases: [b] }
+input: { topic: string, tone: { type: string, enum: [dry, warm], default: dry } }
+workflow:
+  - id: either
+    type: condition
+    config:
+      if: $input.tone == "dry"
+      then: [{ id: say, type: llm, config: { model: "demo:assistant", tools: [calculator], messages: $input.messages } }]
+after: [{ id: note, type: output-generator, config: { template: done } }]
+`,
+  })
+  expect((await list()).agents).toEqual([
+    {
+      id: 'a',
+      name: 'A',
+      aliases: ['b'],
+      input: {
+        type: 'object',
+        properties: { topic: { type: 'string' }, tone: { type: 'string', enum: ['dry', 'warm'], default: 'dry' } },
+        required: ['topic'],
+      },
+      steps: [
+        { id: 'either', type: 'condition' },
+        { id: 'note', type: 'output-generator' },
+      ],
+      tools: ['calculator'],
+    },
+  ])
+})

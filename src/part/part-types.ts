@@ -1,5 +1,5 @@
 /** Every type of part, for whoever names one; the compiler says when one is missing. */
-import type { Part } from '../part/part.ts'
+import type { Part } from './part.ts'
 
 export const partTypes: readonly string[] = Object.keys({
   'stream-start': true,

@@ -1,0 +1,79 @@
+/** `GET /api/threads/:id`: a conversation as a whole. */
+import { afterEach, expect, test } from 'vitest'
+import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { agent, until } from '../support/engine.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+afterEach(() => server.close())
+
+interface Thread {
+  id: string
+  runs: { id: string; status: string }[]
+  messages: { role: string; content: string | { text: string }[]; id?: string }[]
+}
+
+async function thread(id: string, search = ''): Promise<Thread> {
+  const response = await fetch(`${server.url}/api/threads/${encodeURIComponent(id)}${search}`)
+  expect(response.status).toBe(200)
+  return (await response.json()) as Thread
+}
+
+const words = ({ messages }: Thread) =>
+  messages.map(({ content }) => (typeof content === 'string' ? content : content.map((part) => part.text).join('')))
+
+async function serving(...answers: string[]): Promise<void> {
+  const script = answers.map((answer) => [text(answer), finish()])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: createScriptedModel(script) } })
+}
+
+test('where the server keeps the history: all runs, newest first, page by page, and every message once', async () => {
+  await serving('one', 'two', 'three', 'elsewhere')
+  const ids: string[] = []
+  for (const [content, threadId] of [
+    ['first', 'my thread/1'],
+    ['second', 'my thread/1'],
+    ['third', 'my thread/1'],
+    ['other', 'another'],
+  ]) {
+    const body = { agentId: 'a', threadId, input: { messages: [{ role: 'user', content }] } }
+    const { id } = (await (await server.post('/api/runs', body)).json()) as { id: string }
+    await until(server.store, id, ({ type }) => type === 'run-end')
+    ids.unshift(id)
+  }
+  const whole = await thread('my thread/1')
+  expect(whole.id).toBe('my thread/1')
+  expect(whole.runs.map(({ id }) => id)).toEqual(ids.slice(1))
+  expect(whole.runs[0]).toMatchObject({ status: 'completed', agent: 'a', title: 'third' })
+  expect(words(whole)).toEqual(['first', 'one', 'second', 'two', 'third', 'three'])
+  expect(whole.messages.at(-1)).toMatchObject({ role: 'assistant', id: ids[1] })
+  const page = await thread('my thread/1', `?limit=1&before=${ids[1]}`)
+  expect(page.runs.map(({ id }) => id)).toEqual([ids[2]])
+  expect(words(page)).toEqual(words(whole))
+})
+
+test('where the client keeps it: what it sent last, and what was said to that', async () => {
+  await serving('one', 'two', 'again')
+  const says = async (...content: string[]) => {
+    const messages = content.map((each, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content: each }))
+    await (await server.post('/api/chat', { agentId: 'a', id: 'c', messages })).text()
+  }
+  await says('first')
+  await says('first', 'one', 'second')
+  expect(words(await thread('c'))).toEqual(['first', 'one', 'second', 'two'])
+  // The first message was written anew.
+  await says('changed')
+  const whole = await thread('c')
+  expect([whole.runs.length, words(whole)]).toEqual([3, ['changed', 'again']])
+})
+
+test('a thread that is not there is a 404, a page that is none a 400', async () => {
+  await serving()
+  const told = async (path: string) => {
+    const response = await fetch(server.url + path)
+    return [response.status, ((await response.json()) as { error: { code: string } }).error.code]
+  }
+  expect(await told('/api/threads/nobody')).toEqual([404, 'unknown-thread'])
+  expect(await told('/api/threads/nobody?limit=0')).toEqual([400, 'bad-input'])
+  expect(await told('/api/threads/nobody?agent=a')).toEqual([400, 'bad-input'])
+})
