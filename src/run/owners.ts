@@ -36,10 +36,11 @@ interface Active {
   state: RunState
   controller: AbortController
   /** Its last entry is stored and it owns the run no more. */
-  left: Promise<void>
+  left: Promise<unknown>
   /** What follows from that is done too. */
   done: Promise<void>
-  lost: PromiseWithResolvers<ErrorValue>
+  /** Who is to be told when its store fails. */
+  listeners: Set<(error: ErrorValue) => void>
   recover: boolean
 }
 
@@ -72,7 +73,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   /** Runs a pipeline to its end or suspension, as the run's only owner. */
   function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]) {
     const controller = new AbortController()
-    const lost = Promise.withResolvers<ErrorValue>()
+    const listeners: Active['listeners'] = new Set()
     const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
     const work = execute({
       log,
@@ -105,20 +106,28 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const left = work.then((end) => {
       active.delete(row.id)
       presence.forget(row.id)
-      if (end.type !== 'lost') return
+      if (end.type !== 'lost') return end
       const error = lostError(end.error)
-      lost.resolve(error)
       losses.set(row.id, error)
+      for (const tell of listeners) tell(error)
       void closeLost(row)
+      return end
     })
-    const done = Promise.all([work, left]).then(async ([end]) => {
-      if (end.type === 'suspended') await afterSuspend(row.id, state)
+    const done: Promise<void> = left.then(async ({ type }) => {
+      // What is left to do then, the next process does.
+      if (type === 'suspended') await afterSuspend(row.id, state).catch(() => undefined)
+      if (settling.get(row.id) === done) settling.delete(row.id)
     })
-    // What is left to do then, the next process does.
-    const settled = done.catch(() => undefined)
-    settling.set(row.id, settled)
-    void settled.then(() => settling.get(row.id) === settled && settling.delete(row.id))
-    active.set(row.id, { state, controller, left, done: settled, lost, recover: pipeline.recover })
+    settling.set(row.id, done)
+    active.set(row.id, { state, controller, left, done, listeners, recover: pipeline.recover })
+  }
+
+  /** Tells once, at once when it is known already. Gives back how to leave: a run may outlive thousands of readers. */
+  function onLost(run: string, tell: (error: ErrorValue) => void): () => void {
+    const known = losses.get(run)
+    if (known !== undefined) tell(known)
+    const listeners = active.get(run)?.listeners.add(tell)
+    return () => void listeners?.delete(tell)
   }
 
   /** One at a time for each run: whatever makes an owner for a run that has none, or writes its end. */
@@ -136,17 +145,17 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   /** When the run's first entry after `seq` is stored; throws when the store refused it. */
   async function begun(run: string, seq = 0): Promise<void> {
     const leave = new AbortController()
-    const lost = active.get(run)?.lost.promise.then((error) => {
-      throw new MillraceError(error.code, error.message, { status: 503 })
+    let lost: ErrorValue | undefined
+    const unwatch = onLost(run, (error) => {
+      lost = error
+      leave.abort('lost')
     })
-    const first = (async () => {
-      for await (const batch of log.read(run, seq, leave.signal)) if (batch.length > 0) return
-    })()
     try {
-      await Promise.race([first, lost ?? first])
+      for await (const batch of log.read(run, seq, leave.signal)) if (batch.length > 0) return
     } finally {
-      leave.abort('over')
+      unwatch()
     }
+    if (lost !== undefined) throw new MillraceError(lost.code, lost.message, { status: 503 })
   }
 
   async function afterSuspend(run: string, state: RunState): Promise<void> {
@@ -267,10 +276,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       while (settling.has(run)) await settling.get(run)
     },
 
-    lost(run: string): Promise<ErrorValue> | undefined {
-      const known = losses.get(run)
-      return known === undefined ? active.get(run)?.lost.promise : Promise.resolve(known)
-    },
+    onLost,
 
     /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
     attend: async (run: string) => afterSuspend(run, await foldState(log, run)),

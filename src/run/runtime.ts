@@ -104,8 +104,11 @@ export interface Runtime {
   /** The same value, deep, without the secrets that this runtime knows: for whatever is printed or kept beside the log. */
   redact<T>(value: T): T
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
-  /** The error that readers must be told because the log cannot: settles only when the run's store failed. */
-  lost(runId: string): Promise<ErrorValue> | undefined
+  /**
+   * Tells a reader, once, the error that the log cannot tell because the run's store failed; at once when that is known
+   * already. Gives back how to stop listening.
+   */
+  onLost(runId: string, tell: (error: ErrorValue) => void): () => void
   /** Ends, or goes on with, the runs that an earlier process left; call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
   readonly active: number
@@ -240,7 +243,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     redact,
     attach: owners.attach,
-    lost: owners.lost,
+    onLost: owners.onLost,
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }

@@ -35,7 +35,7 @@ export async function awaitAcceptance(
   const timer = streams ? setTimeout(() => leave.abort('known'), patience) : undefined
   const answering = createAnswering()
   let lost: ErrorValue | undefined
-  void runtime.lost(runId)?.then((error) => {
+  const unwatch = runtime.onLost(runId, (error) => {
     lost = error
     leave.abort('known')
   })
@@ -68,6 +68,6 @@ export async function awaitAcceptance(
     return { kind: signal.aborted ? 'left' : 'stream' }
   } finally {
     clearTimeout(timer)
-    leave.abort('known')
+    unwatch()
   }
 }

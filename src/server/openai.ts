@@ -126,7 +126,7 @@ async function collect(
 ): Promise<Response | undefined> {
   const leave = new AbortController()
   const completion = createOpenAiCompletion({ openai })
-  void runtime.lost(runId)?.then((error) => {
+  const unwatch = runtime.onLost(runId, (error) => {
     completion.fail(error)
     leave.abort('read')
   })
@@ -136,7 +136,7 @@ async function collect(
       if (completion.result !== undefined) break
     }
   } finally {
-    leave.abort('read')
+    unwatch()
   }
   const { result } = completion
   if (result === undefined) return undefined

@@ -63,7 +63,7 @@ function createBody(
   let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
   let left = false
 
-  const unwatch = whenLost(runtime.lost(runId), (error) => {
+  const unwatch = runtime.onLost(runId, (error) => {
     failure = error
     leave.abort('left')
   })
@@ -144,11 +144,4 @@ function createBody(
     },
     { highWaterMark: 0 },
   )
-}
-
-/** A promise holds its listeners for as long as it waits, and a run may outlive thousands of readers: they can leave. */
-function whenLost(lost: Promise<ErrorValue> | undefined, tell: (error: ErrorValue) => void): () => void {
-  const listener: { tell?: typeof tell } = { tell }
-  void lost?.then((error) => listener.tell?.(error))
-  return () => delete listener.tell
 }

@@ -221,7 +221,7 @@ describe('a run that nothing can be said of, for want of a clock', () => {
     clock.stopped = true
     go()
     await eventually(() => runtime.active === 0)
-    expect(await runtime.lost(run.id)).toMatchObject({ code: 'store-failed' })
+    expect(await new Promise((tell) => runtime.onLost(run.id, tell))).toMatchObject({ code: 'store-failed' })
     expect((await store.runs.get(run.id))!.status).toBe('running')
     clock.stopped = false
     await eventually(async () => (await store.runs.get(run.id))!.status === 'failed')

@@ -283,7 +283,7 @@ describe('two owners of one run', () => {
     await until(one.store, run.id, (entry) => entry.type === 'text-end')
     const two = open({ agents, scripts: { m: second }, dir: one.dir })
     expect(await two.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
-    const lost = one.runtime.lost(run.id)
+    const lost = new Promise((resolve) => one.runtime.onLost(run.id, resolve))
     const resumed = (await two.runtime.open(run.id))!
     expect(await resumed.result).toMatchObject({ outcome: 'completed', text: 'second' })
     gate.open()
