@@ -135,19 +135,19 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     const feed = createFeed(scope, path, {
       model,
       messages: call.messages,
-      alive: watch.alive,
+      ...(watch === undefined ? undefined : { alive: watch.alive }),
       ...(onChunk === undefined ? undefined : { onChunk }),
       ...(onText === undefined ? undefined : { onText }),
     })
     try {
-      const signal = AbortSignal.any([scope.signal, watch.signal])
+      const signal = watch === undefined ? scope.signal : AbortSignal.any([scope.signal, watch.signal])
       const messages = toProvider(call.messages, scope.state.turns(step.root))
       await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       return feed.usage
     } catch (error) {
       step.failed.hasContent = feed.hasContent
-      if (watch.signal.aborted && !scope.signal.aborted) throw watch.signal.reason
+      if (watch?.signal.aborted && !scope.signal.aborted) throw watch.signal.reason
       // A provider's own error part tells more than the broken stream behind it.
       const cause = feed.error ?? error
       if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
@@ -156,11 +156,11 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       // A provider that wants a long rest is told to the client at once rather than waited for.
       if (delay > 10_000) throw cause
       scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
-      watch.release()
+      watch?.release()
       await pause(delay, scope.signal)
       scope.signal.throwIfAborted()
     } finally {
-      watch.release()
+      watch?.release()
     }
   }
 }

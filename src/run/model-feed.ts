@@ -20,7 +20,7 @@ export interface FeedOptions {
   /** Sees the text of the answer as it is written. */
   onText?: (delta: string) => void
   /** Content came. */
-  alive(): void
+  alive?(): void
 }
 
 export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, alive }: FeedOptions) {
@@ -64,7 +64,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
       default:
     }
     feed.hasContent = true
-    alive()
+    alive?.()
     if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
     say(part)
     if (!('delta' in part)) return

@@ -15,7 +15,7 @@ import { createInvoke, tellAbort } from './callbacks.ts'
 import { pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { createLimit } from './limits.ts'
+import { createLimit, type Limit } from './limits.ts'
 import { handedOn, recovered } from './recovery.ts'
 import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
@@ -58,6 +58,13 @@ export interface RunnerOptions {
 /** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
 export type RunnerEnd = { type: 'ended' } | { type: 'suspended' } | { type: 'lost'; error: unknown }
 
+/** What ended the walk over the steps. `stopped`: nothing did, in the time that it had. */
+type Settled =
+  | { type: 'done'; value: unknown }
+  | { type: 'failed'; error: unknown }
+  | { type: 'suspended' }
+  | { type: 'stopped' }
+
 const outcomes: ReadonlySet<string> = new Set<Outcome>(['aborted', 'budget-exceeded', 'timed-out', 'interrupted'])
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
@@ -66,7 +73,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   let lost: { error: unknown } | undefined
   const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
   const left: Leftover = { deferred: [], afters: [] }
-  const suspension = Promise.withResolvers<void>()
+  const settled = Promise.withResolvers<Settled>()
   const leaveInbox = new AbortController()
   /** What the run has come to: from then on nothing that is said or left for it changes anything. */
   let decided: 'suspended' | 'ending' | undefined
@@ -101,7 +108,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     decided = 'suspended'
     writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
     writer.seal()
-    suspension.resolve()
+    settled.resolve({ type: 'suspended' })
   })
   const giveUp = (error: unknown) => {
     for (const { reject } of waiting.values()) reject(error)
@@ -111,17 +118,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
 
   // Before the limits, which count from them.
   for (const part of options.first) writer.emit('', part)
-  const limit = createLimit({
-    name: 'The run',
-    root: '',
-    state,
-    speaking,
-    budget: pipeline.budget,
-    timeout: pipeline.timeouts?.run,
-    startedAt: state.start?.timestamp ?? now(),
-    now,
-  })
-  limit.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
+  const limit = limitOfRun(options, speaking)
+  limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
 
   const scope: Scope = {
     runId,
@@ -129,9 +127,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     state,
     registry,
     store: { log, runs: options.runs },
-    get input() {
-      return scope.inputAt(state.lastSeq)
-    },
+    input: state.input,
     inputAt(seq) {
       const input = state.inputAt(seq)
       return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
@@ -163,7 +159,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       strands.rest()
       return answer.promise.finally(() => stop.removeEventListener('abort', giveUpThis))
     },
-    limits: [limit],
+    limits: limit === undefined ? [] : [limit],
     timeouts: pipeline.timeouts ?? {},
     depth: 0,
     agent: options.agent,
@@ -195,23 +191,19 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       await writer.stored()
     }
     history = await options.history()
-    return walk(scope, pipeline, left)
+    return walk(within(scope, { input: scope.inputAt(state.lastSeq) }), pipeline, left)
   }
   const work = begin().then(
-    (value) => ({ type: 'done' as const, value }),
-    (error: unknown) => ({ type: 'failed' as const, error }),
+    (value) => settled.resolve({ type: 'done', value }),
+    (error: unknown) => settled.resolve({ type: 'failed', error }),
   )
-  const stopped = afterGrace(signal, graceMs)
-  const settled = await Promise.race([
-    work,
-    suspension.promise.then(() => ({ type: 'suspended' as const })),
-    stopped.over.then(() => ({ type: 'stopped' as const })),
-  ])
-  stopped.release()
+  const release = afterGrace(signal, () => settled.resolve({ type: 'stopped' }), graceMs)
+  const how = await settled.promise
+  release()
   leaveInbox.abort('over')
-  limit.release()
+  limit?.release()
 
-  if (settled.type === 'suspended') {
+  if (how.type === 'suspended') {
     giveUp(new Suspended())
     await work
     await inbox
@@ -227,7 +219,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await writer.stored().catch(() => undefined)
     return { type: 'ended' }
   }
-  const error = signal.aborted ? toError(signal.reason) : settled.type === 'failed' ? toError(settled.error) : undefined
+  const error = signal.aborted ? toError(signal.reason) : how.type === 'failed' ? toError(how.error) : undefined
   if (error !== undefined) {
     await tellAbort(scope, pipeline, {
       error,
@@ -236,11 +228,19 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       told: toldAborts,
     })
   }
-  endRun(scope, pipeline, error, settled.type === 'done' ? settled.value : undefined)
+  endRun(scope, pipeline, error, how.type === 'done' ? how.value : undefined)
   writer.seal()
   giveUp(new Suspended())
   await writer.stored().catch(() => undefined)
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
+}
+
+/** Undefined when nothing is limited: most runs. */
+function limitOfRun({ pipeline, state, now }: RunnerOptions, speaking: Scope['speaking']): Limit | undefined {
+  const { budget, timeouts } = pipeline
+  if (budget === undefined && timeouts?.run === undefined) return undefined
+  const startedAt = state.start?.timestamp ?? now()
+  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout: timeouts?.run, startedAt, now })
 }
 
 /** The whole pipeline; resolves with its value. */

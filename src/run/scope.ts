@@ -98,10 +98,9 @@ export function toFailure({ step }: Scope, path: string, thrown: unknown): Millr
   return named
 }
 
-/** The same scope with something else in it. Everything not named is looked up in the outer one, live. */
+/** The same scope with something else in it. */
 export function within(scope: Scope, changes: Partial<Scope>): Scope {
-  // Defined, not assigned: `input` of a run is a getter, which an assignment would run into.
-  return Object.create(scope, Object.getOwnPropertyDescriptors(changes)) as Scope
+  return { ...scope, ...changes }
 }
 
 export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>

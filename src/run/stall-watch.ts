@@ -10,7 +10,12 @@ export interface StallWatch {
   release(): void
 }
 
-export function createStallWatch({ firstToken, idle }: Pick<StepTimeouts, 'firstToken' | 'idle'>): StallWatch {
+/** Undefined when there is nothing to watch. */
+export function createStallWatch({
+  firstToken,
+  idle,
+}: Pick<StepTimeouts, 'firstToken' | 'idle'>): StallWatch | undefined {
+  if (firstToken === undefined && idle === undefined) return undefined
   const controller = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   let last: number | undefined

@@ -49,14 +49,15 @@ export function runParallel(
         }
       }
       const tasks = branches.map((branch) => () => run(branch.name, branch.steps))
-      const stopped = afterGrace(signal)
+      const stopped = Promise.withResolvers<void>()
+      const release = afterGrace(signal, stopped.resolve)
       try {
-        await scope.fork(tasks, stopped.over)
+        await scope.fork(tasks, stopped.promise)
       } catch (error) {
         if (failed === undefined) throw error
       } finally {
         over = true
-        stopped.release()
+        release()
       }
       if (failed !== undefined) {
         if (!scope.signal.aborted) await scope.tellAbort(path, failed.error)
