@@ -3,6 +3,7 @@ import { messageOf, MillraceError } from '../part/error.ts'
 import { callsOf, checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { isInside } from './is-inside.ts'
 
 /** A checked agent. `workflow` holds its steps, `metadata` what it says of itself, `text` the YAML it was read from. */
 export interface ParsedYaml extends Pipeline {
@@ -32,7 +33,9 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
   await load(name!, [extension!])
 
   async function load(id: string, extensions: string[]): Promise<void> {
-    const found = await firstFile(extensions.map((each) => `${dir ?? ''}${id}${each}`))
+    const candidates = extensions.map((each) => `${dir ?? ''}${id}${each}`)
+    // The file itself may be anything that the program names; those that its text names are beside it.
+    const found = await firstFile(candidates, id === name ? undefined : dir || '.')
     if (found === undefined) return
     files.set(id, found.file)
     const pipeline = parseFile(found.file, found.text)
@@ -71,7 +74,11 @@ function checkPath(path: string): void {
     throw bad('climbs out of a folder that it names; resolve it first if it shall')
 }
 
-async function firstFile(candidates: string[]): Promise<{ file: string; text: string } | undefined> {
+/** `within`: the folder that links must not lead out of. */
+async function firstFile(
+  candidates: string[],
+  within: string | undefined,
+): Promise<{ file: string; text: string } | undefined> {
   // Not an import: bundles for browsers and the edge must not hold one, and only callers of this need it.
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   if (fs === undefined) {
@@ -79,8 +86,15 @@ async function firstFile(candidates: string[]): Promise<{ file: string; text: st
   }
   for (const file of candidates) {
     try {
+      if (within !== undefined) {
+        const [real, folder] = await Promise.all([fs.promises.realpath(file), fs.promises.realpath(within)])
+        if (!isInside(folder, real)) {
+          throw new MillraceError('bad-path', `${file} leads out of the folder; put the file itself there.`)
+        }
+      }
       return { file, text: await fs.promises.readFile(file, 'utf8') }
     } catch (error) {
+      if (error instanceof MillraceError) throw error
       if ((error as { code?: unknown }).code === 'ENOENT') continue
       throw new MillraceError('bad-path', `${file} cannot be read: ${messageOf(error)}`, { cause: error })
     }

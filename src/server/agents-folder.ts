@@ -2,8 +2,9 @@
  * A folder of YAML agents, watched: a changed file is checked and taken, a broken one is reported and the last good
  * version stays. A run that is under way keeps the text it started with, because its log holds it.
  */
-import { readFileSync, readdirSync, watch } from 'node:fs'
+import { readFileSync, readdirSync, realpathSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import { isInside } from '../library/is-inside.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Known } from '../pipeline/pipeline.ts'
@@ -48,7 +49,14 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     const id = file.replace(extension, '')
     let text: string
     try {
-      text = readFileSync(join(dir, file), 'utf8')
+      const path = join(dir, file)
+      // Clusters mount files as links to a folder within the folder.
+      if (!isInside(realpathSync(dir), realpathSync(path))) {
+        const message = 'this link leads out of the folder; put the file itself here'
+        const fault = faultyFile(file, [{ line: 1, column: 1, message }])
+        return { id, text: undefined, next: undefined, good: before?.good, fault }
+      }
+      text = readFileSync(path, 'utf8')
     } catch (error) {
       // Editors replace files: one that is gone for a moment keeps its last version.
       const fault = { file, message: `${file}: ${messageOf(error)}`, faults: [] }

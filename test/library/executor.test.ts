@@ -1,4 +1,5 @@
 /** `parseYaml`, `loadYaml` and `WorkflowExecutor`: the library as the Beddel document writes it. */
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -161,6 +162,18 @@ test('loadYaml reads a file and the files beside it that it calls', async () => 
   expect(Object.keys(yaml.agents!)).toEqual(['a', 'b', 'c'])
   expect(await run(yaml)).toEqual({ got: { got: 'deep' } })
   expect((await loadYaml(new URL(`file://${dir}/c.yaml`))).workflow).toHaveLength(1)
+})
+
+test('loadYaml reads no called agent through a link out of the folder', async () => {
+  const outside = folder({ 'secret.yaml': gives('outside') })
+  const dir = folder({ 'a.yaml': calls('b'), 'c.yaml': calls('d'), 'e.yaml': gives('inside') })
+  symlinkSync(join(outside, 'secret.yaml'), join(dir, 'b.yaml'))
+  symlinkSync('e.yaml', join(dir, 'd.yaml'))
+  await expect(loadYaml(join(dir, 'a.yaml'))).rejects.toMatchObject({
+    code: 'bad-path',
+    message: expect.stringContaining('b.yaml leads out of the folder'),
+  })
+  expect(await run(await loadYaml(join(dir, 'c.yaml')))).toEqual({ got: 'inside' })
 })
 
 test('loadYaml: faults carry file:line:col, of the file that has them', async () => {

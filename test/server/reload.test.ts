@@ -1,5 +1,5 @@
 /** A folder of agents while the server runs: broken files, changed files, names that clash. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
@@ -250,6 +250,27 @@ after: [{ id: note, type: output-generator, config: { template: done } }]
         { id: 'note', type: 'output-generator' },
       ],
       tools: ['calculator'],
+    },
+  ])
+})
+
+test('a link that leads out of the folder is no agent; one within it, and a folder that is a link, are', async () => {
+  const outside = folder({ 'secret.yaml': good('outside') })
+  const inside = folder({ '..2026/a.yaml': good('inside') })
+  symlinkSync('..2026', join(inside, '..data'))
+  symlinkSync('..data/a.yaml', join(inside, 'a.yaml'))
+  symlinkSync(join(outside, 'secret.yaml'), join(inside, 'b.yaml'))
+  const linked = join(folder({}), 'agents')
+  symlinkSync(inside, linked)
+  const server = await serve({ dir: linked, data: 'none', env: {}, port: 0, host: '127.0.0.1' })
+  onTestFinished(() => server.close())
+  const { agents, errors } = (await (await fetch(`${server.url}/api/agents`)).json()) as Listed
+  expect(agents.map(({ id }) => id)).toEqual(['a'])
+  expect(errors).toEqual([
+    {
+      file: 'b.yaml',
+      message: 'b.yaml:1:1 this link leads out of the folder; put the file itself here',
+      faults: expect.any(Array),
     },
   ])
 })
