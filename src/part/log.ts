@@ -87,7 +87,7 @@ export interface RunQuery {
   limit?: number
 }
 
-/** Listing is apart from the log: read-only, newest first. */
+/** Listing is apart from the log: read-only, newest first, also within one millisecond. */
 export interface RunIndex {
   get(run: string): Promise<RunRow | undefined>
   list(query?: RunQuery): Promise<RunRow[]>

@@ -8,8 +8,13 @@ import { createKeptInbox } from './memory-inbox.ts'
 import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
 import { storeClosed, unknownCursor } from './store-error.ts'
 
-interface Kept {
+interface Place {
   row: RunRow
+  /** Counted as runs begin. */
+  number: number
+}
+
+interface Kept extends Place {
   /** `seq` s is at index s - 1. */
   entries: Entry[]
   /** It is forgotten when so many runs have ended. */
@@ -30,6 +35,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   /** In the order in which they ended. */
   const ended: string[] = []
   let endings = 0
+  let beginnings = 0
   const bell = createBell()
   const inbox = createKeptInbox()
   let closed = false
@@ -43,7 +49,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (kept) {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
-    } else runs.set(run, (kept = { row, entries: [...entries] }))
+    } else runs.set(run, (kept = { row, number: beginnings++, entries: [...entries] }))
     bell.ring(run)
     if (!hasEnded(row.status)) return
     ended.push(run)
@@ -118,22 +124,21 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       if (closed) throw storeClosed('list runs')
       const { agent, threadId, status, idPrefix = '', before } = query
       const words = queryWords(query.q)
-      const cursor = before === undefined ? undefined : runs.get(before)?.row
+      const cursor = before === undefined ? undefined : runs.get(before)
       if (before !== undefined && !cursor) throw unknownCursor(before)
       return [...runs.values()]
-        .map(({ row }) => row)
         .filter(
-          (row) =>
+          ({ row, number }) =>
             (agent === undefined || row.agent === agent) &&
             (threadId === undefined || row.threadId === threadId) &&
             (status === undefined || row.status === status) &&
             row.id.startsWith(idPrefix) &&
-            (cursor === undefined || newestFirst(row, cursor) > 0) &&
+            (cursor === undefined || newestFirst({ row, number }, cursor) > 0) &&
             words.every((word) => fold(row.title ?? '').includes(word)),
         )
         .sort(newestFirst)
         .slice(0, limitOf(query))
-        .map((row) => ({ ...row }))
+        .map(({ row }) => ({ ...row }))
     },
   }
 
@@ -149,6 +154,6 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 }
 
-function newestFirst(a: RunRow, b: RunRow): number {
-  return b.startedAt - a.startedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+function newestFirst(a: Place, b: Place): number {
+  return b.row.startedAt - a.row.startedAt || b.number - a.number
 }

@@ -347,6 +347,14 @@ export function storeContract(name: string, make: () => Store): void {
         await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
       })
 
+      test('lists runs of one millisecond in the order in which they began', async () => {
+        for (const id of ['b', 'd', 'a', 'c']) await append(id, [startEntry(id, {}, noon)])
+        const ids = async (before?: string) =>
+          (await store.runs.list(before === undefined ? {} : { before })).map(({ id }) => id).join('')
+        expect(await ids()).toBe('cadb')
+        expect(await ids('a')).toBe('db')
+      })
+
       test('finds runs by how their ids begin', async () => {
         for (const id of ['run_a1', 'run_a2', 'run_b', 'ran', 'run%']) await append(id, [startEntry(id, {}, noon)])
         const ids = async (idPrefix: string) => (await store.runs.list({ idPrefix })).map(({ id }) => id).toSorted()
