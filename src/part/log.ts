@@ -8,13 +8,19 @@ import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
 import type { Usage } from './usage.ts'
 
+/** What is appended: a list, which the store copies, or a function that gives it. */
+export type Appended = readonly Entry[] | (() => readonly Entry[])
+
 /** The entries of runs, and the messages left for them. Everything rejects with `store-failed` when the store does. */
 export interface Log {
   /**
    * Appends entries with dense `seq`s that follow the last stored one. One writer at a time: an `epoch` lower than the
    * stored one, or a `seq` that is taken, is refused with code `stale-writer` and stores nothing.
+   *
+   * A function is asked for the entries once, synchronously, at the last moment before they are written: what a run says
+   * while it waits for that goes with it, instead of waiting for a second write behind the first.
    */
-  append(run: string, epoch: number, entries: readonly Entry[]): Promise<void>
+  append(run: string, epoch: number, entries: Appended): Promise<void>
   /**
    * The entries with `seq > after`, in batches. Without a signal: those stored by now. With one: then live (also for a
    * run that has no entry yet), until `run-end` or until the signal aborts, which ends it without throwing.

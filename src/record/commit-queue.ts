@@ -7,6 +7,11 @@ import { MillraceError } from '../part/error.ts'
 import { storeFailed } from './store-error.ts'
 
 export interface Write {
+  /**
+   * Committed a turn of the event loop later, unless something else is committed before. What begins a run asks a model in
+   * the same turn, and that request leaves at the turn's end: it does not wait for a commit that nobody waits for yet.
+   */
+  yields: boolean
   /** Inside the transaction. A `MillraceError` refuses this write alone. */
   apply(): void
   /** After COMMIT. */
@@ -43,7 +48,7 @@ export function createCommitQueue(
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   let queue: Write[] = []
-  let scheduled = false
+  let scheduled: 'now' | 'later' | undefined
   let lockedSince: number | undefined
   let drained: PromiseWithResolvers<void> | undefined
 
@@ -98,6 +103,8 @@ export function createCommitQueue(
   }
 
   function run(): void {
+    // It may have been run before its time.
+    if (queue.length === 0) return
     try {
       begin.run()
     } catch (error) {
@@ -117,7 +124,7 @@ export function createCommitQueue(
   function take(): Write[] {
     const writes = queue
     queue = []
-    scheduled = false
+    scheduled = undefined
     lockedSince = undefined
     drained?.resolve()
     drained = undefined
@@ -127,12 +134,13 @@ export function createCommitQueue(
   return {
     add(write) {
       queue.push(write)
-      if (scheduled) return
-      scheduled = true
-      setImmediate(run)
+      if (scheduled === 'now' || (scheduled === 'later' && write.yields)) return
+      scheduled = write.yields ? 'later' : 'now'
+      if (write.yields) setImmediate(() => setImmediate(run))
+      else setImmediate(run)
     },
     async drain() {
-      if (!scheduled) return
+      if (scheduled === undefined) return
       drained ??= Promise.withResolvers()
       await drained.promise
     },

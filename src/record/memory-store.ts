@@ -66,7 +66,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   const log: Log = {
-    append: async (run, epoch, entries) => append(run, epoch, entries),
+    append: async (run, epoch, given) => append(run, epoch, typeof given === 'function' ? given() : given),
     read(run, after = 0, signal) {
       let kept = runs.get(run)
       return follow<Entry[]>({

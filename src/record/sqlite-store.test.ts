@@ -70,6 +70,42 @@ describe('persisted before delivered', () => {
     db.close()
   })
 
+  test('what is said until an append is written goes with it, also of a run that begins', async () => {
+    const path = newPath()
+    const store = sqliteStore(path)
+    const said: Entry[] = [startEntry('r')]
+    const take = () => said.splice(0)
+    const begun = store.log.append('r', 1, take)
+    // A request for which a model waits leaves in the end of this turn.
+    await new Promise(setImmediate)
+    said.push(delta(2))
+    await begun
+    expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2)])
+    const goesOn = store.log.append('r', 1, take)
+    said.push(delta(3))
+    await new Promise(setImmediate)
+    said.push(delta(4))
+    await goesOn
+    expect(said).toEqual([delta(4)])
+    await store.close()
+    const db = new DatabaseSync(path)
+    expect(db.prepare('SELECT first_seq, last_seq FROM ticks').all()).toMatchObject([
+      { first_seq: 1, last_seq: 2 },
+      { first_seq: 3, last_seq: 3 },
+    ])
+    db.close()
+  })
+
+  test('a run that begins waits for no other turn when something else is committed', async () => {
+    const store = sqliteStore(newPath())
+    await store.log.append('old', 1, [startEntry('old')])
+    const begun = store.log.append('r', 1, [startEntry('r')])
+    await store.log.append('old', 1, [delta(2)])
+    expect((await store.runs.get('r'))?.lastSeq).toBe(1)
+    await begun
+    await store.close()
+  })
+
   test.for([1, 40, 200, 500])('a process killed after %d reports has lost none of them', async (reports) => {
     const path = newPath()
     const program = fileURLToPath(new URL('append-loop.contract.ts', import.meta.url))
@@ -253,6 +289,21 @@ describe('a write that fails', () => {
     const results = await Promise.allSettled(['a', 'bad', 'c'].map((run) => store.log.append(run, 1, exampleRun(run))))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect((await store.runs.list()).map(({ id }) => id)).toEqual(['c', 'a'])
+    expect(await readAll(store, 'c')).toEqual(exampleRun('c'))
+    other.close()
+    await store.close()
+  })
+
+  test('because of another run, stores once what a function gave once', async () => {
+    const { store, other } = locked()
+    other.exec(`CREATE TRIGGER poison BEFORE INSERT ON ticks WHEN NEW.run = 'bad'
+                BEGIN SELECT RAISE(ABORT, 'no'); END`)
+    const said = new Map(['a', 'bad', 'c', 'early'].map((run) => [run, exampleRun(run)]))
+    said.set('early', [delta(1)])
+    const take = (run: string) => () => said.get(run)!.splice(0)
+    const results = await Promise.allSettled([...said.keys()].map((run) => store.log.append(run, 1, take(run))))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected'])
+    expect(await readAll(store, 'a')).toEqual(exampleRun('a'))
     expect(await readAll(store, 'c')).toEqual(exampleRun('c'))
     other.close()
     await store.close()

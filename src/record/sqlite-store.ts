@@ -45,16 +45,16 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const queue = createCommitQueue(db, path, busyTimeout, ticks)
   let closing: Promise<void> | undefined
 
-  /** Queues a write; what `prepare` throws, and a closed store, reject as well. */
-  async function write<T>(what: string, prepare: () => () => T): Promise<T> {
+  /** Queues a write; a closed store rejects as well. */
+  async function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
     if (closing) throw storeClosed(what)
-    const apply = prepare()
     return new Promise<T>((resolve, reject) => {
       let result: T
       const job: Write = {
         apply: () => void (result = apply()),
         done: () => resolve(result),
         fail: reject,
+        yields,
       }
       queue.add(job)
     })
@@ -75,13 +75,16 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   const log: Log = {
-    append: async (run, epoch, entries) => {
-      if (entries.length === 0) return
-      await write(`append to run ${run}`, () => {
-        const kept = [...entries]
-        const lines = encodeEntries(run, kept)
-        return () => ticks.apply(run, epoch, kept, lines)
-      })
+    append: async (run, epoch, given) => {
+      let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
+      let lines: string | undefined
+      const apply = () => {
+        // A write may be tried twice, and gives what it gave.
+        if (typeof given === 'function') entries ??= given()
+        lines ??= encodeEntries(run, entries!)
+        if (entries!.length > 0) ticks.apply(run, epoch, entries!, lines)
+      }
+      await write(`append to run ${run}`, apply, !ticks.knows(run))
     },
     read: (run, after = 0, signal) =>
       follow<Entry[]>({
@@ -92,10 +95,8 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         pause: setImmediate,
       }),
     post: async (run, key, message) => {
-      const posted = await write<Posted>(`post to run ${run}`, () => {
-        const text = encodeMessage(run, key, message)
-        return () => inbox.post(run, key, text)
-      })
+      const text = encodeMessage(run, key, message)
+      const posted = await write<Posted>(`post to run ${run}`, () => inbox.post(run, key, text))
       if (posted.first) inboxBell.ring(run)
       return posted
     },

@@ -35,6 +35,8 @@ interface Gathered {
 export interface Ticks extends Gathering {
   /** Adds to the open transaction; throws what `checkAppend` throws and then adds nothing. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): void
+  /** Whether its last append was made here, and no other connection has written since. */
+  knows(run: string): boolean
   /** One reader: what was appended last when it is close behind, else pages of the table. */
   reader(run: string, after: number): Puller<Entry[]>
 }
@@ -81,6 +83,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   }
 
   return {
+    knows: (run) => heads.has(run),
     begin() {
       // It changes when another connection has committed: what is known of the runs may be old then.
       const [now] = dataVersion.get() as unknown as [number]

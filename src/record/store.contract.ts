@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
-import type { InboxMessage, RunRow, Store } from '../part/log.ts'
+import type { Appended, InboxMessage, RunRow, Store } from '../part/log.ts'
 import { anyRun, cutAt, endEntry, entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 
 /** What is stored by now; with a signal: until the run ends. */
@@ -24,7 +24,7 @@ export function storeContract(name: string, make: () => Store): void {
       store = make()
     })
     afterEach(() => store.close())
-    const append = (run: string, entries: readonly Entry[], epoch = 1) => store.log.append(run, epoch, entries)
+    const append = (run: string, entries: Appended, epoch = 1) => store.log.append(run, epoch, entries)
     const refused = (promise: Promise<void>) => expect(promise).rejects.toMatchObject({ code: 'stale-writer' })
     const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })
 
@@ -101,6 +101,18 @@ export function storeContract(name: string, make: () => Store): void {
         await appended
         await append('r', [endEntry(3)])
         expect(await readAll(store, 'r')).toHaveLength(3)
+      })
+
+      test('asks a function once for what it appends', async () => {
+        let asked = 0
+        const start = () => [startEntry('r')].slice(asked++)
+        const ends = () => [delta(2), endEntry(3)]
+        await Promise.all([append('r', start), append('r', ends)])
+        await append('empty', () => [])
+        await expect(append('bad', () => [delta(1)])).rejects.toMatchObject({ code: 'bad-entry' })
+        expect(asked).toBe(1)
+        expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2), endEntry(3)])
+        expect((await store.runs.list()).map(({ id }) => id)).toEqual(['r'])
       })
 
       test('rejects after close, as everything else does', async () => {

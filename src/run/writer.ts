@@ -71,15 +71,19 @@ export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry,
     appending ??= drain()
   }
 
+  function take(): Entry[] {
+    const batch = pending
+    pending = []
+    weight = 0
+    return batch
+  }
+
   async function drain(): Promise<void> {
     // Lets the caller's tick finish, so that what it emits in one go is one append.
     await Promise.resolve()
     try {
       while (pending.length > 0 && failure === undefined) {
-        const batch = pending
-        pending = []
-        weight = 0
-        await log.append(run, epoch, batch)
+        await log.append(run, epoch, take)
       }
     } catch (error) {
       failure = { error }

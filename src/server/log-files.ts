@@ -5,6 +5,7 @@
  */
 import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../part/pause.ts'
@@ -151,8 +152,12 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     log: {
       ...inner.log,
       async append(run, epoch, entries) {
-        await inner.log.append(run, epoch, entries)
-        const last = entries.at(-1)?.seq
+        let last: number | undefined
+        const seen = (given: readonly Entry[]) => {
+          last = given.at(-1)?.seq
+          return given
+        }
+        await inner.log.append(run, epoch, typeof entries === 'function' ? () => seen(entries()) : seen(entries))
         if (last !== undefined) note(run, last)
       },
     },

@@ -200,7 +200,7 @@ test(
     let cut = 0
     for (let life = 0; life < kills; life++) {
       const clients: Client[] = []
-      const fatal = Math.floor(next() * 90)
+      const fatal = Math.floor(next() * 50)
       const strike = Promise.withResolvers<void>()
       let chunks = 0
       const onChunk = () => void (++chunks >= fatal && strike.resolve())

@@ -4,7 +4,16 @@ import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { finish, latch, text } from '../../src/run/testing/scripted-model.ts'
 import type { Run } from '../../src/run/runtime.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import {
+  agent,
+  createEngine,
+  entriesOf,
+  only,
+  taken,
+  until,
+  type Engine,
+  type EngineOptions,
+} from '../support/engine.ts'
 import { createTold, eventually } from '../support/going-on.ts'
 
 const engines: Engine[] = []
@@ -27,7 +36,8 @@ function watched() {
     ...store,
     log: {
       ...store.log,
-      async append(run, epoch, entries) {
+      async append(run, epoch, given) {
+        const entries = taken(given)
         await store.log.append(run, epoch, entries)
         for (const { type } of entries) log.push({ run, type })
       },

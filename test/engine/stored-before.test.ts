@@ -1,7 +1,7 @@
 /** A step outside of our hands does nothing before its start is stored: after a crash nobody would know of it. */
 import { afterEach, expect, test } from 'vitest'
 import type { Store } from '../../src/part/log.ts'
-import { createEngine, type Engine } from '../support/engine.ts'
+import { createEngine, taken, type Engine } from '../support/engine.ts'
 
 let engine: Engine | undefined
 afterEach(() => engine?.close())
@@ -35,7 +35,8 @@ test('a custom step whose start the store refuses does nothing', async () => {
     ...store,
     log: {
       ...store.log,
-      async append(run, epoch, entries) {
+      async append(run, epoch, given) {
+        const entries = taken(given)
         if (entries.some(({ step }) => step === 'main/pay')) throw new Error('no room')
         return store.log.append(run, epoch, entries)
       },

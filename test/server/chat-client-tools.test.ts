@@ -218,6 +218,8 @@ test('a reload after the answer to a tool: the replay spans the suspension and d
     })
     const resumed = page.chat.resumeStream()
     await expect.poll(() => lines(page.chat.messages).at(-1)).toBe('assistant: Which?  [pick output-available] Red ')
+    // A page that has it all already says so before it has asked.
+    await expect.poll(() => page.chat.status).toBe('streaming')
     if (kept === 2) gate.open()
     else await page.chat.stop()
     await resumed

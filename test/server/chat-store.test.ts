@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
-import { agent, entriesOf, only, until } from '../support/engine.ts'
+import { agent, entriesOf, only, taken, until } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
@@ -23,7 +23,8 @@ function breakable({ breaksAt, reads = false }: { breaksAt?: (entry: Entry) => b
     ...store,
     log: {
       ...store.log,
-      append(run, epoch, entries) {
+      append(run, epoch, given) {
+        const entries = taken(given)
         state.broken ||= breaksAt !== undefined && entries.some(breaksAt)
         return state.broken ? refuse() : store.log.append(run, epoch, entries)
       },

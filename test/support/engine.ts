@@ -6,7 +6,7 @@ import { createRuntime } from '../../src/library/create-runtime.ts'
 import type { Config } from '../../src/library/config.ts'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
 import { createGrammar } from '../../src/part/grammar.ts'
-import type { Store } from '../../src/part/log.ts'
+import type { Appended, Store } from '../../src/part/log.ts'
 import { sqliteStore } from '../../src/record/sqlite-store.ts'
 import type { LanguageModel } from '../../src/run/ports.ts'
 import type { Runtime } from '../../src/run/runtime.ts'
@@ -67,6 +67,11 @@ export function createEngine({
       if (!keep) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** What a store that is wrapped was given to append. */
+export function taken(given: Appended): readonly Entry[] {
+  return typeof given === 'function' ? given() : given
 }
 
 /** All entries of a run that has ended or is suspended, each checked by the grammar. */
