@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkInput } from './check-input.ts'
+import { checkInput, checkValue } from './check-input.ts'
 import { equal } from './equal.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
 import type { ValueSchema } from './value-schema.ts'
@@ -162,4 +162,18 @@ test('equal', () => {
   expect(equal({ a: undefined }, { b: undefined })).toBe(false)
   expect(equal([], {})).toBe(false)
   expect(equal(null, {})).toBe(false)
+})
+
+test('of a value with faults without end a thousand are looked for', () => {
+  const strings = { type: 'array', items: { type: 'string' } } as const
+  const closed = { type: 'object', additionalProperties: false, properties: { topic: {}, language: {} } } as const
+  const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`topc${i}`, i]))
+  for (const [schema, value] of [
+    [strings, Array.from({ length: 100_000 }, (_, i) => i)],
+    [closed, keys],
+    [{ type: 'array', items: closed } as const, Array.from({ length: 1000 }, () => ({ a: 1, b: 2 }))],
+  ] as const) {
+    expect(checkValue(schema, value, 'it').faults.length).toBe(1000)
+    expect(() => checkInput({ properties: { a: schema } }, { a: value })).toThrow(/; and many more\.$/u)
+  }
 })

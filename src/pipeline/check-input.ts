@@ -11,13 +11,20 @@ import type { ValueSchema } from './value-schema.ts'
 export function checkInput(schema: ValueSchema | undefined, value: unknown): Record<string, unknown> {
   const { value: filled, faults } = checkValue({ ...schema, type: 'object' }, value, '$input')
   if (faults.length === 0) return filled as Record<string, unknown>
-  const more = faults.length > 20 ? `; and ${faults.length - 20} more` : ''
-  throw new MillraceError('bad-input', `The input does not fit: ${faults.slice(0, 20).join('; ')}${more}.`, {
-    status: 400,
-  })
+  throw new MillraceError('bad-input', `The input does not fit: ${firstFaults(faults)}.`, { status: 400 })
 }
 
-/** Every fault begins with the path that it is about. */
+/** At most 20 of them, as a sentence goes on. */
+export function firstFaults(faults: readonly string[]): string {
+  const rest = faults.length - 20
+  const more = rest > 0 ? `; and ${faults.length >= enough ? 'many' : rest} more` : ''
+  return `${faults.slice(0, 20).join('; ')}${more}`
+}
+
+/** A value may hold a fault in each of its bytes: behind so many it is not looked at any more. */
+const enough = 1000
+
+/** Every fault begins with the path that it is about; there are at most 1000. */
 export function checkValue(schema: ValueSchema, value: unknown, path: string): { value: unknown; faults: string[] } {
   const faults: string[] = []
   return { value: fill(schema, value, path, faults), faults }
@@ -25,6 +32,7 @@ export function checkValue(schema: ValueSchema, value: unknown, path: string): {
 
 function fill(schema: ValueSchema, value: unknown, path: string, faults: string[]): unknown {
   const { type, anyOf } = schema
+  if (faults.length >= enough) return value
   if (type !== undefined && !isOfType(value, type)) {
     faults.push(`${path} must be ${article(type)}, not ${nameOf(value)}${meaning(schema)}`)
     return value
@@ -86,6 +94,7 @@ function fillMap(schema: ValueSchema, value: object, path: string, faults: strin
   const entries = new Map<string, unknown>(Object.entries(value))
   for (const [key, item] of entries) {
     if (Object.hasOwn(properties, key)) continue
+    if (faults.length >= enough) break
     if (additionalProperties === false) {
       const known = Object.keys(properties)
       faults.push(`${path}.${key} is unknown${didYouMean(key, known)}; known keys: ${listNames(known)}`)
@@ -94,6 +103,7 @@ function fillMap(schema: ValueSchema, value: object, path: string, faults: strin
     }
   }
   for (const [key, property] of Object.entries(properties)) {
+    if (faults.length >= enough) break
     const item = entries.get(key)
     if (item !== undefined) entries.set(key, fill(property, item, `${path}.${key}`, faults))
     else if (property.default !== undefined) entries.set(key, structuredClone(property.default))

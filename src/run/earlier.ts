@@ -1,5 +1,5 @@
 /** What the earlier runs of a thread hold: what was said in them, and the facts that their `memory` steps kept. */
-import type { Entry } from '../part/entry.ts'
+import { isDelta, type Entry } from '../part/entry.ts'
 import { createRunFold, textOf } from '../part/fold.ts'
 import type { Message } from '../part/message.ts'
 import type { Scope } from './scope.ts'
@@ -22,8 +22,10 @@ export interface Earlier {
 
 /** Characters of entries that are read at most: about as many bytes of a log. */
 const mostRead = 4_000_000
-/** What an entry weighs beside its delta. */
+/** What a delta's entry weighs beside its delta. */
 const entryWeight = 200
+/** Characters of a text that are looked at: what is alike so far is taken for the same. */
+const longest = 4000
 
 /** Reads at most `most` runs before this one, the newest first. Nothing in a thread of one run. */
 export async function readEarlier({ runId, threadId, store, signal, stored }: Scope, most: number): Promise<Earlier> {
@@ -38,7 +40,7 @@ export async function readEarlier({ runId, threadId, store, signal, stored }: Sc
     for await (const batch of store.log.read(id)) {
       signal.throwIfAborted()
       for (const entry of batch) {
-        left -= entryWeight + ('delta' in entry ? entry.delta.length : 0)
+        left -= isDelta(entry) ? entryWeight + entry.delta.length : JSON.stringify(entry).length
         fold.apply(entry)
         kept.apply(entry)
       }
@@ -47,7 +49,7 @@ export async function readEarlier({ runId, threadId, store, signal, stored }: Sc
     for (const fact of kept.list) if (!facts.has(sameText(fact))) facts.set(sameText(fact), fact)
     const { input, text } = fold.view()
     const user = lastOfUser(messagesOf(input))
-    if (user !== '' || text !== '') turns.push({ runId: id, at: startedAt, user, assistant: text })
+    if (user !== '' || text !== '') turns.push({ runId: id, at: startedAt, user, assistant: text.slice(0, longest) })
   }
   return { facts: [...facts.values()], turns }
 }
@@ -71,17 +73,24 @@ export function lastOfUser(messages: readonly Message[]): string {
   return textIn(messages.findLast(({ role }) => role === 'user'))
 }
 
-/** The text of a message that nobody has checked. */
+/** The text of a message that nobody has checked, as far as it is looked at. */
 export function textIn(message: Message | undefined): string {
   const { content } = message ?? {}
-  return message !== undefined && (typeof content === 'string' || Array.isArray(content)) ? textOf(message).trim() : ''
+  if (message === undefined || (typeof content !== 'string' && !Array.isArray(content))) return ''
+  return textOf(message).trim().slice(0, longest)
 }
 
 /** Texts that say the same but for case, spaces and the mark at their end have the same one. */
 export function sameText(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/\s+/gu, ' ')
-    .replace(/^[\s.!?…]+|[\s.!?…]+$/gu, '')
+  const words = text.normalize('NFKC').toLowerCase().replaceAll(/\s+/gu, ' ')
+  // Not by one expression: it would begin anew at every mark of a text that is full of them.
+  let end = words.length
+  while (end > 0 && isMark(words[end - 1]!)) end--
+  let start = 0
+  while (start < end && isMark(words[start]!)) start++
+  return words.slice(start, end)
+}
+
+function isMark(sign: string): boolean {
+  return ' .!?…'.includes(sign)
 }

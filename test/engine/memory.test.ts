@@ -188,6 +188,16 @@ test('no more of a thread is read than has its bound: the newest, whole', async 
   expect(outputs[2]!.recalled.text.length).toBeLessThan(2000)
 })
 
+test('long messages count for what they are, and hold nobody up', async () => {
+  const engine = open({ agents: { a: agent() }, scripts: { m: createTold(() => [text('Yes.'), finish()]) } })
+  const long = (name: string) => `${name} ${Array.from({ length: 250_000 }, (_, i) => `w${i}`).join(' ')}`
+  const outputs = await said(engine, 't', long('one'), long('two'), long('three'), long('four'))
+  const starts = outputs.map(({ recalled }) => recalled.turns.map(({ user: side }) => side.split(' ')[0]))
+  expect(starts).toEqual([[], ['one'], ['two'], ['three']])
+  const finished = only(await entriesOf(engine.store, outputs[3]!.id), 'step-finish')
+  expect(finished.find(({ step }) => step === 'main/recall')!.duration).toBeLessThan(500)
+})
+
 test('it runs beside other steps; no wire for clients tells of it', async () => {
   const engine = open({
     agents: {

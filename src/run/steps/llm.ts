@@ -3,7 +3,7 @@ import { messageOf, MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { turnMessages, type Turn } from '../../part/turns.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
-import { checkValue } from '../../pipeline/check-input.ts'
+import { checkValue, firstFaults } from '../../pipeline/check-input.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../mcp/mcp-tool.ts'
@@ -98,8 +98,7 @@ function readObject(text: string, schema: ValueSchema): unknown {
   }
   const { value, faults } = checkValue(schema, json, 'output')
   if (faults.length === 0) return value
-  const more = faults.length > 20 ? `; and ${faults.length - 20} more` : ''
-  throw badOutput(`${faults.slice(0, 20).join('; ')}${more}.`)
+  throw badOutput(`${firstFaults(faults)}.`)
 }
 
 /** `server_tool`, when such a server is known. */

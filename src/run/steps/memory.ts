@@ -28,6 +28,7 @@ const mostFacts = 50
 const longestFact = 1000
 const longestSide = 2000
 const longestLine = 500
+const longestQuery = 4000
 
 /** Replaces the references in a template. */
 type Resolve = (value: unknown) => unknown
@@ -42,7 +43,7 @@ async function recall(scope: Scope, { query, limit, runs }: MemoryConfig, at: Re
   // What the model is told anyway need not be recalled.
   const ids = new Set(messages.map(({ id }) => id))
   const known = new Set(messages.map((message) => sameText(textIn(message))))
-  const wanted = toWords(at(query) ?? lastOfUser(messages))
+  const wanted = cut(toWords(at(query) ?? lastOfUser(messages)), longestQuery)
   const facts = earlier.facts.filter((fact) => !known.has(sameText(fact)))
   const fitting = mostRelevant(facts, (fact) => fact, wanted, limit)
   const isKnown = ({ runId, user, assistant }: EarlierTurn) =>
