@@ -29,15 +29,19 @@ async function toFold(batches: AsyncIterable<Entry[]>, onEntry?: (entry: Entry) 
 
 /**
  * `history: client`: the client's messages in its order, but an assistant message whose id is a run of this thread is
- * replaced by what that run recorded: the client's copy lacks signatures and tool results.
+ * replaced by what that run recorded, where it is named first: the client's copy lacks signatures and tool results.
  */
 export async function withServerMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
   const known: Message[] = []
+  const taken = new Set<string>()
   for (let i = 0; i < messages.length;) {
     const group = sameMessage(messages, i)
     i += group.length
     const { id } = group[0]!
-    const recorded = group[0]!.role === 'assistant' && id !== undefined ? await record(store, threadId, id, group) : []
+    // Each once: else a few bytes of a request, sent a thousand times, would be a thousand whole answers.
+    const isNamed = group[0]!.role === 'assistant' && id !== undefined && !taken.has(id)
+    const recorded = isNamed ? await record(store, threadId, id, group) : []
+    if (isNamed) taken.add(id)
     if (recorded.length === 0) known.push(...group)
     else {
       // A run that went on with an assistant's message has recorded only its own part of what the client shows as one.

@@ -155,6 +155,16 @@ test('history: client leaves the order and the choice of messages to the client'
   ])
 })
 
+test('an answer that a client names again and again is told as it was recorded once', async () => {
+  const model = createTold(() => [text('recorded'), finish()])
+  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const { id } = await say(engine, [user('one')])
+  const copy: Message = { role: 'assistant', id, content: [{ type: 'text', text: 'copy' }] }
+  await say(engine, [user('one'), copy, user('two'), copy, user('three'), copy, user('four')])
+  const told = model.prompts[1]!.map(({ content }) => (content as { text: string }[])[0]!.text)
+  expect(told).toEqual(['one', 'recorded', 'two', 'copy', 'three', 'copy', 'four'])
+})
+
 test('history: server goes over a run that had its place and never began', async () => {
   const model = createTold(() => [text('ok'), finish()])
   const engine = open({ agents: { a: agent() }, scripts: { m: model } })
