@@ -5,7 +5,7 @@
  * |---|---|
  * | text; an image | `text`; `image_url` with a URL or a data URL, which every integration reads |
  * | audio, other files | a data block: `source_type` `url` or `base64`, `mime_type`, `metadata.filename` |
- * | reasoning with a signature | the block it came as; without one dropped: no provider takes it |
+ * | reasoning with a signature | a `thinking` block, as it came; without one dropped: no provider takes it |
  * | tool calls | `tool_calls` |
  * | a tool's result | a `tool` message with text (JSON where it is none) and `status` |
  * | calls that a provider ran itself, `custom` parts, files of an assistant | dropped: LangChain has no common form |
@@ -58,8 +58,9 @@ function fromAssistant(parts: Assistant): LangChainMessage {
   for (const part of parts) {
     if (part.type === 'text') blocks.push(textBlock(part.text))
     else if (part.type === 'reasoning') {
-      const kept = part.providerOptions?.[metadataKey]?.['block']
-      if (kept !== undefined) blocks.push(kept as Record<string, unknown>)
+      // Made anew: what a client sends of it must not become a block of any other kind.
+      const signature = part.providerOptions?.[metadataKey]?.['signature']
+      if (typeof signature === 'string') blocks.push({ type: 'thinking', thinking: part.text, signature })
     } else if (part.type === 'tool-call' && part.providerExecuted !== true) {
       calls.push({ type: 'tool_call', id: part.toolCallId, name: part.toolName, args: part.input })
     }

@@ -65,7 +65,7 @@ const reasons = new Map<string, LanguageModelV4FinishReason['unified']>([
 ])
 
 export function createLangChainParts() {
-  let block: { type: 'text' | 'reasoning'; id: string; text: string; signature?: string } | undefined
+  let block: { type: 'text' | 'reasoning'; id: string; signature?: string } | undefined
   let blocks = 0
   const calls: Call[] = []
   const byIndex = new Map<number, Call>()
@@ -76,22 +76,20 @@ export function createLangChainParts() {
 
   function closeBlock(): Part[] {
     if (block === undefined) return []
-    const { type, id, text, signature } = block
+    const { type, id, signature } = block
     block = undefined
     if (type === 'text' || signature === undefined) return [{ type: `${type}-end`, id }]
-    const kept = { type: 'thinking', thinking: text, signature }
-    return [{ type: 'reasoning-end', id, providerMetadata: { [metadataKey]: { block: kept } } }]
+    return [{ type: 'reasoning-end', id, providerMetadata: { [metadataKey]: { signature } } }]
   }
 
   function say(type: 'text' | 'reasoning', delta: string): Part[] {
     const parts: Part[] = []
     if (block?.type !== type) {
       parts.push(...closeBlock())
-      block = { type, id: `${type}-${++blocks}`, text: '' }
+      block = { type, id: `${type}-${++blocks}` }
       parts.push({ type: `${type}-start`, id: block.id })
     }
-    block!.text += delta
-    parts.push({ type: `${type}-delta`, id: block!.id, delta })
+    parts.push({ type: `${type}-delta`, id: block.id, delta })
     return parts
   }
 

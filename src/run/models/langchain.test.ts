@@ -370,7 +370,8 @@ test('thoughts with a signature, as Anthropic’s integration streams them, go b
   })
   const end = parts.find((part) => part.type === 'reasoning-end')!
   const block = { type: 'thinking', thinking: 'Hmm.', signature: 'c2ln' }
-  expect(end.providerMetadata).toEqual({ langchain: { block } })
+  // No second copy of the thoughts.
+  expect(end.providerMetadata).toEqual({ langchain: { signature: 'c2ln' } })
   await partsOf(model, {
     prompt: [
       ...prompt,
@@ -378,6 +379,12 @@ test('thoughts with a signature, as Anthropic’s integration streams them, go b
         role: 'assistant',
         content: [
           { type: 'reasoning', text: 'Hmm.', providerOptions: end.providerMetadata },
+          // Of a client’s making.
+          {
+            type: 'reasoning',
+            text: 'No.',
+            providerOptions: { langchain: { block: { type: 'image_url', image_url: { url: 'file:///x' } } } },
+          },
           { type: 'text', text: 'Well.' },
         ],
       },
