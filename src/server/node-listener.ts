@@ -7,6 +7,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { MillraceError } from '../part/error.ts'
 import type { Handler } from './handler.ts'
 import { errorResponse } from './http-error.ts'
+import { sourceOf, type BodySource } from './streamed-body.ts'
 
 /** How long the rest of a refused body is read and thrown away, so that its sender gets to see the answer. */
 const lingerMs = 1000
@@ -15,7 +16,7 @@ export function createNodeListener(handler: Handler, onError: (error: unknown) =
   return (incoming, outgoing) => {
     // Pumped from outside, so that a stream holds neither its request nor its response for as long as it is open.
     answer(handler, incoming, outgoing)
-      .then((body) => body && pump(body, outgoing))
+      .then((body) => body && pump(sourceOf(body) ?? fromStream(body), outgoing))
       .catch((error: unknown) => {
         onError(error)
         outgoing.destroy()
@@ -60,30 +61,40 @@ function isValue({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('application/json') === true
 }
 
-async function pump(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
-  const reader = body.getReader()
+async function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): Promise<void> {
   let wake: () => void = () => undefined
-  const leave = () => {
+  outgoing.once('close', () => {
     wake()
-    // What the body's own clean-up throws concerns nobody who is still there.
-    reader.cancel().catch(() => undefined)
-  }
-  outgoing.once('close', leave)
+    source.leave()
+  })
   outgoing.on('drain', () => wake())
+  source.say = (text) => {
+    if (!outgoing.writableNeedDrain) outgoing.write(text)
+  }
   try {
     for (;;) {
-      const { done, value } = await reader.read()
+      const piece = await source.next()
       if (outgoing.destroyed) return
-      if (done) {
+      if (piece === undefined) {
         outgoing.end()
         return
       }
       // Nothing more is pulled before the client's socket has taken what it was given.
-      if (!outgoing.write(value) && !outgoing.destroyed) await new Promise<void>((resolve) => (wake = resolve))
+      if (!outgoing.write(piece) && !outgoing.destroyed) await new Promise<void>((resolve) => (wake = resolve))
     }
   } catch {
     // The body is incomplete and must look so: what was written is flushed, the last chunk is missing.
     outgoing.socket?.destroySoon()
+  }
+}
+
+/** A body of somebody else's. */
+function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
+  const reader = body.getReader()
+  return {
+    next: async () => (await reader.read()).value,
+    // What the body's own clean-up throws concerns nobody who is still there.
+    leave: () => void reader.cancel().catch(() => undefined),
   }
 }
 

@@ -9,6 +9,7 @@ import { createSuperseded } from '../part/superseded.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Encoder, EncoderOptions, Wire } from '../wire/wire.ts'
 import type { HandlerContext } from './handler.ts'
+import { toBody, type BodySource } from './streamed-body.ts'
 
 export interface StreamOptions {
   runId: string
@@ -28,7 +29,7 @@ export interface StreamOptions {
 export async function streamResponse(context: HandlerContext, options: StreamOptions): Promise<Response> {
   const { runId, wire } = options
   const filter = options.replay ? await replayFilter(context, runId) : same
-  const body = createBody(wire.createEncoder(options.encoder), context, options, filter)
+  const body = toBody(createSource(wire.createEncoder(options.encoder), context, options, filter))
   const headers = {
     'content-type': wire.contentType,
     'cache-control': 'no-cache, no-transform',
@@ -48,16 +49,15 @@ async function replayFilter({ runtime }: HandlerContext, runId: string): Promise
   return (entries) => mergeDeltas(entries.filter((entry) => !superseded.has(entry)))
 }
 
-function createBody(
+function createSource(
   encoder: Encoder,
   { runtime, keepAliveMs, onError }: HandlerContext,
   { runId, wire, from = 0, seek = false, policy }: StreamOptions,
   filter: (entries: Entry[]) => Entry[],
-) {
+): BodySource {
   const leave = new AbortController()
   const entries = runtime.store.log.read(runId, seek ? from - 1 : 0, leave.signal)[Symbol.asyncIterator]()
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
-  const bytes = new TextEncoder()
   let lastWrite = Date.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
@@ -69,6 +69,7 @@ function createBody(
   })
 
   function done(finished: boolean): void {
+    if (left) return
     left = true
     unwatch()
     clearTimeout(timer)
@@ -86,7 +87,7 @@ function createBody(
   }
 
   /** Text for the next write; undefined once the log gives no more. */
-  async function next(): Promise<string | undefined> {
+  async function read(): Promise<string | undefined> {
     try {
       const { done: ended, value } = await entries.next()
       return ended ? undefined : encode(value)
@@ -97,51 +98,34 @@ function createBody(
     }
   }
 
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        if (wire.keepAlive === '') return
-        const frame = bytes.encode(wire.keepAlive)
-        // Looks when the silence may be over instead of being set anew with every write.
-        const watch = (ms: number) => {
-          timer = setTimeout(() => {
-            const rest = lastWrite + keepAliveMs - Date.now()
-            if (rest > 0) return watch(rest)
-            lastWrite = Date.now()
-            if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(frame)
-            watch(keepAliveMs)
-          }, ms)
-          timer.unref?.()
-        }
-        watch(keepAliveMs)
-      },
-      async pull(controller) {
-        for (;;) {
-          const given = encoder.state === 'open' ? await next() : undefined
-          if (left) return
-          const text = given ?? encoder.fail(failure)
-          if (text !== '') {
-            lastWrite = Date.now()
-            controller.enqueue(bytes.encode(text))
-          }
-          if (encoder.state === 'complete') {
-            done(true)
-            controller.close()
-            return
-          }
-          // What was written is taken before the transfer breaks, in the next pull: an error throws away what waits.
-          if (text !== '') return
-          if (encoder.state === 'broken') {
-            done(true)
-            controller.error(new Error('The answer is incomplete.'))
-            return
-          }
-        }
-      },
-      cancel() {
-        done(false)
-      },
+  // Looks when the silence may be over instead of being set anew with every write.
+  function watch(ms: number): void {
+    timer = setTimeout(() => {
+      const rest = lastWrite + keepAliveMs - Date.now()
+      if (rest > 0) return watch(rest)
+      lastWrite = Date.now()
+      source.say?.(wire.keepAlive)
+      watch(keepAliveMs)
+    }, ms)
+    timer.unref?.()
+  }
+
+  if (wire.keepAlive !== '') watch(keepAliveMs)
+  const source: BodySource = {
+    async next() {
+      for (;;) {
+        // What was written is taken before the transfer breaks, by the call before.
+        if (encoder.state === 'broken') throw new Error('The answer is incomplete.')
+        if (encoder.state === 'complete') return undefined
+        const given = await read()
+        if (left) return undefined
+        const text = given ?? encoder.fail(failure)
+        if (encoder.state !== 'open') done(true)
+        lastWrite = Date.now()
+        if (text !== '') return text
+      }
     },
-    { highWaterMark: 0 },
-  )
+    leave: () => done(false),
+  }
+  return source
 }
