@@ -29,15 +29,13 @@ export interface Owned {
 }
 
 const refused = 'the pipeline that its log holds is not taken any more.'
-
 const triedBefore = `It went on ${mostRecoveries} times before, got nowhere, and is not tried again.`
 
 interface Active {
   state: RunState
   controller: AbortController
-  /** Its last entry is stored and it owns the run no more. */
+  /** Its last entry is stored and it owns the run no more; `done`: what follows from that is done too. */
   left: Promise<unknown>
-  /** What follows from that is done too. */
   done: Promise<void>
   /** Who is to be told when its store fails. */
   listeners: Set<(error: ErrorValue) => void>
