@@ -224,16 +224,18 @@ export function turnMessages(turns: readonly Turn[]): Message[] {
     // A call that was cut off has no outcome yet: leaving it in would make every later request invalid. One that the
     // provider itself runs may bring its result with a later answer, and must be told to it until then.
     const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
-    const settled = content.filter(
-      (part) => part.type !== 'tool-call' || calls.some((c) => c.toolCallId === part.toolCallId && isSettled(c)),
-    )
+    const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
+    const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
     const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+    // What a provider noted on its call it may want to find on the result as well.
+    const notes = new Map(
+      content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
+    )
     const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
       if (result === undefined || providerExecuted) return []
-      // What a provider noted on its call it may want to find on the result as well.
-      const call = content.find((part) => part.type === 'tool-call' && part.toolCallId === toolCallId)
-      return [{ ...(call?.providerOptions && { providerOptions: call.providerOptions }), ...toResultContent(result) }]
+      const providerOptions = notes.get(toolCallId)
+      return [{ ...(providerOptions && { providerOptions }), ...toResultContent(result) }]
     })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
   }

@@ -90,7 +90,9 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
         return false
       })
-      const loop = { root: path, tools, messages }
+      // Once for all calls of a message: a model may make hundreds.
+      let told: Message[] | undefined
+      const loop = { root: path, tools, messages: () => (told ??= messages()) }
       await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
       if (scope.signal.aborted) throw scope.signal.reason
       const ends = isOver(turns.list) || turns.list.length >= config.maxSteps

@@ -11,6 +11,7 @@ import {
   drop,
   errorPart,
 } from '../../src/run/testing/scripted-model.ts'
+import type { ToolContext } from '../../src/run/ports.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 
 let engine: Engine
@@ -167,6 +168,27 @@ test('calls of one message run at once and their results come in completion orde
   await run.result
   const entries = await entriesOf(engine.store, run.id)
   expect(only(entries, 'tool-result').map(({ toolCallId }) => toolCallId)).toEqual(['c2', 'c1'])
+})
+
+test('a thousand calls of one message are a second’s work, and each is told the same conversation', async () => {
+  const calls = Array.from({ length: 1000 }, (_, i) => toolCall(`c${i}`, 'look', { i }))
+  const model = createScriptedModel([
+    [text('So many.'), ...calls, finish('tool-calls')],
+    [text('done'), finish()],
+  ])
+  const told = new Set<unknown>()
+  const look = {
+    parameters: z.object({ i: z.number() }),
+    execute: (_: unknown, context: ToolContext) => void told.add(context.messages),
+  }
+  engine = createEngine({ agents: { a: agent('tools: [look]') }, tools: { look }, scripts: { m: model } })
+  const began = performance.now()
+  const run = await engine.runtime.start('a', { messages })
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  expect(performance.now() - began).toBeLessThan(8000)
+  expect(told.size).toBe(1)
+  const [results] = model.calls[1]!.options.prompt.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
+  expect(results).toHaveLength(1000)
 })
 
 test('the loop stops at maxSteps and says so', async () => {

@@ -14,6 +14,10 @@ export interface DemoPlan {
 
 type Tool = LanguageModelV4FunctionTool
 
+/** Of a longer message only so many characters are looked at, and no more calls are made of it at once. */
+const longest = 10_000
+const mostCalls = 32
+
 export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   const { prompt, responseFormat, toolChoice } = options
   const asked = prompt.findLastIndex(({ role }) => role === 'user')
@@ -63,11 +67,12 @@ function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptio
     const own = named.filter(({ toolName }) => toolName === choice.toolName)
     return own.length > 0 || tool === undefined ? own : [call(tool, words)]
   }
-  const calls = [...named]
+  const calls = named.slice(0, mostCalls)
   const isFree = (name: string) =>
     named.every(({ toolName }) => toolName !== name) && tools.find((t) => t.name === name)
   if (isFree('calculator') && asksToCalculate(words)) {
-    for (const expression of expressionsIn(words)) calls.push({ toolName: 'calculator', input: { expression } })
+    const expressions = expressionsIn(words).slice(0, mostCalls)
+    for (const expression of expressions) calls.push({ toolName: 'calculator', input: { expression } })
   }
   if (isFree('getCurrentTime') && timeWords.test(words)) {
     const timeZone = timeZoneIn(words)
@@ -227,6 +232,7 @@ function userSaid(message: LanguageModelV4Prompt[number] | undefined): { words: 
     .map((part) => (part.type === 'text' ? part.text : ''))
     .join('\n')
     .trim()
+    .slice(0, longest)
   const files = message.content.flatMap((part) =>
     part.type === 'file' ? [part.filename ?? `a file (${part.mediaType})`] : [],
   )

@@ -98,6 +98,15 @@ test('several named tools are called at once, in the order of the words, with di
   expect(new Set(ids).size).toBe(3)
 })
 
+test('of a message without end it makes no end of calls', async () => {
+  const tools = [calculator, weather]
+  for (const words of ['use the tool get_weather for Oslo ', 'What is 1+2, ', 'use the tool calculator ']) {
+    const { calls } = await say(words.repeat(50_000), { tools })
+    expect(calls).toHaveLength(32)
+    expect(JSON.stringify(calls).length).toBeLessThan(500_000)
+  }
+})
+
 test('arguments fit the schema of every kind', async () => {
   const schema = tool('all', {
     count: { type: 'integer', minimum: 1 },
