@@ -10,6 +10,32 @@ test('plain JSON comes back as it is', () => {
   )
 })
 
+test('a copy, with what only looks plain as JSON has it', () => {
+  const given = { list: [{ a: 1 }] }
+  const copy = toJson(given) as typeof given
+  given.list[0]!.a = 2
+  expect(copy).toEqual({ list: [{ a: 1 }] })
+  const own = JSON.parse('{"__proto__":{"x":1},"a":[1]}') as object
+  expect(Object.getOwnPropertyDescriptor(toJson({ own }) as { own: object }, 'own')?.value).toEqual(own)
+  expect(JSON.stringify(toJson(own))).toBe('{"__proto__":{"x":1},"a":[1]}')
+  class Point {
+    x = 1
+    private readonly y = undefined
+  }
+  const sparse = [1]
+  sparse[2] = 3
+  expect(toJson([new Point(), Number.NaN, -0, sparse, Object.create(null)])).toEqual([
+    { x: 1 },
+    null,
+    0,
+    [1, null, 3],
+    {},
+  ])
+  let deep: unknown = 'end'
+  for (let i = 0; i < 200; i++) deep = [deep]
+  expect(JSON.stringify(toJson(deep))).toBe(JSON.stringify(deep))
+})
+
 test('a value met twice is no cycle; a cycle is cut', () => {
   const shared = { a: 1 }
   const ring: Record<string, unknown> = { list: [shared, shared], again: shared }
@@ -43,6 +69,13 @@ test('what JSON cannot say is said otherwise', () => {
   expect(
     toJson({
       toJSON: () => {
+        throw new Error('ha')
+      },
+    }),
+  ).toBe('[not JSON: ha]')
+  expect(
+    toJson({
+      get bad(): unknown {
         throw new Error('ha')
       },
     }),

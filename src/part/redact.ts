@@ -44,10 +44,23 @@ export function createTextCleaner(secrets: readonly string[]): TextCleaner {
   }
 }
 
+interface Clean {
+  scan: Scan
+  text: (given: string) => string
+}
+
+/** Secrets are looked for in every run of a server: their forms are made once. */
+const cleans = new WeakMap<readonly string[], Clean | { scan?: undefined }>()
+
 /** Undefined when nothing is a secret. */
-function createClean(secrets: readonly string[]) {
-  const known = formsOf(secrets)
-  if (known.length === 0) return undefined
+function createClean(secrets: readonly string[]): Clean | undefined {
+  let clean = cleans.get(secrets)
+  if (clean === undefined) cleans.set(secrets, (clean = makeClean(formsOf(secrets))))
+  return clean.scan === undefined ? undefined : clean
+}
+
+function makeClean(known: readonly string[]): Clean | { scan?: undefined } {
+  if (known.length === 0) return {}
   const scan = createScan(known)
   const text = (given: string) => (known.some((secret) => given.includes(secret)) ? scan(given, true).text : given)
   return { scan, text }
@@ -202,36 +215,51 @@ const structural: ReadonlySet<string> = new Set([
 
 function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => string): P {
   let copy: Record<string, unknown> | undefined
-  for (const [key, value] of Object.entries(part)) {
+  const above = [part]
+  for (const key of Object.keys(part)) {
     if (structural.has(key)) continue
-    const cleaned = redactDeep(value, clean, [part])
+    const value = part[key as keyof P]
+    const cleaned = redactDeep(value, clean, above)
     if (cleaned !== value) (copy ??= { ...part })[key] = cleaned
   }
   return (copy as P | undefined) ?? part
 }
 
 /** Copies only what changes. `above`: the objects around this one, so that a cycle ends instead of the process. */
-function redactDeep<T>(value: T, clean: (text: string) => string, above: readonly unknown[]): T {
+function redactDeep<T>(value: T, clean: (text: string) => string, above: unknown[]): T {
   if (typeof value === 'string') return clean(value) as T
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
   // Left as it is, a copy would lead back to the original and its secrets.
   if (above.includes(value)) return '[circular]' as T
-  const inside = [...above, value]
+  above.push(value)
+  const cleaned = redactInside(value, clean, above)
+  above.pop()
+  return cleaned as T
+}
+
+function redactInside(value: object, clean: (text: string) => string, above: unknown[]): unknown {
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     const json: unknown = value.toJSON()
-    const cleaned = redactDeep(json, clean, inside)
-    return cleaned === json ? value : (cleaned as T)
+    const cleaned = redactDeep(json, clean, above)
+    return cleaned === json ? value : cleaned
   }
   if (Array.isArray(value)) {
-    const cleaned = value.map((item: unknown) => redactDeep(item, clean, inside))
-    return cleaned.some((item, i) => item !== value[i]) ? (cleaned as T) : value
+    let copy: unknown[] | undefined
+    for (let i = 0; i < value.length; i++) {
+      const cleaned: unknown = redactDeep(value[i], clean, above)
+      if (cleaned !== value[i]) (copy ??= value.slice())[i] = cleaned
+    }
+    return copy ?? value
   }
-  let changed = false
-  const entries = Object.entries(value).map(([key, item]) => {
+  const item = value as Record<string, unknown>
+  const keys = Object.keys(item)
+  let copy: (readonly [string, unknown])[] | undefined
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!
     const name = clean(key)
-    const cleaned: unknown = redactDeep(item, clean, inside)
-    changed ||= name !== key || cleaned !== item
-    return [name, cleaned] as const
-  })
-  return changed ? (Object.fromEntries(entries) as T) : value
+    const cleaned = redactDeep(item[key], clean, above)
+    if (name !== key || cleaned !== item[key]) copy ??= keys.slice(0, i).map((before) => [before, item[before]])
+    copy?.push([name, cleaned])
+  }
+  return copy === undefined ? value : Object.fromEntries(copy)
 }
