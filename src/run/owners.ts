@@ -68,8 +68,14 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       .catch(() => undefined)
   })
 
-  /** Runs a pipeline to its end or suspension, as the run's only owner. */
-  function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]) {
+  /**
+   * Runs a pipeline to its end or suspension, as the run's only owner. Resolves once its first entry is stored; rejects when
+   * the store refused it.
+   */
+  function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]): Promise<void> {
+    const begun = Promise.withResolvers<void>()
+    // Not everybody waits for it.
+    begun.promise.catch(() => undefined)
     const controller = new AbortController()
     const listeners: Active['listeners'] = new Set()
     const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
@@ -96,6 +102,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       now,
       graceMs,
       requestDeadlineMs,
+      onStored: begun.resolve,
     }).catch((error: unknown): RunnerEnd => {
       // Its store cannot be read, or a fault of ours: what is still under way for it speaks to nobody.
       controller.abort(error)
@@ -107,6 +114,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       if (end.type !== 'lost') return end
       const error = lostError(end.error)
       losses.set(row.id, error)
+      begun.reject(new MillraceError(error.code, error.message, { status: 503 }))
       for (const tell of listeners) tell(error)
       void closeLost(row)
       return end
@@ -118,6 +126,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     })
     settling.set(row.id, done)
     active.set(row.id, { state, controller, left, done, listeners, recover: pipeline.recover })
+    return begun.promise
   }
 
   /** Tells once, at once when it is known already. Gives back how to leave: a run may outlive thousands of readers. */
@@ -138,22 +147,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     changing.set(run, settled)
     void settled.then(() => changing.get(run) === settled && changing.delete(run))
     return result
-  }
-
-  /** When the run's first entry after `seq` is stored; throws when the store refused it. */
-  async function begun(run: string, seq = 0): Promise<void> {
-    const leave = new AbortController()
-    let lost: ErrorValue | undefined
-    const unwatch = onLost(run, (error) => {
-      lost = error
-      leave.abort('lost')
-    })
-    try {
-      for await (const batch of log.read(run, seq, leave.signal)) if (batch.length > 0) return
-    } finally {
-      unwatch()
-    }
-    if (lost !== undefined) throw new MillraceError(lost.code, lost.message, { status: 503 })
   }
 
   async function afterSuspend(run: string, state: RunState): Promise<void> {
@@ -184,8 +177,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         return close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       }
       deadlines.clear(run)
-      own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
-      await begun(run, row.lastSeq)
+      await own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
     })
   }
 
@@ -206,7 +198,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         else if (pipeline.recover) {
           const turn = await rejoin(row)
           if (shutdown.aborted) return undefined
-          own({ ...row, epoch: row.epoch + 1, turn }, state, pipeline, [])
+          void own({ ...row, epoch: row.epoch + 1, turn }, state, pipeline, [])
           return 'resumed'
         }
       } catch (error) {
@@ -262,7 +254,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     active: active as ReadonlyMap<string, Active>,
     starting,
     own,
-    begun,
     wake,
     adopt,
     stop,

@@ -53,6 +53,8 @@ export interface RunnerOptions {
   graceMs: number
   /** How long a client has to answer a request. */
   requestDeadlineMs: number
+  /** What was said until then is stored; told after each append. */
+  onStored(): void
 }
 
 /** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
@@ -98,6 +100,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       strands.go()
       waiter.resolve(entry)
     },
+    onStored: options.onStored,
     onFailure(error) {
       lost = { error }
       controller.abort(new MillraceError('store-failed', 'The run cannot be recorded any more.', { cause: error }))

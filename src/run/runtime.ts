@@ -126,7 +126,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { log, runs } = store
   const shutdown = new AbortController()
   const owners = createOwners(options, shutdown.signal)
-  const { active, starting, own, begun, stop, wake } = owners
+  const { active, starting, own, stop, wake } = owners
   const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
 
   // What waits in the inbox is kept like the log, and told to whoever answers next.
@@ -187,8 +187,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (shutdown.signal.aborted) throw closingError()
         const owned: Owned = { id: runId, threadId, epoch: 1 }
         if (place !== undefined) owned.turn = place.wait
-        own(owned, createRunState(), pipeline, [start])
-        await begun(runId)
+        await own(owned, createRunState(), pipeline, [start])
         begins.resolve()
         return handle(runId, threadId)
       } catch (error) {

@@ -32,6 +32,8 @@ export interface WriterOptions {
   now(): number
   /** Sees every entry as it is made, before it is stored. */
   onEntry(entry: Entry): void
+  /** An append is stored. */
+  onStored?(): void
   /** The store refused: nothing more will be stored by this writer. */
   onFailure(error: unknown): void
 }
@@ -48,7 +50,17 @@ function bounded(part: RecordedPart): RecordedPart {
   return 'error' in part && part.error !== undefined ? { ...part, error: cutError(part.error) } : part
 }
 
-export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry, onFailure }: WriterOptions): Writer {
+export function createWriter({
+  log,
+  run,
+  epoch,
+  lastSeq,
+  redactor,
+  now,
+  onEntry,
+  onStored,
+  onFailure,
+}: WriterOptions): Writer {
   let seq = lastSeq
   let pending: Entry[] = []
   let weight = 0
@@ -84,6 +96,7 @@ export function createWriter({ log, run, epoch, lastSeq, redactor, now, onEntry,
     try {
       while (pending.length > 0 && failure === undefined) {
         await log.append(run, epoch, take)
+        onStored?.()
       }
     } catch (error) {
       failure = { error }

@@ -6,6 +6,7 @@
 import type { ErrorValue } from '../part/error.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { createAnswering } from '../wire/answering.ts'
+import type { RunReader } from './run-reader.ts'
 
 const patience = 1000
 
@@ -16,6 +17,8 @@ export type Acceptance =
   | { kind: 'error'; error: ErrorValue }
 
 export interface AcceptanceOptions {
+  /** Of the run, from its beginning: what is looked at here is still there for the answer. */
+  reader: RunReader
   /** What other steps do is shown too: the first model that accepts ends the wait. Default: only the answering one. */
   anyStep?: boolean
   /** Some step of the agent streams for certain; otherwise the wait ends only with the answer or the run. */
@@ -28,20 +31,22 @@ export interface AcceptanceOptions {
 export async function awaitAcceptance(
   runtime: Runtime,
   runId: string,
-  { streams, from, signal, anyStep = false }: AcceptanceOptions,
+  { reader, streams, from, signal, anyStep = false }: AcceptanceOptions,
 ): Promise<Acceptance> {
-  const leave = new AbortController()
-  const both = AbortSignal.any([leave.signal, signal])
-  const timer = streams ? setTimeout(() => leave.abort('known'), patience) : undefined
-  const answering = createAnswering()
-  let lost: ErrorValue | undefined
-  const unwatch = runtime.onLost(runId, (error) => {
-    lost = error
-    leave.abort('known')
-  })
-  try {
-    for await (const batch of runtime.store.log.read(runId, 0, both)) {
-      for (const entry of batch) {
+  const { promise, resolve, reject } = Promise.withResolvers<Acceptance>()
+  const left = () => resolve({ kind: 'left' })
+  if (signal.aborted) left()
+  signal.addEventListener('abort', left)
+  const timer = streams ? setTimeout(resolve, patience, { kind: 'stream' }) : undefined
+  const unwatch = runtime.onLost(runId, (error) => resolve({ kind: 'error', error }))
+  let over = false
+
+  async function look(): Promise<Acceptance> {
+    const answering = createAnswering()
+    while (!over) {
+      const { done, value } = await reader.look()
+      if (done) break
+      for (const entry of value) {
         if (entry.type === 'step-start') answering.note(entry)
         if (entry.seq < from) continue
         switch (entry.type) {
@@ -64,10 +69,16 @@ export async function awaitAcceptance(
         }
       }
     }
-    if (lost !== undefined) return { kind: 'error', error: lost }
-    return { kind: signal.aborted ? 'left' : 'stream' }
+    return { kind: 'stream' }
+  }
+
+  look().then(resolve, reject)
+  try {
+    return await promise
   } finally {
+    over = true
     clearTimeout(timer)
     unwatch()
+    signal.removeEventListener('abort', left)
   }
 }

@@ -14,7 +14,7 @@ import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
-import { streamResponse } from './stream-response.ts'
+import { replayFilter, streamAnswer, type StreamedAnswer } from './stream-response.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime, maxBodyBytes } = context
@@ -49,10 +49,18 @@ export async function postChat(context: HandlerContext, request: Request, defaul
 
   // While the status waits, the client is as present as it will be while it reads.
   const release = runtime.attach(run.id, policy)
+  let answer: StreamedAnswer | undefined
   let finished = false
   try {
+    const joined = how === 'joined'
+    const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from
+    const filter = joined ? await replayFilter(runtime, run.id) : undefined
+    const encoder = { ui7: isUi7(request), resumedAt }
+    // Made while the model is still being asked.
+    answer = streamAnswer(context, { runId: run.id, wire, from, filter, policy, encoder })
+    const { reader } = answer
     const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
-    const accepted = await awaitAcceptance(runtime, run.id, { streams, from, signal: request.signal })
+    const accepted = await awaitAcceptance(runtime, run.id, { reader, streams, from, signal: request.signal })
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
     finished = accepted.kind !== 'stream'
     if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
@@ -60,11 +68,11 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {
       return withRunId(errorResponse(fromErrorValue(accepted.error)), run.id)
     }
-    const joined = how === 'joined'
-    const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from
-    const encoder = { ui7: isUi7(request), resumedAt }
-    return await streamResponse(context, { runId: run.id, wire, from, replay: joined, policy, encoder })
+    const { response } = answer
+    answer = undefined
+    return response
   } finally {
+    answer?.drop(finished)
     release({ finished })
   }
 }
@@ -82,7 +90,8 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy(runtime)) : 'detach'
   const wire = wireOf(request, uiWire)
   const encoder = { ui7: isUi7(request), resumedAt }
-  return streamResponse(context, { runId: row.id, wire, replay: true, policy, encoder })
+  const filter = await replayFilter(runtime, row.id)
+  return streamAnswer(context, { runId: row.id, wire, filter, policy, encoder }).response
 }
 
 /** A client that comes back finds its run in a durable store only: without one, what it left would run for nobody. */

@@ -11,7 +11,7 @@ async function listen(handler: Handler) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close().closeAllConnections())
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, failures }
+  return { url: `http://127.0.0.1:${port}`, port, failures, server }
 }
 
 test('headers leave before the first chunk', async () => {
@@ -29,6 +29,46 @@ test('headers leave before the first chunk', async () => {
   expect([response.status, response.headers.get('x-early')]).toEqual([201, 'yes'])
   chunk.resolve('late')
   expect(await response.text()).toBe('late')
+})
+
+/** What arrives, piece by piece. */
+async function raw(port: number): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  const pieces: string[] = []
+  for await (const piece of socket) pieces.push(String(piece))
+  return pieces
+}
+
+test('a first chunk that is there already leaves together with the headers', async () => {
+  const { port, server } = await listen(async () => {
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode('early'))
+        controller.close()
+      },
+    })
+    return new Response(body)
+  })
+  const sent: string[] = []
+  server.on('connection', (socket) => {
+    const { _write: write, _writev: writev } = socket
+    socket._write = (chunk, ...rest) => (sent.push(String(chunk)), write.call(socket, chunk, ...rest))
+    socket._writev = (chunks, done) => (
+      sent.push(chunks.map(({ chunk }) => chunk).join('')),
+      writev!.call(socket, chunks, done)
+    )
+  })
+  await raw(port)
+  expect(sent[0]).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n5\r\nearly\r\n/)
+})
+
+test('a body that fails before its first chunk has its headers, and looks incomplete', async () => {
+  const { port } = await listen(async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error('broken')) })
+    return new Response(body, { status: 201 })
+  })
+  expect((await raw(port)).join('')).toMatch(/^HTTP\/1.1 201 Created\r\n[^]*\r\n\r\n$/)
 })
 
 test('a body that fails is an incomplete transfer; what it had said arrives', async () => {

@@ -50,7 +50,7 @@ async function answer(
     const bytes = new Uint8Array(await response.arrayBuffer())
     outgoing.writeHead(status, { ...headers, 'content-length': String(bytes.byteLength) }).end(bytes)
   } else {
-    outgoing.writeHead(status, headers).flushHeaders()
+    outgoing.writeHead(status, headers)
     return body
   }
   return undefined
@@ -62,6 +62,8 @@ function isValue({ headers }: Response): boolean {
 }
 
 async function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): Promise<void> {
+  // With the first piece when that is there already: one packet instead of two.
+  const flush = setImmediate(() => outgoing.flushHeaders())
   let wake: () => void = () => undefined
   outgoing.once('close', () => {
     wake()
@@ -74,6 +76,7 @@ async function pump(source: BodySource<string | Uint8Array>, outgoing: ServerRes
   try {
     for (;;) {
       const piece = await source.next()
+      clearImmediate(flush)
       if (outgoing.destroyed) return
       if (piece === undefined) {
         outgoing.end()
@@ -84,6 +87,8 @@ async function pump(source: BodySource<string | Uint8Array>, outgoing: ServerRes
     }
   } catch {
     // The body is incomplete and must look so: what was written is flushed, the last chunk is missing.
+    clearImmediate(flush)
+    outgoing.flushHeaders()
     outgoing.socket?.destroySoon()
   }
 }

@@ -14,7 +14,7 @@ import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { openAiError, openAiRunError } from './openai-error.ts'
 import { readChatRequest, readModel, readTextRequest, type OpenAiRequest } from './openai-request.ts'
-import { streamResponse } from './stream-response.ts'
+import { streamAnswer, type StreamedAnswer } from './stream-response.ts'
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']
 
@@ -95,6 +95,7 @@ async function postCompletion(
   if (openai.streamToolOutputMaxChars !== undefined) options.toolOutputMaxChars = openai.streamToolOutputMaxChars
 
   const release = runtime.attach(run.id, policy)
+  let answer: StreamedAnswer | undefined
   let finished = false
   try {
     if (!asked.stream) {
@@ -102,7 +103,10 @@ async function postCompletion(
       finished = response !== undefined
       return response ?? new Response(null, { status: 499 })
     }
+    // Made while the model is still being asked.
+    answer = streamAnswer(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
     const accepted = await awaitAcceptance(runtime, run.id, {
+      reader: answer.reader,
       streams: true,
       from: 0,
       signal: request.signal,
@@ -111,8 +115,11 @@ async function postCompletion(
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
     finished = accepted.kind !== 'stream'
     if (accepted.kind === 'error') return withRunId(openAiRunError(fromErrorValue(accepted.error)), run.id)
-    return await streamResponse(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
+    const { response } = answer
+    answer = undefined
+    return response
   } finally {
+    answer?.drop(finished)
     release({ finished })
   }
 }

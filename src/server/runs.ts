@@ -16,7 +16,7 @@ import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from './query.ts'
-import { streamResponse } from './stream-response.ts'
+import { streamAnswer } from './stream-response.ts'
 
 const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
 
@@ -69,7 +69,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (unknown !== undefined) throw bad('types', `types of parts, not "${unknown}"${didYouMean(unknown, partTypes)}`)
   const wire = selected(sse ? partsSseWire : partsWire, types)
   const follow = (sse || follows === '1') && !(ended && after === lastSeq)
-  if (follow) return streamResponse(context, { runId: id, wire, from: after + 1, seek: true })
+  if (follow) return streamAnswer(context, { runId: id, wire, from: after + 1, seek: true }).response
   return snapshot(context, id, wire, after)
 }
 

@@ -7,8 +7,10 @@ import { mergeDeltas } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { createSuperseded } from '../part/superseded.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
+import type { Runtime } from '../run/runtime.ts'
 import type { Encoder, EncoderOptions, Wire } from '../wire/wire.ts'
 import type { HandlerContext } from './handler.ts'
+import { createRunReader, type RunReader } from './run-reader.ts'
 import { toBody, type BodySource } from './streamed-body.ts'
 
 export interface StreamOptions {
@@ -19,17 +21,27 @@ export interface StreamOptions {
   from?: number
   /** The wire keeps nothing from entry to entry, so those below `from` need not be read. */
   seek?: boolean
-  /** A fresh reader of an old run: finished blocks in few frames, attempts that a crash made void left out. */
-  replay?: boolean
+  /** What of each batch is told: {@link replayFilter}. Default: all of it. */
+  filter?: ((entries: Entry[]) => Entry[]) | undefined
   /** What it means for the run when this client leaves. Absent: a follower, whose leaving means nothing. */
   policy?: DisconnectPolicy
   headers?: Record<string, string>
 }
 
-export async function streamResponse(context: HandlerContext, options: StreamOptions): Promise<Response> {
-  const { runId, wire } = options
-  const filter = options.replay ? await replayFilter(context, runId) : same
-  const body = toBody(createSource(wire.createEncoder(options.encoder), context, options, filter))
+/** A response that is ready to be sent, and may still turn out not to be. */
+export interface StreamedAnswer {
+  response: Response
+  /** What its body reads: who looks ahead with it takes nothing from that. */
+  reader: RunReader
+  /** Instead of sending it. `finished`: its client gets all there is by other means, and has not left. */
+  drop(finished: boolean): void
+}
+
+export function streamAnswer(context: HandlerContext, options: StreamOptions): StreamedAnswer {
+  const { runId, wire, seek = false, from = 0 } = options
+  const reader = createRunReader(context.runtime.store.log, runId, seek ? from - 1 : 0)
+  const { source, drop } = createSource(wire.createEncoder(options.encoder), context, options, reader)
+  const body = toBody(source)
   const headers = {
     'content-type': wire.contentType,
     'cache-control': 'no-cache, no-transform',
@@ -38,12 +50,13 @@ export async function streamResponse(context: HandlerContext, options: StreamOpt
     ...wire.headers,
     ...options.headers,
   }
-  return new Response(body, { headers })
+  return { response: new Response(body, { headers }), reader, drop }
 }
 
 const same = (entries: Entry[]): Entry[] => entries
 
-async function replayFilter({ runtime }: HandlerContext, runId: string): Promise<(entries: Entry[]) => Entry[]> {
+/** For a fresh reader of an old run: finished blocks in few frames, attempts that a crash made void left out. */
+export async function replayFilter(runtime: Runtime, runId: string): Promise<(entries: Entry[]) => Entry[]> {
   const superseded = createSuperseded()
   for await (const batch of runtime.store.log.read(runId)) for (const entry of batch) superseded.note(entry)
   return (entries) => mergeDeltas(entries.filter((entry) => !superseded.has(entry)))
@@ -52,11 +65,9 @@ async function replayFilter({ runtime }: HandlerContext, runId: string): Promise
 function createSource(
   encoder: Encoder,
   { runtime, keepAliveMs, onError }: HandlerContext,
-  { runId, wire, from = 0, seek = false, policy }: StreamOptions,
-  filter: (entries: Entry[]) => Entry[],
-): BodySource {
-  const leave = new AbortController()
-  const entries = runtime.store.log.read(runId, seek ? from - 1 : 0, leave.signal)[Symbol.asyncIterator]()
+  { runId, wire, from = 0, policy, filter = same }: StreamOptions,
+  reader: RunReader,
+) {
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   let lastWrite = Date.now()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -65,21 +76,21 @@ function createSource(
 
   const unwatch = runtime.onLost(runId, (error) => {
     failure = error
-    leave.abort('left')
+    reader.close()
   })
 
-  function done(finished: boolean): void {
+  function drop(finished: boolean): void {
     if (left) return
     left = true
     unwatch()
     clearTimeout(timer)
-    leave.abort('left')
+    reader.close()
     release?.({ finished })
   }
 
   function encode(batch: Entry[]): string {
     let text = ''
-    for (const entry of filter(batch)) {
+    for (const entry of batch) {
       if (entry.seq < from) encoder.skip(entry)
       else text += encoder.encode(entry)
     }
@@ -89,8 +100,8 @@ function createSource(
   /** Text for the next write; undefined once the log gives no more. */
   async function read(): Promise<string | undefined> {
     try {
-      const { done: ended, value } = await entries.next()
-      return ended ? undefined : encode(value)
+      const { done, value } = await reader.next()
+      return done ? undefined : encode(filter(value))
     } catch (error) {
       onError(error)
       failure = { code: 'store-failed', message: 'The run cannot be read any more.' }
@@ -120,12 +131,12 @@ function createSource(
         const given = await read()
         if (left) return undefined
         const text = given ?? encoder.fail(failure)
-        if (encoder.state !== 'open') done(true)
+        if (encoder.state !== 'open') drop(true)
         lastWrite = Date.now()
         if (text !== '') return text
       }
     },
-    leave: () => done(false),
+    leave: () => drop(false),
   }
-  return source
+  return { source, drop }
 }

@@ -13,7 +13,7 @@ import { textWire } from '../wire/text.ts'
 import { awaitAcceptance } from './acceptance.ts'
 import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
-import { streamResponse } from './stream-response.ts'
+import { streamAnswer } from './stream-response.ts'
 
 /** What an executor runs in. */
 export interface ExecutorOptions {
@@ -87,13 +87,6 @@ export class WorkflowExecutor {
     signal?.addEventListener('abort', stop, { once: true })
     void run.result.then(() => signal?.removeEventListener('abort', stop))
     const never = new AbortController().signal
-    const accepted = await awaitAcceptance(runtime, run.id, { streams: this.#streams, from: 0, signal: never })
-    if (accepted.kind === 'value') return accepted.output
-    if (accepted.kind === 'error') {
-      const error = fromErrorValue(accepted.error)
-      if (this.#streams) return errorResponse(error)
-      throw error
-    }
     const context = {
       runtime,
       maxBodyBytes: 0,
@@ -102,7 +95,16 @@ export class WorkflowExecutor {
       waitUntil: undefined,
       openai: {},
     }
-    return streamResponse(context, { runId: run.id, wire: textWire, policy: this.#policy })
+    const { response, reader, drop } = streamAnswer(context, { runId: run.id, wire: textWire, policy: this.#policy })
+    const accepted = await awaitAcceptance(runtime, run.id, { reader, streams: this.#streams, from: 0, signal: never })
+    if (accepted.kind === 'stream') return response
+    drop(true)
+    if (accepted.kind === 'value') return accepted.output
+    if (accepted.kind === 'error') {
+      const error = fromErrorValue(accepted.error)
+      if (this.#streams) return errorResponse(error)
+      throw error
+    }
   }
 }
 
