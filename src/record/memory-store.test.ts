@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { exampleRun } from './example-run.contract.ts'
 import { memoryStore } from './memory-store.ts'
-import { readAll, storeContract } from './store.contract.ts'
+import { live, readAll, storeContract } from './store.contract.ts'
 
 storeContract('memory', () => memoryStore())
 
@@ -43,6 +43,16 @@ test('a reader inside a run that is dropped still gets all of it', async () => {
   expect(await store.runs.get('a')).toBeUndefined()
   expect(got).toEqual(entries)
   expect(await readAll(store, 'b')).toHaveLength(10)
+})
+
+test('a run that is forgotten is not waited for, as one is that has not begun', async () => {
+  const store = memoryStore({ keep: 1 })
+  for (const run of ['a', 'b']) await store.log.append(run, 1, exampleRun(run))
+  expect(await store.runs.get('a')).toBeUndefined()
+  expect(await readAll(store, 'a', 0, live())).toEqual([])
+  const later = readAll(store, 'c', 0, live())
+  await store.log.append('c', 1, exampleRun('c'))
+  expect(await later).toEqual(exampleRun('c'))
 })
 
 test('is not durable', () => expect(memoryStore().durable).toBe(false))

@@ -23,6 +23,7 @@ interface Kept extends Place {
 
 /** How many entries a reader that catches up gets at once. */
 const page = 1024
+const mostGone = 1000
 
 /**
  * Runs in memory. Of the runs that have ended the last `keep` (default 100) stay, with their messages. Those that were under
@@ -35,6 +36,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   /** In the order in which they ended. */
   const ended: string[] = []
   let endings = 0
+  /** The last of those that went: who comes a moment too late must not wait for them as for a run that is about to begin. */
+  const gone = new Set<string>()
   let beginnings = 0
   const bell = createBell()
   const inbox = createKeptInbox()
@@ -59,6 +62,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const old = ended.shift()!
       const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
+      gone.add(old)
+      if (gone.size > mostGone) gone.delete(gone.values().next().value!)
       inbox.drop(old)
       const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
       if (isOver && threadId !== undefined) inbox.drop(`thread:${threadId}`)
@@ -79,7 +84,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
           const pull = (): Pulled<Entry[]> => {
             if (closed) return 'end'
             kept ??= runs.get(run)
-            if (!kept) return 'wait'
+            if (!kept) return gone.has(run) ? 'end' : 'wait'
             const value = kept.entries.slice(seq, seq + page)
             seq += value.length
             const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
