@@ -52,7 +52,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (kept) {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
-    } else runs.set(run, (kept = { row, number: beginnings++, entries: [...entries] }))
+    } else {
+      runs.set(run, (kept = { row, number: beginnings++, entries: [...entries] }))
+      gone.delete(run)
+    }
     bell.ring(run)
     if (!hasEnded(row.status)) return
     ended.push(run)
