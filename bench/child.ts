@@ -26,6 +26,8 @@ export interface ChildOptions {
   awaitReady: boolean
   /** It answers calls. */
   channel: boolean
+  /** A command that runs it, with its arguments. */
+  under?: readonly string[]
 }
 
 /** The cores that this process may use, which in a container are not the first ones. */
@@ -50,8 +52,8 @@ process.on('exit', () => {
 const bootDeadline = 30_000
 
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const { args, env = process.env, awaitReady, channel } = options
-  const command = [...(pinned ? ['taskset', '-c', String(options.core)] : []), process.execPath, ...args]
+  const { args, env = process.env, awaitReady, channel, under = [] } = options
+  const command = [...(pinned ? ['taskset', '-c', String(options.core)] : []), ...under, process.execPath, ...args]
   const began = performance.now()
   const child = spawn(command[0]!, command.slice(1), {
     env,
@@ -124,6 +126,12 @@ export function startUpstream(): Promise<Child> {
 export function startLoad(): Promise<Child> {
   const args = [join(import.meta.dirname, 'load.ts')]
   return startChild({ args, core: core.load, awaitReady: false, channel: true })
+}
+
+/** What tells how fast the server's core is, `spin.ts`. */
+export function startSpinner(): Promise<Child> {
+  const args = [join(import.meta.dirname, 'spin.ts')]
+  return startChild({ args, core: core.server, awaitReady: false, channel: true })
 }
 
 function late(): Promise<undefined> {

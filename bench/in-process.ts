@@ -20,6 +20,8 @@ import type { Options, Result, ResultRow } from './scenario.ts'
 interface Subject {
   name: string
   title: string
+  /** Of one answer. */
+  deltas: number
   /** One answer, from the request to its last delta. */
   run(): Promise<void>
 }
@@ -40,7 +42,7 @@ function theirs(deltas: number, pattern: Pattern): Subject {
     const { stream } = streamText({ model: createModel(deltas, pattern), messages })
     await drain(createUIMessageStreamResponse({ stream: toUIMessageStream({ stream }) }).body!, '"delta":"~', deltas)
   }
-  return { name: 'ai-sdk-ui', title: 'AI SDK streamText → UI', run }
+  return { name: 'ai-sdk-ui', title: 'AI SDK streamText → UI', deltas, run }
 }
 
 function loops(deltas: number, pattern: Pattern): Subject[] {
@@ -57,8 +59,8 @@ function loops(deltas: number, pattern: Pattern): Subject[] {
     if (count !== deltas) throw new Error(`incomplete: ${count} of ${deltas} deltas`)
   }
   return [
-    { name: 'model', title: 'the model’s stream, read', run: alone },
-    { name: 'loop', title: 'Millrace’s model loop', run: loop },
+    { name: 'model', title: 'the model’s stream, read', deltas, run: alone },
+    { name: 'loop', title: 'Millrace’s model loop', deltas, run: loop },
   ]
 }
 
@@ -77,6 +79,10 @@ function ours(deltas: number, pattern: Pattern, store: Store, where: string): Su
   const chat = (accept: string, mark: string) => async () => {
     await drain((await ask('/api/chat', { agentId: 'a', messages }, accept)).body!, mark, deltas)
   }
+  async function openai(): Promise<void> {
+    const body = { model: 'a', messages, stream: true }
+    await drain((await ask('/v1/chat/completions', body)).body!, '"content":"~', deltas)
+  }
   async function unread(): Promise<void> {
     const { outcome, error } = await (await runtime.start('a', { messages })).result
     if (outcome !== 'completed') throw new Error(`a run ended as ${outcome}: ${error?.message}`)
@@ -87,10 +93,11 @@ function ours(deltas: number, pattern: Pattern, store: Store, where: string): Su
     await drain(events.body!, '"delta":"~', deltas)
   }
   return [
-    { name: `run-${where}`, title: `run, ${where}, not read`, run: unread },
-    { name: `text-${where}`, title: `… as text, ${where}`, run: chat('text/plain', '~') },
-    { name: `ui-${where}`, title: `… as UI, ${where}`, run: chat('text/event-stream', '"delta":"~') },
-    { name: `parts-${where}`, title: `… as parts, ${where}`, run: parts },
+    { name: `run-${where}`, title: `run, ${where}, not read`, deltas, run: unread },
+    { name: `text-${where}`, title: `… as text, ${where}`, deltas, run: chat('text/plain', '~') },
+    { name: `ui-${where}`, title: `… as UI, ${where}`, deltas, run: chat('text/event-stream', '"delta":"~') },
+    { name: `openai-${where}`, title: `… as OpenAI, ${where}`, deltas, run: openai },
+    { name: `parts-${where}`, title: `… as parts, ${where}`, deltas, run: parts },
   ]
 }
 
@@ -100,22 +107,23 @@ async function measurePattern(
   { rounds = 3, seconds, deltas }: Options,
 ): Promise<Result> {
   const subjectsOf = (count: number) => {
-    const each = Math.max(1, count > 50 ? Math.ceil(deltas / 5) : deltas)
-    const subjects = [theirs(each, pattern), ...loops(each, pattern)]
+    // Two hundred long answers at once would take it minutes.
+    const few = Math.max(1, count > 50 ? Math.ceil(deltas / 5) : deltas)
+    const subjects = [theirs(few, pattern), ...loops(deltas, pattern)]
     // As many as run at once: the result of a run that the store has let go of cannot be read.
     const memory = memoryStore({ keep: Math.max(100, count) })
-    subjects.push(...ours(each, pattern, memory, 'memory'), ...ours(each, pattern, disk, 'SQLite'))
-    return { each, subjects }
+    subjects.push(...ours(deltas, pattern, memory, 'memory'), ...ours(deltas, pattern, disk, 'SQLite'))
+    return subjects
   }
-  const rows: ResultRow[] = subjectsOf(1).subjects.map(({ name, title }) => {
+  const rows: ResultRow[] = subjectsOf(1).map(({ name, title }) => {
     return { name, title, samples: Array.from({ length: rounds }, () => ({})) }
   })
   for (const count of counts) {
-    const { each, subjects } = subjectsOf(count)
+    const subjects = subjectsOf(count)
     for (let round = 0; round <= rounds; round++) {
       for (let i = 0; i < subjects.length; i++) {
         const at = (i + round) % subjects.length
-        const cpu = await cpuPerDelta(subjects[at]!, count, each, seconds / 8)
+        const cpu = await cpuPerDelta(subjects[at]!, count, seconds / 8)
         if (round > 0) rows[at]!.samples[round - 1]![`cpu${count}`] = cpu
       }
     }
@@ -134,7 +142,7 @@ async function measurePattern(
   }
 }
 
-async function cpuPerDelta({ run }: Subject, count: number, deltas: number, seconds: number): Promise<number> {
+async function cpuPerDelta({ run, deltas }: Subject, count: number, seconds: number): Promise<number> {
   globalThis.gc?.()
   const until = performance.now() + seconds * 1000
   const before = process.cpuUsage()

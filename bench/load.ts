@@ -2,6 +2,7 @@
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
 import { fetchText, openStream } from './http-stream.ts'
+import { spin } from './steady.ts'
 
 export interface Target {
   url: string
@@ -23,6 +24,8 @@ interface Reading {
 }
 
 const active = new Set<Reading>()
+/** Deltas that have come from each server. */
+const heard: Record<string, number> = {}
 
 /** Asks and reads; `done` rejects unless all deltas came in order, then the terminal frame, then the end of the transfer. */
 async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number) => void): Promise<Reading> {
@@ -32,7 +35,9 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
   let last: Buffer = Buffer.alloc(0)
   let beforeLast = last
   const onPayload = (payload: Buffer) => {
+    const before = scanner.count
     scanner.push(payload)
+    heard[url] = (heard[url] ?? 0) + scanner.count - before
     beforeLast = last
     last = payload
   }
@@ -142,4 +147,4 @@ function reset(): void {
   held = []
 }
 
-answerCalls({ throughput, first, open, hold, drain, leave, reset, cpu: ownCpu })
+answerCalls({ throughput, first, open, hold, drain, leave, reset, spin, heard: () => heard, cpu: ownCpu })

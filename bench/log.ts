@@ -1,6 +1,6 @@
 /**
  * The log alone: how many appends a second it takes, how long each waits, and the longest moment for which it stops the
- * event loop; with readers, and with another process that holds the file's lock. Run by `npm run bench -- log`.
+ * event loop; with readers, with another process that holds the file's lock, and on a disk that is slow. Run by `npm run bench -- log`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,9 +25,11 @@ interface Subject {
   readersPerRun?: number
   /** Another process holds the file for so many ms, and leaves it for as many. */
   locked?: number
+  /** Every fsync of this process takes 20 ms. */
+  slowDisk?: true
 }
 
-const subjects: Subject[] = [
+const all: Subject[] = [
   { name: 'memory', title: 'memory, 50 runs', disk: false, runs: 50, batch: 1 },
   { name: 'one', title: 'SQLite, 1 run', disk: true, runs: 1, batch: 1 },
   { name: 'fifty', title: 'SQLite, 50 runs', disk: true, runs: 50, batch: 1 },
@@ -36,6 +38,7 @@ const subjects: Subject[] = [
   { name: 'readers', title: 'SQLite, 50 runs, a reader each', disk: true, runs: 50, batch: 1, readersPerRun: 1 },
   { name: 'crowd', title: 'SQLite, 1 run, 100 readers', disk: true, runs: 1, batch: 1, readersPerRun: 100 },
   { name: 'locked', title: 'SQLite, 50 runs, locked 20 of 40 ms', disk: true, runs: 50, batch: 1, locked: 20 },
+  { name: 'slow-disk', title: 'SQLite, 50 runs, 20 ms an fsync', disk: true, runs: 50, batch: 1, slowDisk: true },
 ]
 
 async function measureSubject(subject: Subject, dir: string, seconds: number, n: number): Promise<Sample> {
@@ -127,7 +130,8 @@ function deltaOf(seq: number): Entry {
   return { seq, timestamp: Date.now(), step: 'main/answer/1', type: 'text-delta', id: 't', delta: deltaText(seq) }
 }
 
-async function measure({ rounds = 3, seconds }: Options): Promise<Result[]> {
+async function measure({ rounds = 3, seconds, slowDisk }: Options & { slowDisk: boolean }): Promise<Result[]> {
+  const subjects = all.filter((subject) => (subject.slowDisk ?? false) === slowDisk)
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   const rows: ResultRow[] = subjects.map(({ name, title }) => ({ name, title, samples: [] }))
   try {

@@ -1,30 +1,46 @@
 /** `npm run bench`: Millrace beside its peers, each server in a process and on a core of its own. */
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { core, startChild, startLoad, startUpstream } from './child.ts'
+import { core, startChild, startLoad, startSpinner, startUpstream } from './child.ts'
 import { machineFacts } from './machine.ts'
 import { readCommandLine, usage, type CommandLine, type ScenarioName } from './options.ts'
 import { installPeers } from './peers.ts'
 import { formatProfile } from './profile.ts'
 import { removeFolders, selectRows } from './rows.ts'
-import type { Bench, Options, Result } from './scenario.ts'
+import type { Bench, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
 import { boot } from './scenarios/boot.ts'
+import { carry } from './scenarios/carry.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
 import { open } from './scenarios/open.ts'
+import { sideBySide } from './scenarios/side-by-side.ts'
 import { throughput } from './scenarios/throughput.ts'
 import { formatResult } from './table.ts'
 
 const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   throughput: async (bench) => [await throughput(bench)],
+  'side-by-side': async (bench) => [await sideBySide(bench)],
   'first-delta': async (bench) => [await firstDelta(bench)],
   open,
+  carry: async (bench) => [await carry(bench)],
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
   'in-process': ({ options }) => alone('in-process.ts', options),
   provider: ({ options }) => alone('provider.ts', options),
-  log: ({ options }) => alone('log.ts', options),
+  log: async ({ options }) => {
+    const [result] = await alone('log.ts', { ...options, slowDisk: false })
+    if (!hasStrace)
+      return [{ ...result!, notes: [...result!.notes, 'A slow disk is made with strace, which is not here.'] }]
+    const [slow] = await alone('log.ts', { ...options, slowDisk: true }, slowDisk)
+    return [{ ...result!, rows: [...result!.rows, ...slow!.rows] }]
+  },
 }
+
+/** Every fsync of a process takes 20 ms. */
+const slowDisk = ['strace', '-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync']
+slowDisk.push('-e', 'inject=fsync,fdatasync:delay_exit=20000')
+const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only)
@@ -39,15 +55,17 @@ async function main(commandLine: CommandLine): Promise<void> {
   if (machine.busy > 1) process.stdout.write(`This machine is busy (load ${machine.busy}): the numbers mean little.\n`)
   const upstream = await startUpstream()
   const load = await startLoad()
+  const spinner = await startSpinner()
   const results: Result[] = []
   for (const name of commandLine.scenarios) {
-    const bench = { rows, upstream, load, options: commandLine.options, say: (line: string) => say(`${name}: ${line}`) }
+    const progress = (line: string) => say(`${name}: ${line}`)
+    const bench = { rows, upstream, load, spinner, options: commandLine.options, say: progress }
     for (const result of await scenarios[name](bench)) {
       results.push(result)
       process.stdout.write(`\n${result.scenario}: ${formatResult(result)}\n`)
     }
   }
-  await Promise.all([load.stop(), upstream.stop()])
+  await Promise.all([load, upstream, spinner].map((child) => child.stop()))
 
   const { profile, ...options } = commandLine.options
   const file = join(import.meta.dirname, 'results', `${commandLine.name}.json`)
@@ -64,9 +82,9 @@ async function main(commandLine: CommandLine): Promise<void> {
 }
 
 /** What needs no sockets measures itself, on the server's core. */
-async function alone(file: string, options: Options): Promise<Result[]> {
+async function alone(file: string, options: object, under: readonly string[] = []): Promise<Result[]> {
   const args = ['--expose-gc', join(import.meta.dirname, file)]
-  const child = await startChild({ args, core: core.server, awaitReady: false, channel: true })
+  const child = await startChild({ args, core: core.server, awaitReady: false, channel: true, under })
   try {
     return await child.call<Result[]>('measure', options, 600_000)
   } finally {

@@ -1,6 +1,6 @@
 /** What a process has used, by the operating system's own account: of the server alone, not of the load beside it. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Child } from './child.ts'
 
 export interface Usage {
@@ -8,7 +8,7 @@ export interface Usage {
   cpu: number
   /** Bytes in memory now. */
   rss: number
-  /** The most there were. */
+  /** The most there were, since {@link forgetPeak} where the system can do that. */
   peak: number
 }
 
@@ -25,4 +25,13 @@ export async function readUsage(child: Child): Promise<Usage> {
   const status = readFileSync(`/proc/${child.pid}/status`, 'latin1')
   const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s*(\\d+)`, 'mu').exec(status)?.[1]) * 1024
   return { cpu: (Number(fields[11]) + Number(fields[12])) / ticks, rss: kilobytes('VmRSS'), peak: kilobytes('VmHWM') }
+}
+
+/** The peak is of what comes now. */
+export function forgetPeak(child: Child): void {
+  try {
+    writeFileSync(`/proc/${child.pid}/clear_refs`, '5')
+  } catch {
+    // Not Linux, or not allowed: then it is of all there was.
+  }
 }

@@ -5,8 +5,10 @@ import type { Options } from './scenario.ts'
 export const usage = `npm run bench [-- scenario… options]
 
   throughput    streams at once, deltas as fast as they come: deltas/s, CPU per delta, peak memory
+  side-by-side  CPU per delta of each and of the reference at once: the ratio that holds on a machine that is not quiet
   first-delta   one stream at a time: ms that a server adds until the first delta
   open          many streams that say little: memory of each, lateness of deltas
+  carry         as many streams, saying more and more: how much until deltas come late
   abort         a client leaves: ms until the model's connection is closed
   boot          ms from spawn to ready
   in-process    CPU per delta of each part of Millrace, without sockets
@@ -14,11 +16,11 @@ export const usage = `npm run bench [-- scenario… options]
   log           the log alone: appends/s, with readers, with another process in the file
 
   --only row,row   some rows; floor,millrace needs no package of others
-  --rounds n       rounds that count (default 7; 1 for open)
+  --rounds n       rounds that count (default 7; 1 for open and carry)
   --streams n      streams at a time of throughput (50)
   --deltas n       deltas of an answer of throughput (500)
   --seconds n      of a row in a round (2)
-  --open n,n       streams that open holds (200,2000)
+  --open n,n       streams that open holds (200,2000); carry holds the last
   --quick          one short round, to see that everything works: its numbers mean little
   --profile dir    write a CPU profile of each server there, and tell its most expensive functions
   --name name      results go to bench/results/<name>.json (latest, which git ignores)
@@ -28,8 +30,10 @@ All of it takes about twelve minutes. Only ratios within one run on a quiet mach
 
 export const scenarioNames = [
   'throughput',
+  'side-by-side',
   'first-delta',
   'open',
+  'carry',
   'abort',
   'boot',
   'in-process',

@@ -2,6 +2,7 @@
 import type { Child } from './child.ts'
 import type { Target } from './load.ts'
 import { startRow, type Row } from './rows.ts'
+import { createSteady } from './steady.ts'
 import type { Mode } from './upstream.ts'
 
 export interface Options {
@@ -20,6 +21,8 @@ export interface Bench {
   rows: readonly Row[]
   upstream: Child
   load: Child
+  /** Tells how fast the server's core is just now. */
+  spinner: Child
   options: Options
   /** Progress, for a person. */
   say(line: string): void
@@ -40,6 +43,8 @@ export interface ResultRow {
   title: string
   /** One a round; the table shows their medians. */
   samples: Sample[]
+  /** What the reference row had beside each; absent: what it had in the same round. The table shows medians of the ratios. */
+  beside?: Sample[]
   /** Why there is nothing, or nothing more. */
   failed?: string
 }
@@ -67,9 +72,8 @@ export function median(values: readonly number[]): number {
 async function inRounds(
   bench: Bench,
   rows: readonly Row[],
-  rounds: number,
-  warmUp: boolean,
-  measure: (row: Row) => Promise<Sample>,
+  { rounds, warmUp }: { rounds: number; warmUp: boolean },
+  measure: (row: Row, result: ResultRow, round: number) => Promise<void>,
 ): Promise<ResultRow[]> {
   const results = rows.map(({ name, title }): ResultRow => ({ name, title, samples: [] }))
   for (let round = warmUp ? 0 : 1; round <= rounds; round++) {
@@ -79,8 +83,7 @@ async function inRounds(
       const result = results[at]!
       if (result.failed !== undefined) continue
       try {
-        const sample = await measure(rows[at]!)
-        if (round > 0) result.samples.push(sample)
+        await measure(rows[at]!, result, round)
       } catch (error) {
         result.failed = error instanceof Error ? error.message : String(error)
         bench.say(`${result.name} failed: ${result.failed}`)
@@ -90,43 +93,60 @@ async function inRounds(
   return results
 }
 
-/** The same on servers that live through all rounds, so that they are warm. One whose row failed is stopped. */
-export async function inRoundsOnServers(
+type Measure = (server: Child, target: Target) => Promise<Sample>
+
+/**
+ * On servers that live through all rounds, so that they are warm; each row beside the reference, the one first or the
+ * other. A server whose row failed is stopped.
+ */
+export async function inPairs(
   bench: Bench,
   rows: readonly Row[],
-  rounds: number,
-  measure: (server: Child, target: Target) => Promise<Sample>,
-): Promise<ResultRow[]> {
+  { rounds, reference }: { rounds: number; reference: string },
+  measure: Measure,
+): Promise<{ rows: ResultRow[]; notes: string[] }> {
+  let base = rows.find(({ name }) => name === reference)
+  const steady = createSteady(() => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin'))))
   const servers = new Map<Row, Child>()
+  async function measureRow(row: Row): Promise<Sample> {
+    const server = servers.get(row) ?? (await startRow(row, bench.upstream.url, profiling(bench, row)))
+    servers.set(row, server)
+    try {
+      return await measure(server, { ...row.target, url: server.url })
+    } catch (error) {
+      servers.delete(row)
+      if (row === base) base = undefined
+      await bench.load.call('reset')
+      await server.stop()
+      throw error
+    }
+  }
   try {
-    return await inRounds(bench, rows, rounds, true, async (row) => {
-      const server = servers.get(row) ?? (await startRow(row, bench.upstream.url, profiling(bench, row)))
-      servers.set(row, server)
-      try {
-        return await measure(server, { ...row.target, url: server.url })
-      } catch (error) {
-        servers.delete(row)
-        await bench.load.call('reset')
-        await server.stop()
-        throw error
-      }
+    const results = await inRounds(bench, rows, { rounds, warmUp: true }, async (row, result, round) => {
+      if (round === 0) return void (await measureRow(row))
+      const pair = base === undefined || row === base ? [row] : round % 2 === 0 ? [base, row] : [row, base]
+      const samples = await steady.measure(pair.map((one) => () => measureRow(one)))
+      result.samples.push(samples[pair.indexOf(row)]!)
+      if (base !== undefined) (result.beside ??= []).push(samples[pair.indexOf(base)]!)
     })
+    return { rows: results, notes: steady.notes() }
   } finally {
     await Promise.all([...servers.values()].map((server) => server.stop()))
   }
 }
 
-/** The same on a server of its own for each measurement. */
+/** On a server of its own for each measurement. */
 export async function inRoundsAfresh(
   bench: Bench,
   rows: readonly Row[],
-  { rounds, warmUp }: { rounds: number; warmUp: boolean },
-  measure: (server: Child, target: Target) => Promise<Sample>,
+  times: { rounds: number; warmUp: boolean },
+  measure: Measure,
 ): Promise<ResultRow[]> {
-  return inRounds(bench, rows, rounds, warmUp, async (row) => {
+  return inRounds(bench, rows, times, async (row, { samples }, round) => {
     const server = await startRow(row, bench.upstream.url, profiling(bench, row))
     try {
-      return await measure(server, { ...row.target, url: server.url })
+      const sample = await measure(server, { ...row.target, url: server.url })
+      if (round > 0) samples.push(sample)
     } finally {
       await bench.load.call('reset')
       await server.stop()

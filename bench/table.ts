@@ -8,13 +8,12 @@ export function formatResult({ title, columns, rows, reference, notes }: Result)
     row.title,
     ...columns.flatMap(({ key, digits, ratio }) => {
       const value = medianOf(row, key)
-      const of = base && medianOf(base, key)
       const shown =
         value === undefined
           ? '–'
           : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
-      const quotient = value === undefined || of === undefined ? '–' : (value / of).toFixed(2)
-      return ratio ? [shown, quotient] : [shown]
+      const quotient = base && ratioOf(row, base, key)?.toFixed(2)
+      return ratio ? [shown, quotient ?? '–'] : [shown]
     }),
   ])
   const widths = heads.map((head, i) => Math.max(head.length, ...lines.map((line) => line[i]!.length)))
@@ -25,11 +24,22 @@ export function formatResult({ title, columns, rows, reference, notes }: Result)
       .trimEnd(),
   )
   const failures = rows.filter(({ failed }) => failed !== undefined).map((row) => `${row.title}: ${row.failed}`)
-  const ratios = columns.some(({ ratio }) => ratio) && base !== undefined ? [`×: of ${base.title}`] : []
+  const ratios =
+    columns.some(({ ratio }) => ratio) && base !== undefined
+      ? [`×: of ${base.title}, medians of the rounds' ratios`]
+      : []
   return [title, '', ...aligned, '', ...ratios, ...notes, ...failures].join('\n').trimEnd()
 }
 
 export function medianOf({ samples }: ResultRow, key: string): number | undefined {
   const values = samples.map((sample) => sample[key]).filter((value) => value !== undefined)
   return values.length === 0 ? undefined : median(values)
+}
+
+/** The median of the ratios to what the reference had at the same time. */
+function ratioOf(row: ResultRow, base: ResultRow, key: string): number | undefined {
+  const ratios = row.samples
+    .map((sample, i) => (sample[key] ?? Number.NaN) / ((row.beside ?? base.samples)[i]?.[key] ?? Number.NaN))
+    .filter((ratio) => Number.isFinite(ratio))
+  return ratios.length === 0 ? undefined : median(ratios)
 }

@@ -1,13 +1,13 @@
 /** A client leaves in the middle: how long the model goes on being paid. */
 import { reference } from '../rows.ts'
-import { inRoundsOnServers, median, setMode, type Bench, type Result } from '../scenario.ts'
+import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
 
 const patience = 3000
 
 export async function abort(bench: Bench): Promise<Result> {
   const { rounds = 7 } = bench.options
   const rows = bench.rows.filter((row) => row.stopsWhenLeft)
-  const results = await inRoundsOnServers(bench, rows, rounds, async (_server, target) => {
+  const { rows: results, notes } = await inPairs(bench, rows, { rounds, reference }, async (_server, target) => {
     const times: number[] = []
     for (let i = 0; i < 5; i++) {
       await setMode(bench, { kind: 'paced', perSecond: 100 })
@@ -26,6 +26,7 @@ export async function abort(bench: Bench): Promise<Result> {
     ],
     rows: results,
     notes: [
+      ...notes,
       'Peers are given the request’s signal, as their documentation shows; Millrace’s agent says `onDisconnect: cancel`.',
     ],
   }

@@ -8,12 +8,24 @@ import type { Target } from '../load.ts'
 /** Deltas a second of all streams together, so that more streams are more streams and not more work. */
 const together = 4000
 
+/** So that what a first request loads, and how slowly its code runs, is no stream's. */
+export async function warmUp(bench: Bench, target: Target): Promise<void> {
+  await setMode(bench, { kind: 'burst', deltas: 500 })
+  await bench.load.call('throughput', { target, streams: 5, deltas: 500, seconds: bench.options.seconds / 4 })
+}
+
+/** Each has had its first delta and waits for the next. */
+export async function openStreams(bench: Bench, target: Target, streams: number): Promise<void> {
+  await setMode(bench, { kind: 'first' })
+  // A crowd at the door would be another measurement: connections that are refused and try again.
+  await bench.load.call('open', { target, streams, atOnce: 20 }, streams * 20 + 20_000)
+}
+
 /** A table for each number of streams. */
 export async function open(bench: Bench): Promise<Result[]> {
-  const { rounds = 1, open: levels, seconds } = bench.options
+  const { rounds = 1, open: levels } = bench.options
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
-    await setMode(bench, { kind: 'burst', deltas: 500 })
-    await bench.load.call('throughput', { target, streams: 5, deltas: 500, seconds: seconds / 4 })
+    await warmUp(bench, target)
     const sample: Sample = { idle: (await readUsage(server)).rss / 2 ** 20 }
     for (const streams of levels) Object.assign(sample, await level(bench, server, target, streams, sample['idle']!))
     return sample
@@ -40,9 +52,7 @@ export async function open(bench: Bench): Promise<Result[]> {
 async function level(bench: Bench, server: Child, target: Target, streams: number, idle: number): Promise<Sample> {
   const { load, upstream, options } = bench
   const hold = options.seconds * 2.5
-  await setMode(bench, { kind: 'first' })
-  // A crowd at the door would be another measurement: connections that are refused and try again.
-  await load.call('open', { target, streams, atOnce: 20 }, streams * 20 + 20_000)
+  await openStreams(bench, target, streams)
   await upstream.call('pace', { perSecond: together / streams })
   const before = await readUsage(server)
   const sizes: number[] = []

@@ -1,12 +1,13 @@
 /** Streams at once, deltas as fast as they come: what a delta costs where the server is what limits. */
-import { readUsage } from '../meter.ts'
+import { forgetPeak, readUsage } from '../meter.ts'
 import { reference } from '../rows.ts'
-import { inRoundsOnServers, setMode, type Bench, type Result } from '../scenario.ts'
+import { inPairs, setMode, type Bench, type Result } from '../scenario.ts'
 
 export async function throughput(bench: Bench): Promise<Result> {
   const { streams, deltas, seconds, rounds = 7 } = bench.options
   let busiest = 0
-  const rows = await inRoundsOnServers(bench, bench.rows, rounds, async (server, target) => {
+  const { rows, notes } = await inPairs(bench, bench.rows, { rounds, reference }, async (server, target) => {
+    forgetPeak(server)
     await setMode(bench, { kind: 'burst', deltas })
     const [before, loadBefore] = [await readUsage(server), await ownCpu(bench)]
     const given = { target, streams, deltas, seconds }
@@ -20,7 +21,7 @@ export async function throughput(bench: Bench): Promise<Result> {
       peak: after.peak / 2 ** 20,
     }
   })
-  const notes = [`Load and model server together used at most ${Math.round(busiest * 100)} % of a core.`]
+  notes.push(`Load and model server together used at most ${Math.round(busiest * 100)} % of a core.`)
   if (busiest > 0.9)
     notes.push('That is all there is of one: the fastest rows are limited by it, not by themselves. Their CPU holds.')
   return {
