@@ -1,14 +1,16 @@
-/** A process to kill: appends to a few runs for ever and prints `run seq` for each entry that a reader was given. */
+/** A process to kill: appends entries of so many characters to a few runs for ever and prints `run seq` for each that a reader was given. */
 import { writeSync } from 'node:fs'
 import { entry, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const store = sqliteStore(process.argv[2]!)
 
+const more = '.'.repeat(Number(process.argv[3] ?? 0))
+
 async function write(run: string): Promise<never> {
   await store.log.append(run, 1, [startEntry(run)])
   for (let seq = 2; ; seq++)
-    await store.log.append(run, 1, [entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })])
+    await store.log.append(run, 1, [entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}${more}` })])
 }
 
 async function report(run: string): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
+import type { Checkpoints } from './sqlite-checkpoint.ts'
 import { storeFailed } from './store-error.ts'
 
 export interface Write {
@@ -23,8 +24,8 @@ export interface Write {
 /** What is gathered over the writes of one transaction. */
 export interface Gathering {
   begin(): void
-  /** Before COMMIT: writes what was gathered. */
-  flush(): void
+  /** Before COMMIT: writes what was gathered. The pages that it changes, about. */
+  flush(): number
   /** After COMMIT, before the writes are told. */
   committed(): void
   rolledBack(): void
@@ -44,6 +45,7 @@ export function createCommitQueue(
   path: string,
   busyTimeout: number,
   gathering: Gathering,
+  checkpoints: Checkpoints | undefined,
 ): CommitQueue {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
@@ -57,6 +59,7 @@ export function createCommitQueue(
     const refused: [Write, MillraceError][] = []
     // Whether a failure may be of something written, by one write only, and not of the file.
     let isolate = false
+    let pages: number
     try {
       if (!db.isTransaction) begin.run()
       isolate = writes.length > 1
@@ -70,7 +73,7 @@ export function createCommitQueue(
           refused.push([write, error])
         }
       }
-      gathering.flush()
+      pages = gathering.flush() + writes.length
       isolate = false
       commit.run()
     } catch (error) {
@@ -81,6 +84,7 @@ export function createCommitQueue(
       else fail(writes, error)
       return
     }
+    checkpoints?.wrote(pages)
     gathering.committed()
     for (const write of accepted) write.done()
     for (const [write, error] of refused) write.fail(error)
@@ -105,6 +109,8 @@ export function createCommitQueue(
   function run(): void {
     // It may have been run before its time.
     if (queue.length === 0) return
+    const wait = checkpoints?.holding
+    if (wait !== undefined) return void wait.then(run)
     try {
       begin.run()
     } catch (error) {

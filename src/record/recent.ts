@@ -14,6 +14,8 @@ export interface Position {
 
 export interface Recent {
   readonly readers: Set<Position>
+  /** Characters of JSON that are kept. */
+  readonly length: number
   push(entries: Entry[], length: number): void
   /** All that is stored after this entry; undefined when some of it is not here any more. */
   after(seq: number): Entry[] | undefined
@@ -40,6 +42,9 @@ export function createRecent(): Recent {
 
   return {
     readers,
+    get length() {
+      return total
+    },
     push(entries, length) {
       batches.push({ entries, length })
       total += length

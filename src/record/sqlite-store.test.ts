@@ -56,6 +56,23 @@ describe('persisted before delivered', () => {
     await store.close()
   })
 
+  test('so is one that comes when a short run is over; of many such runs the last are kept', async () => {
+    const store = sqliteStore(newPath())
+    // More than a page of the database would give at once.
+    const run = (id: string) => [
+      startEntry(id),
+      entry(2, { type: 'data', name: 'd', data: id.repeat(100_000) }),
+      endEntry(3),
+    ]
+    const runs = Array.from({ length: 60 }, (_, i) => run(`r${i}`))
+    for (const [i, entries] of runs.entries()) await store.log.append(`r${i}`, 1, entries)
+    const read = async (i: number) => (await readAll(store, `r${i}`)).map((each, n) => each === runs[i]![n])
+    // Once: whoever has read all of a run leaves nothing behind.
+    for (const given of [true, false]) expect(await read(59)).toEqual([given, given, given])
+    expect(await read(0)).toEqual([false, false, false])
+    await store.close()
+  })
+
   test('appends of one tick are one row a run and one transaction', async () => {
     const path = newPath()
     const store = sqliteStore(path)
@@ -106,10 +123,18 @@ describe('persisted before delivered', () => {
     await store.close()
   })
 
-  test.for([1, 40, 200, 500])('a process killed after %d reports has lost none of them', async (reports) => {
+  test.for([
+    [1, 0],
+    [40, 0],
+    [200, 0],
+    [500, 0],
+    // While the WAL is written back.
+    [300, 100_000],
+    [500, 100_000],
+  ] as const)('a process killed after %d reports of %d characters has lost none of them', async ([reports, length]) => {
     const path = newPath()
     const program = fileURLToPath(new URL('append-loop.contract.ts', import.meta.url))
-    const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, [program, path, String(length)], { stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(child, 'exit')
     const delivered = new Map<string, number>()
     let count = 0

@@ -13,6 +13,7 @@ import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeEntries, encodeMessage } from './encode.ts'
 import { follow, type Pulled, type Puller } from './follow.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
+import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createTicks } from './sqlite-ticks.ts'
@@ -31,7 +32,7 @@ export interface SqliteOptions {
 
 /**
  * Opens or creates the database file (and its folder). Throws `store-failed` or `store-version`, naming the file.
- * What an append resolved for survives the process being killed at any moment; a power cut may take the last moments.
+ * What an append resolved for survives the process being killed at any moment; a power cut may take the last second or two.
  */
 export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false }: SqliteOptions = {}): Store {
   const db = openDatabase(path, busyTimeout, readOnly)
@@ -42,7 +43,8 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const entryBell = createBell()
   const inboxBell = createBell()
   const ticks = createTicks(db, runs, entryBell)
-  const queue = createCommitQueue(db, path, busyTimeout, ticks)
+  const checkpoints = readOnly ? undefined : createCheckpoints(db, path)
+  const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   let closing: Promise<void> | undefined
 
   /** Queues a write; a closed store rejects as well. */
@@ -128,6 +130,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     await queue.drain()
     entryBell.ringAll()
     inboxBell.ringAll()
+    await checkpoints?.close()
     db.close()
   }
 

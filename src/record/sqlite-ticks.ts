@@ -19,10 +19,15 @@ const pageRows = 256
 interface Head {
   row: RunRow
   recent: Recent
+  /** Whether anybody has begun to read it. */
+  met: boolean
 }
 
-/** Runs that have ended or wait while a reader is still behind: so many keep what it may want. */
-const mostEnded = 64
+/**
+ * Runs that have ended or wait while a reader is still behind, or has yet to come (a short answer may be over before its
+ * request is told that it began), keep what it may want: so many characters of all together.
+ */
+const mostEnded = 4 * 1024 * 1024
 
 /** What one transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -53,6 +58,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   const gathered = new Map<string, Gathered>()
   /** In the order in which they stopped running. */
   const ended = new Set<string>()
+  let endedLength = 0
   let version: unknown
 
   function page(run: string, after: number): Entry[] {
@@ -71,15 +77,24 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   }
 
   function forget(run: string): void {
+    revive(run)
     heads.delete(run)
-    ended.delete(run)
+  }
+
+  function revive(run: string): void {
+    if (ended.delete(run)) endedLength -= heads.get(run)!.recent.length
   }
 
   /** A suspended run may stay so for days, and whoever reads a run that has ended is soon done. */
   function retire(run: string): void {
-    if (heads.get(run)!.recent.readers.size === 0) return forget(run)
+    const { met, recent } = heads.get(run)!
+    if (met && recent.readers.size === 0) return forget(run)
     ended.add(run)
-    if (ended.size > mostEnded) for (const oldest of [...ended].slice(0, 1)) forget(oldest)
+    endedLength += recent.length
+    for (const oldest of ended) {
+      if (endedLength <= mostEnded) break
+      forget(oldest)
+    }
   }
 
   return {
@@ -90,6 +105,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       if (now !== version) {
         heads.clear()
         ended.clear()
+        endedLength = 0
       }
       version = now
     },
@@ -106,21 +122,25 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       }
     },
     flush() {
+      let pages = 0
       for (const [run, { before, row, entries, lines }] of gathered) {
         insert.run(run, entries[0]!.seq, row.lastSeq, lines)
         if (!before) runs.insert(row)
         else if (row.status === before.status) runs.advance(row)
         else runs.update(row)
+        // The ends of the table, of its index and of the runs.
+        pages += 3 + lines.length / 4096
       }
+      return pages
     },
     committed() {
       const done = [...gathered]
       gathered.clear()
       for (const [run, { row, entries, lines }] of done) {
-        const recent = heads.get(run)?.recent ?? createRecent()
-        heads.set(run, { row, recent })
+        revive(run)
+        const { recent, met } = heads.get(run) ?? { recent: createRecent(), met: false }
+        heads.set(run, { row, recent, met })
         recent.push(entries, lines.length)
-        ended.delete(run)
         bell.ring(run)
         if (row.status !== 'running') retire(run)
       }
@@ -139,6 +159,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
             joined?.readers.delete(position)
             joined = head?.recent
             joined?.readers.add(position)
+            if (head) head.met = true
           }
           const { seq } = position
           if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'

@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process'
+import { fdatasync, mkdtempSync, rmSync, statSync, unlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as turn } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { createCommitQueue } from './commit-queue.ts'
+import { createCheckpoints, createFlusher, type Checkpoints } from './sqlite-checkpoint.ts'
+import { openDatabase } from './sqlite-schema.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-checkpoint-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+
+/** A database with rounds every 50 pages, where commits wait behind 200. */
+function open() {
+  const path = join(folder, `${++files}.db`)
+  const db = openDatabase(path, 5000)
+  const checkpoints = createCheckpoints(db, path, { due: 50, most: 200 })
+  onTestFinished(async () => {
+    await checkpoints.close()
+    db.close()
+  })
+  return { path, db, checkpoints }
+}
+
+const page = 4096
+const text = 'x'.repeat(page)
+let ids = 0
+
+/** One commit after the other, each of about three pages, as often as it is let. `waited`: before this one it was not. */
+async function write(db: DatabaseSync, checkpoints: Checkpoints, goesOn: (waited: boolean) => boolean) {
+  const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, 1, 1, ?)')
+  for (let waited = false; ;) {
+    insert.run(`run_${ids++}`, text)
+    checkpoints.wrote(3)
+    if (!goesOn(waited)) return
+    await turn()
+    waited = checkpoints.holding !== undefined
+    await checkpoints.holding
+  }
+}
+
+test('while commits go on without a pause the WAL begins anew again and again, and what it held is in the database', async () => {
+  const { path, db, checkpoints } = open()
+  const look = db.prepare('PRAGMA wal_checkpoint(NOOP)')
+  let anew = 0
+  await write(db, checkpoints, (waited) => {
+    if (!waited) return true
+    expect(look.get()!['log']).toBeLessThan(50)
+    return ++anew < 3
+  })
+  expect(statSync(path).size).toBeGreaterThan(3 * 200 * page * 0.3)
+})
+
+test('somebody who reads what was long ago makes commits wait only each time the WAL has doubled', async () => {
+  const { path, db, checkpoints } = open()
+  const reader = openDatabase(path, 5000, true)
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM ticks').get()
+  let commits = 0
+  await write(db, checkpoints, () => ++commits < 4000)
+  reader.close()
+  // About 20,000 pages: behind 200, 400, 800 … of them.
+  expect(checkpoints.waits).toBeLessThan(8)
+})
+
+test('where the thread cannot go on SQLite writes back within commits, as by itself', async () => {
+  const { path, db, checkpoints } = open()
+  const automatic = db.prepare('PRAGMA wal_autocheckpoint')
+  expect(automatic.get()).toEqual({ wal_autocheckpoint: 0 })
+  unlinkSync(path)
+  checkpoints.wrote(50)
+  while (automatic.get()!['wal_autocheckpoint'] !== 1000) await turn()
+  expect(checkpoints.holding).toBeUndefined()
+  let commits = 0
+  await write(db, checkpoints, () => ++commits < 100)
+})
+
+test('a process with nothing else to do waits for a commit that waits', async () => {
+  const path = join(folder, `${++files}.db`)
+  const modules = ['sqlite-checkpoint', 'sqlite-schema'].map((name) => new URL(`./${name}.ts`, import.meta.url).href)
+  const program = `
+    const [{ createCheckpoints }, { openDatabase }] = await Promise.all(${JSON.stringify(modules)}.map((at) => import(at)))
+    const db = openDatabase(${JSON.stringify(path)}, 5000)
+    const checkpoints = createCheckpoints(db, ${JSON.stringify(path)}, { due: 1, most: 1 })
+    while (checkpoints.holding === undefined) {
+      db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (random(), 1, 1, '')")
+      checkpoints.wrote(1)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await checkpoints.holding
+    console.log('went on')`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  expect(stdout).toBe('went on\n')
+})
+
+test('a commit waits until it is let, and the event loop does not', async () => {
+  const { path, db } = open()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const latch = {
+    wrote: () => undefined,
+    holding: promise as Promise<void> | undefined,
+    waits: 0,
+    close: async () => undefined,
+  }
+  const nothing = { begin() {}, flush: () => 0, committed() {}, rolledBack() {} }
+  const queue = createCommitQueue(db, path, 5000, nothing, latch)
+  const order: string[] = []
+  const { promise: stored, resolve: done, reject: fail } = Promise.withResolvers<void>()
+  queue.add({ yields: false, apply: () => void order.push('stored'), done, fail })
+  for (let i = 0; i < 20; i++) await turn()
+  order.push('turned')
+  latch.holding = undefined
+  resolve()
+  await stored
+  expect(order).toEqual(['turned', 'stored'])
+})
+
+test('what was written is flushed to the disk, once for all of a while, and again for what comes later', async () => {
+  const path = join(folder, 'flushed')
+  openDatabase(path, 5000).close()
+  let flushed = Promise.withResolvers<void>()
+  let count = 0
+  const flusher = createFlusher(path, 1, (file, done) =>
+    fdatasync(file, (error) => {
+      count++
+      done(error)
+      flushed.resolve()
+    }),
+  )
+  for (let times = 1; times <= 2; times++) {
+    for (let i = 0; i < 10; i++) flusher.wrote()
+    await flushed.promise
+    expect(count).toBe(times)
+    flushed = Promise.withResolvers()
+  }
+  flusher.close()
+})
+
+test('what is written while it is flushed is flushed behind it', async () => {
+  const path = join(folder, 'flushed-again')
+  openDatabase(path, 5000).close()
+  const flushes: (() => void)[] = []
+  let begun = Promise.withResolvers<void>()
+  const flusher = createFlusher(path, 1, (_, done) => {
+    flushes.push(() => done(null))
+    begun.resolve()
+  })
+  flusher.wrote()
+  await begun.promise
+  begun = Promise.withResolvers()
+  flusher.wrote()
+  flushes[0]!()
+  await begun.promise
+  flusher.close()
+  flushes[1]!()
+  expect(flushes).toHaveLength(2)
+})
