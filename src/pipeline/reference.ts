@@ -63,10 +63,20 @@ export function referenceAt(text: string, offset: number): { reference: Referenc
   return { reference, end: referenceHere.lastIndex }
 }
 
+/** What short texts are: a pipeline says the same with every run. So many are kept. */
+const known = new Map<string, Reference | undefined>()
+const mostKnown = 1000
+
 /** The reference that a text is, when it is nothing else. */
 export function wholeReference(text: string): Reference | undefined {
+  if (!text.startsWith('$')) return undefined
+  if (known.has(text)) return known.get(text)
   const [first, ...more] = splitReferences(text)
-  return typeof first === 'object' && more.length === 0 ? first : undefined
+  const found = typeof first === 'object' && more.length === 0 ? first : undefined
+  if (text.length > 100) return found
+  if (known.size >= mostKnown) known.clear()
+  known.set(text, found)
+  return found
 }
 
 /** All references in the strings of a template, in order. */

@@ -196,3 +196,15 @@ function thrownBy(run: () => unknown): unknown {
   }
   throw new Error('nothing was thrown')
 }
+
+test('a reference is read anew behind as many others as anybody may bring', () => {
+  const names = Array.from({ length: 2500 }, (_, i) => `n${i}`)
+  const variables = new Map(names.map((name, i) => [name, i]))
+  const scope = { input: { deep: 1 }, variables, env: {} }
+  for (let round = 0; round < 2; round++) {
+    expect(names.map((name) => resolve(`$${name}`, scope))).toEqual([...variables.values()])
+    expect(resolve('$input.deep', scope)).toBe(1)
+    expect(resolve('$input.none?', scope)).toBeUndefined()
+    expect(resolve('$$', scope)).toBe('$')
+  }
+})

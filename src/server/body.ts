@@ -1,5 +1,6 @@
 /** A JSON request body, read with a cap and checked before anything else happens. */
 import { messageOf, MillraceError } from '../part/error.ts'
+import { readMessage, takeMessage } from './incoming-request.ts'
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
@@ -49,29 +50,56 @@ function isDeep(text: string): boolean {
   return false
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  if (request.body === null) return ''
   // The announced length may be missing or a lie: what arrives is counted as well.
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
+  const pieces: Uint8Array[] = []
   let bytes = 0
-  const reader = request.body.getReader()
+  const take = (piece: Uint8Array) => {
+    bytes += piece.byteLength
+    if (bytes > maxBytes) throw tooLarge()
+    pieces.push(piece)
+  }
   try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return text + decoder.decode()
-      bytes += value.byteLength
-      if (bytes > maxBytes) throw tooLarge()
-      text += decoder.decode(value, { stream: true })
-    }
+    const message = takeMessage(request)
+    if (message !== undefined) await readMessage(message, take)
+    else await readStream(request.body, take)
   } catch (error) {
-    void reader.cancel().catch(() => undefined)
     if (error instanceof MillraceError) throw error
-    if (error instanceof TypeError) throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
     // The client has gone in the middle of it: nobody reads this answer, and it is no failure of ours.
     throw new MillraceError('bad-request', `The body was cut off: ${messageOf(error)}`, { cause: error })
+  }
+  try {
+    return utf8.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
+  } catch {
+    throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
+  }
+}
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    bytes.set(piece, at)
+    at += piece.byteLength
+  }
+  return bytes
+}
+
+async function readStream(body: ReadableStream<Uint8Array> | null, take: (piece: Uint8Array) => void): Promise<void> {
+  const reader = body?.getReader()
+  try {
+    for (;;) {
+      const { done = true, value } = (await reader?.read()) ?? {}
+      if (done) return
+      take(value!)
+    }
+  } catch (error) {
+    void reader?.cancel().catch(() => undefined)
+    throw error
   }
 }
 

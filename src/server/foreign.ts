@@ -22,8 +22,13 @@ export function foreignFault({ host, origin, site }: Sender, allowedOrigins?: Re
   return `Pages of ${origin} may not use this server. ${cure}`
 }
 
+/** The last one that was found here: they are all the same, request for request. */
+let lastHere: string | undefined
+
 function isHere(url: string): boolean {
-  if (!URL.canParse(url)) return false
-  const { hostname } = new URL(url)
-  return isLoopback(hostname) || hostname.endsWith('.localhost')
+  if (url === lastHere) return true
+  const hostname = URL.parse(url)?.hostname
+  if (hostname === undefined || !(isLoopback(hostname) || hostname.endsWith('.localhost'))) return false
+  lastHere = url
+  return true
 }

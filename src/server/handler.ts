@@ -3,6 +3,7 @@
  * Deno. What is behind a route stands in the file of that name.
  */
 import { Hono } from 'hono'
+import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../library/config.ts'
 import { MillraceError } from '../part/error.ts'
 import { stepsInside } from '../pipeline/calls.ts'
@@ -17,6 +18,7 @@ import { createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { homeResponse } from './home.ts'
 import { errorResponse } from './http-error.ts'
+import { realRequest } from './incoming-request.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountOpenAi } from './openai.ts'
 import { isOpenAiPath, openAiError } from './openai-error.ts'
@@ -92,27 +94,41 @@ export function createHandler(options: HandlerOptions): Handler {
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
 
   async function refusal(request: Request): Promise<MillraceError | undefined> {
-    if (allowsKey !== undefined && !(await allowsKey(request.headers.get('authorization') ?? undefined))) {
+    if (allowsKey?.(request.headers.get('authorization')) === false) {
       return new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')
     }
-    if (authorize === undefined || (await authorize(request))) return undefined
+    if (authorize === undefined || (await authorize(realRequest(request)))) return undefined
     return new MillraceError('forbidden', 'This request is not allowed here.')
   }
 
-  app.use(async (c, next) => {
-    if (isOpen(c.req)) return next()
-    const refused = await refusal(c.req.raw)
-    return refused === undefined ? next() : refuse(c.req.path, refused)
-  })
+  function foreign({ headers }: Request, path: string): MillraceError | undefined {
+    if (!localOnly) return undefined
+    // A link on another site may lead here: nobody there sees what it shows.
+    const site = path === '/' ? undefined : (headers.get('sec-fetch-site') ?? undefined)
+    const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
+    const fault = foreignFault(sender, allowedOrigins)
+    return fault === undefined ? undefined : new MillraceError('forbidden', fault)
+  }
 
-  if (localOnly) {
-    app.use(async (c, next) => {
-      const [host, origin, from] = ['host', 'origin', 'sec-fetch-site'].map((name) => c.req.header(name))
-      // A link on another site may lead here: nobody there sees what it shows.
-      const site = c.req.path === '/' ? undefined : from
-      const fault = foreignFault({ host, origin, site }, allowedOrigins)
-      return fault === undefined ? next() : refuse(c.req.path, new MillraceError('forbidden', fault))
-    })
+  function failed(error: Error): Response {
+    const response = errorResponse(error)
+    if (response.status >= 500) onError(error)
+    return response
+  }
+
+  /** Before the routes and not among them: so each of them is called at once, and nothing gets by. */
+  async function answer(request: Request): Promise<Response> {
+    const { method } = request
+    const path = getPath(request)
+    let refused: Response | undefined
+    try {
+      const error = (isOpen(path, method) ? undefined : await refusal(request)) ?? foreign(request, path)
+      if (error !== undefined) refused = isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
+    } catch (error) {
+      refused = failed(error as Error)
+    }
+    if (refused === undefined) return app.fetch(request)
+    return method === 'HEAD' ? new Response(null, refused) : refused
   }
 
   app.get('/', async (c) => {
@@ -144,23 +160,14 @@ export function createHandler(options: HandlerOptions): Handler {
   if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
 
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
-  app.onError((error) => {
-    const response = errorResponse(error)
-    if (response.status >= 500) onError(error)
-    return response
-  })
+  app.onError(failed)
 
-  return async (request) => cors.preflight(request) ?? cors.allow(request, await app.fetch(request))
+  return async (request) => cors.preflight(request) ?? cors.allow(request, await answer(request))
 }
 
 /** The page itself tells nobody more than that it is there. */
-function isOpen({ path, method }: { path: string; method: string }): boolean {
+function isOpen(path: string, method: string): boolean {
   return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
-}
-
-/** As the clients of that route read errors. */
-function refuse(path: string, error: MillraceError): Response {
-  return isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
 }
 
 function mountRuns(app: Hono, context: HandlerContext): void {

@@ -1,18 +1,19 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Handler } from './handler.ts'
-import { createNodeListener } from './node-listener.ts'
+import { listen } from './listen.contract.ts'
 
-async function listen(handler: Handler) {
-  const failures: unknown[] = []
-  const server = createServer(createNodeListener(handler, (error) => void failures.push(error)))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close().closeAllConnections())
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, failures, server }
-}
+test('a body that gives something else than bytes breaks off, is left, and the server goes on', async () => {
+  const left = Promise.withResolvers<void>()
+  const { url } = await listen(async ({ url: asked }) => {
+    if (asked.endsWith('/health')) return new Response('well')
+    const start = (controller: ReadableStreamDefaultController) => controller.enqueue(5)
+    return new Response(new ReadableStream({ start, cancel: () => left.resolve() }))
+  })
+  await expect(fetch(url).then((response) => response.text())).rejects.toThrow('terminated')
+  await left.promise
+  expect(await (await fetch(`${url}/health`)).text()).toBe('well')
+})
 
 test('headers leave before the first chunk', async () => {
   const chunk = Promise.withResolvers<string>()

@@ -7,6 +7,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { MillraceError } from '../part/error.ts'
 import type { Handler } from './handler.ts'
 import { errorResponse } from './http-error.ts'
+import { toRequest } from './incoming-request.ts'
 import { sourceOf, type BodySource } from './streamed-body.ts'
 
 /** How long the rest of a refused body is read and thrown away, so that its sender gets to see the answer. */
@@ -61,36 +62,44 @@ function isValue({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('application/json') === true
 }
 
-async function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): Promise<void> {
+function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): void {
   // With the first piece when that is there already: one packet instead of two.
   const flush = setImmediate(() => outgoing.flushHeaders())
-  let wake: () => void = () => undefined
-  outgoing.once('close', () => {
-    wake()
-    source.leave()
-  })
-  outgoing.on('drain', () => wake())
-  source.say = (text) => {
-    if (!outgoing.writableNeedDrain) outgoing.write(text)
-  }
-  try {
-    for (;;) {
-      const piece = await source.next()
-      clearImmediate(flush)
-      if (outgoing.destroyed) return
-      if (piece === undefined) {
-        outgoing.end()
-        return
-      }
+  let isFull = false
+  // Called back instead of waited for: `stream-response.ts` says why.
+  const ask = () => void source.next().then(take, breakOff)
+
+  function take(piece: string | Uint8Array | undefined): void {
+    clearImmediate(flush)
+    if (outgoing.destroyed) return
+    if (piece === undefined) return void outgoing.end()
+    try {
       // Nothing more is pulled before the client's socket has taken what it was given.
-      if (!outgoing.write(piece) && !outgoing.destroyed) await new Promise<void>((resolve) => (wake = resolve))
+      isFull = !outgoing.write(piece)
+    } catch {
+      // A body of somebody else's may hold anything.
+      source.leave()
+      return breakOff()
     }
-  } catch {
-    // The body is incomplete and must look so: what was written is flushed, the last chunk is missing.
+    if (!isFull) ask()
+  }
+
+  /** The body is incomplete and must look so: what was written is flushed, the last chunk is missing. */
+  function breakOff(): void {
     clearImmediate(flush)
     outgoing.flushHeaders()
     outgoing.socket?.destroySoon()
   }
+
+  outgoing.once('close', () => source.leave())
+  outgoing.on('drain', () => {
+    if (isFull) ask()
+    isFull = false
+  })
+  source.say = (text) => {
+    if (!outgoing.writableNeedDrain) outgoing.write(text)
+  }
+  ask()
 }
 
 /** A body of somebody else's. */
@@ -101,53 +110,6 @@ function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
     // What the body's own clean-up throws concerns nobody who is still there.
     leave: () => void reader.cancel().catch(() => undefined),
   }
-}
-
-/** Undefined when the request line or a header is nothing that a `Request` can hold. */
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
-  const { method = 'GET', url = '/', rawHeaders } = incoming
-  try {
-    const headers = new Headers()
-    for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!)
-    // In the absolute form, which proxies send, the path stands behind the origin.
-    const target = /^https?:\/\//iu.test(url) ? url : `http://${incoming.headers.host ?? 'localhost'}${url}`
-    const init: RequestInit & { duplex?: 'half' } = { method, headers, signal }
-    if (method !== 'GET' && method !== 'HEAD') {
-      init.body = bodyOf(incoming)
-      init.duplex = 'half'
-    }
-    return new Request(target, init)
-  } catch {
-    return undefined
-  }
-}
-
-function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  let left = false
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        const take = (chunk: Uint8Array) => {
-          if (left) return
-          incoming.pause()
-          controller.enqueue(chunk)
-        }
-        const fail = (error: Error) => controller.error(error)
-        incoming.on('data', take).on('error', fail)
-        incoming.once('end', () => {
-          if (!left) controller.close()
-          // The message stays for as long as its answer.
-          incoming.off('data', take).off('error', fail)
-        })
-        incoming.pause()
-      },
-      pull: () => void incoming.resume(),
-      cancel() {
-        left = true
-      },
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 /** A body that nobody read blocks the connection's next request. */

@@ -52,18 +52,33 @@ test('whoever waits when the reading begins takes nothing from it', async () => 
   expect((await reader.next()).done).toBe(true)
 })
 
-test('behind more than it keeps it reads again from the beginning', async () => {
+test.each([
+  ['a long one that the answer begins with is read once', 1, 1],
+  ['behind more than it keeps it reads again from the beginning', 2, 2],
+])('of long batches, %s', async (_, looks, reads) => {
   const { log, seen } = counted()
   const entries = exampleRun('r', 2000)
-  await log.append('r', 1, entries.slice(0, 100))
+  const reader = createRunReader(log, 'r')
+  for (let i = 0; i < looks; i++) {
+    const waited = reader.look()
+    await log.append('r', 1, entries.slice(i * 900, (i + 1) * 900))
+    await waited
+  }
+  const read = rest(reader)
+  await log.append('r', 1, entries.slice(looks * 900))
+  expect(await read).toEqual(entries)
+  expect(seen.reads).toBe(reads)
+})
+
+test('who still waits when more was looked at than is kept waits for what comes', async () => {
+  const { log, seen } = counted()
+  const entries = exampleRun('r', 2000)
+  await log.append('r', 1, entries.slice(0, 1000))
   const reader = createRunReader(log, 'r')
   await reader.look()
-  const waited = reader.look()
-  await log.append('r', 1, entries.slice(100, -1))
-  await waited
   const more = reader.look()
   const read = rest(reader)
-  await log.append('r', 1, entries.slice(-1))
+  await log.append('r', 1, entries.slice(1000))
   expect(await read).toEqual(entries)
   expect((await more).done).toBe(true)
   expect(seen.reads).toBe(2)

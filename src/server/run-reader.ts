@@ -16,7 +16,10 @@ export interface RunReader {
   close(): void
 }
 
-/** So many entries that were looked at are kept; behind more of them `next` reads the log from the beginning. */
+/**
+ * Once so many entries have been looked at in vain, no more are kept, and `next` reads the log from the beginning. The batch
+ * that an answer begins with is kept whatever its size: all of a short answer may be in it.
+ */
 const most = 256
 
 export function createRunReader(log: Log, run: string, after = 0): RunReader {
@@ -28,11 +31,11 @@ export function createRunReader(log: Log, run: string, after = 0): RunReader {
 
   return {
     async look() {
+      if (count > most) kept = undefined
       const batch = cursor.next()
       kept?.push(batch)
       const { done, value } = await batch
       if (!done) count += value.length
-      if (count > most) kept = undefined
       return batch
     },
     next() {

@@ -97,16 +97,60 @@ function createSource(
     return text
   }
 
-  /** Text for the next write; undefined once the log gives no more. */
-  async function read(): Promise<string | undefined> {
+  // Callbacks that are made once instead of functions that wait: what waits for the next delta is made anew for each, and
+  // is most of what a stream that is silent in between leaves to be collected.
+  let asked: PromiseWithResolvers<string | undefined> | undefined
+
+  function advance(): void {
+    // What was written is taken before the transfer breaks, by the call before.
+    if (encoder.state === 'broken') asked!.reject(new Error('The answer is incomplete.'))
+    else if (encoder.state === 'complete') asked!.resolve(undefined)
+    else {
+      try {
+        reader.next().then(read, lose)
+      } catch (error) {
+        lose(error)
+      }
+    }
+  }
+
+  function read(batch: Awaited<ReturnType<RunReader['next']>>): void {
     try {
-      const { done, value } = await reader.next()
+      give(textOf(batch))
+    } catch (error) {
+      asked!.reject(error)
+    }
+  }
+
+  function lose(error: unknown): void {
+    try {
+      give(lost(error))
+    } catch (thrown) {
+      asked!.reject(thrown)
+    }
+  }
+
+  function textOf({ done, value }: Awaited<ReturnType<RunReader['next']>>): string | undefined {
+    try {
       return done ? undefined : encode(filter(value))
     } catch (error) {
-      onError(error)
-      failure = { code: 'store-failed', message: 'The run cannot be read any more.' }
-      return undefined
+      return lost(error)
     }
+  }
+
+  function lost(error: unknown): undefined {
+    onError(error)
+    failure = { code: 'store-failed', message: 'The run cannot be read any more.' }
+  }
+
+  /** Text for the next write; undefined once the log gives no more. */
+  function give(given: string | undefined): void {
+    if (left) return asked!.resolve(undefined)
+    const text = given ?? encoder.fail(failure)
+    if (encoder.state !== 'open') drop(true)
+    lastWrite = Date.now()
+    if (text === '') advance()
+    else asked!.resolve(text)
   }
 
   // Looks when the silence may be over instead of being set anew with every write.
@@ -123,18 +167,11 @@ function createSource(
 
   if (wire.keepAlive !== '') watch(keepAliveMs)
   const source: BodySource = {
-    async next() {
-      for (;;) {
-        // What was written is taken before the transfer breaks, by the call before.
-        if (encoder.state === 'broken') throw new Error('The answer is incomplete.')
-        if (encoder.state === 'complete') return undefined
-        const given = await read()
-        if (left) return undefined
-        const text = given ?? encoder.fail(failure)
-        if (encoder.state !== 'open') drop(true)
-        lastWrite = Date.now()
-        if (text !== '') return text
-      }
+    next() {
+      asked = Promise.withResolvers()
+      const { promise } = asked
+      advance()
+      return promise
     },
     leave: () => drop(false),
   }

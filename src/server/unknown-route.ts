@@ -5,9 +5,7 @@ import { listNames, nearest } from '../pipeline/nearest.ts'
 import { errorResponse } from './http-error.ts'
 
 export function unknownRoute(app: Hono, path: string, method: string): Response {
-  // What stands before every route (the key, the origin) matches any path and says nothing of this one.
-  const routes = app.routes.filter((route) => route.path !== '/*')
-  const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
+  const isRoute = (m: string) => app.router.match(m, path)[0].length > 0
   const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
@@ -15,7 +13,7 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
     response.headers.set('allow', allowed.join(', '))
     return response
   }
-  const paths = [...new Set(routes.map((route) => route.path))]
+  const paths = [...new Set(app.routes.map((route) => route.path))]
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
   const meant = nearestRoute(path, paths)
   const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { core, startChild, startLoad, startUpstream, type Child } from '../../bench/child.ts'
+import { core, startChild, startLoad, startSpinner, startUpstream, type Child } from '../../bench/child.ts'
 import { createScanner, deltaText } from '../../bench/deltas.ts'
 import { createChunkedDecoder } from '../../bench/http-stream.ts'
 import { readUsage, type Usage } from '../../bench/meter.ts'
@@ -10,8 +10,10 @@ import { readCommandLine } from '../../bench/options.ts'
 import { removeFolders, selectRows, startRow } from '../../bench/rows.ts'
 import type { Bench, Result } from '../../bench/scenario.ts'
 import { abort } from '../../bench/scenarios/abort.ts'
+import { carry } from '../../bench/scenarios/carry.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
 import { open } from '../../bench/scenarios/open.ts'
+import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
 import { formatResult } from '../../bench/table.ts'
 
@@ -52,11 +54,12 @@ describe('what the load takes for a delta', () => {
 describe('with its processes', () => {
   let upstream: Child
   let load: Child
+  let spinner: Child
   beforeAll(async () => {
-    ;[upstream, load] = await Promise.all([startUpstream(), startLoad()])
+    ;[upstream, load, spinner] = await Promise.all([startUpstream(), startLoad(), startSpinner()])
   })
   afterAll(async () => {
-    await Promise.all([upstream.stop(), load.stop()])
+    await Promise.all([upstream, load, spinner].map((child) => child.stop()))
     removeFolders()
   })
 
@@ -64,6 +67,7 @@ describe('with its processes', () => {
     rows: selectRows(only),
     upstream,
     load,
+    spinner,
     options: { rounds: 1, streams: 2, deltas: 20, seconds: 0.05, open: [3], profile: undefined },
     say: () => undefined,
   })
@@ -83,11 +87,17 @@ describe('with its processes', () => {
     expect(formatResult(result)).toMatch(/^floor: node:http by hand +[\d,]+ /mu)
   })
 
-  test('first-delta, open and abort: what they measure is there', async () => {
+  test('side by side: both at once, with the ratio of the two', async () => {
+    const result = await sideBySide(benchOf(['millrace-ui-memory']))
+    expectWhole(result, ['millrace-ui-memory'])
+    expect(result.rows[0]!.beside).toHaveLength(1)
+  })
+
+  test('first-delta, open, carry and abort: what they measure is there', async () => {
     const bench = benchOf(['millrace-ui-memory'])
-    const results = [await firstDelta(bench), ...(await open(bench)), await abort(bench)]
+    const results = [await firstDelta(bench), ...(await open(bench)), await carry(bench, [20, 40]), await abort(bench)]
     for (const result of results) expectWhole(result, ['millrace-ui-memory'])
-    expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'abort'])
+    expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort'])
   })
 
   test('a stream without all its deltas, or without its last frame, fails its row', async () => {
@@ -155,7 +165,7 @@ test('the command line says what there is when it is asked for something else', 
     only: ['floor', 'millrace'],
     options: { rounds: 3, streams: 50, deltas: 500, open: [200, 2000] },
   })
-  expect(() => readCommandLine(['thruput'])).toThrow(/no scenario "thruput".*throughput, first-delta/u)
+  expect(() => readCommandLine(['thruput'])).toThrow(/no scenario "thruput".*throughput, side-by-side/u)
   expect(() => readCommandLine(['--rounds', '0.5'])).toThrow('--rounds is a whole number above 0')
   expect(() => readCommandLine(['--name', '../x'])).toThrow('--name')
   expect(() => selectRows(['langchian'])).toThrow(/no row "langchian".*langchain/u)

@@ -5,6 +5,7 @@ import { refreshSchema } from '../editor-schema.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
 import { printable } from '../printable.ts'
 import { widthOf } from '../width.ts'
+import { boundYoungGeneration } from '../young-generation.ts'
 
 export interface ServeFlags {
   port?: string
@@ -16,6 +17,7 @@ export interface ServeFlags {
 }
 
 export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
+  boundYoungGeneration()
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (flags.port !== undefined && (!/^\d+$/u.test(flags.port) || port! > 65_535)) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)

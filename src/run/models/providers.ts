@@ -1,6 +1,7 @@
 /** The provider packages, and which variables of the environment each listens to. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { withCalledTools } from './declare-called.ts'
+import { providerFetch } from './provider-fetch.ts'
 
 /** What a server speaks; each is served by the AI SDK package of that name. */
 export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
@@ -48,7 +49,10 @@ export async function loadModel({
   baseURL,
 }: LoadOptions): Promise<LanguageModelV4> {
   // Without a key given, these packages read their own variable of the environment: another server must never get it.
-  const settings = apiKey === undefined ? { baseURL, apiKey: 'none', fetch: fetchWithoutKey } : { baseURL, apiKey }
+  const settings =
+    apiKey === undefined
+      ? { baseURL, apiKey: 'none', fetch: fetchWithoutKey }
+      : { baseURL, apiKey, fetch: providerFetch }
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
@@ -67,7 +71,8 @@ export async function loadModel({
       // Without `includeUsage` these servers do not say what a stream has cost; without structured outputs they would
       // not be told the shape that an answer must have.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
-      return createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, ...asked })(modelId)
+      const settings = { name: provider, baseURL: baseURL!, apiKey, fetch: providerFetch, ...asked }
+      return createOpenAICompatible(settings)(modelId)
     }
   }
 }
@@ -78,5 +83,5 @@ const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key']
 function fetchWithoutKey(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const headers = new Headers(init?.headers)
   for (const name of keyHeaders) headers.delete(name)
-  return fetch(input, { ...init, headers })
+  return providerFetch(input, { ...init, headers })
 }

@@ -1,0 +1,263 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { once } from 'node:events'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { afterEach, expect, test } from 'vitest'
+import { providerFetch } from './provider-fetch.ts'
+
+const symbol = Symbol.for('undici.globalDispatcher.1')
+const holder = globalThis as unknown as Record<symbol, { dispatch(...args: unknown[]): unknown }>
+const { fetch } = globalThis
+void globalThis.Headers
+const dispatcher = holder[symbol]!
+const servers: Server[] = []
+
+afterEach(() => {
+  globalThis.fetch = fetch
+  setDispatcher(dispatcher)
+  for (const server of servers.splice(0)) server.close().closeAllConnections()
+})
+
+function setDispatcher(value: unknown): void {
+  Object.defineProperty(globalThis, symbol, { value, writable: true, configurable: false, enumerable: false })
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const piece of incoming.setEncoding('utf8')) text += piece
+  return text
+}
+
+/** Whoever goes through the platform’s own `fetch` fails. */
+function forbidFetch(): void {
+  const own = fetch.toString()
+  const forbidden = () => Promise.reject(new Error('the platform was asked'))
+  globalThis.fetch = Object.assign(forbidden, { toString: () => own })
+}
+
+const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' }
+
+test('a post goes to the dispatcher of the process and not through its fetch', async () => {
+  const url = await serve(async (incoming, outgoing) => {
+    const { method, headers } = incoming
+    const said = { method, url: incoming.url, headers, body: await textOf(incoming) }
+    outgoing.writeHead(200, { 'content-type': 'application/json', 'x-two': ['a', 'b'] }).end(JSON.stringify(said))
+  })
+  forbidFetch()
+  const headers = { ...post.headers, 'X-Mine': 'yes', accept: 'text/event-stream' }
+  const response = await providerFetch(`${url}/v1/chat?a=b`, { ...post, headers, signal: new AbortController().signal })
+  expect(response).toMatchObject({ status: 200, statusText: 'OK', ok: true })
+  expect(response.headers.get('x-two')).toBe('a, b')
+  expect(await response.json()).toMatchObject({
+    method: 'POST',
+    url: '/v1/chat?a=b',
+    body: post.body,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': '10',
+      'x-mine': 'yes',
+      accept: 'text/event-stream',
+    },
+  })
+})
+
+test('a dispatcher that the process was given is asked, as fetch would ask it', async () => {
+  const url = await serve((_, outgoing) => outgoing.end('there'))
+  const asked: unknown[] = []
+  setDispatcher({
+    dispatch(request: unknown, handler: unknown) {
+      asked.push(request)
+      return dispatcher.dispatch(request, handler)
+    },
+  })
+  expect(await (await providerFetch(url, post)).text()).toBe('there')
+  expect(asked).toMatchObject([{ origin: url, path: '/', method: 'POST' }])
+})
+
+test('a fetch that somebody has put in its place is asked', async () => {
+  const asked: unknown[] = []
+  globalThis.fetch = async (...request) => (asked.push(request), new Response('theirs'))
+  expect(await (await providerFetch('http://127.0.0.1:9/', post)).text()).toBe('theirs')
+  expect(asked).toEqual([['http://127.0.0.1:9/', post]])
+})
+
+test('where there is no dispatcher the platform is asked', async () => {
+  const url = await serve((_, outgoing) => outgoing.end('there'))
+  let asked = 0
+  const own = fetch.toString()
+  const counting: typeof fetch = async (...args) => {
+    asked++
+    setDispatcher(dispatcher)
+    return fetch(...args)
+  }
+  globalThis.fetch = Object.assign(counting, { toString: () => own })
+  setDispatcher(undefined)
+  expect(await (await providerFetch(url, post)).text()).toBe('there')
+  expect(asked).toBe(1)
+})
+
+test('a refusal has its status, its headers and its body', async () => {
+  const url = await serve((_, outgoing) => outgoing.writeHead(429, { 'retry-after': '7' }).end('{"error":"slow"}'))
+  forbidFetch()
+  const response = await providerFetch(url, post)
+  expect(response).toMatchObject({ status: 429, ok: false })
+  expect(response.headers.get('retry-after')).toBe('7')
+  expect(await response.text()).toBe('{"error":"slow"}')
+})
+
+test('an answer without a body has none', async () => {
+  const url = await serve((_, outgoing) => outgoing.writeHead(204).end())
+  forbidFetch()
+  expect(await providerFetch(url, post)).toMatchObject({ status: 204, body: null })
+})
+
+test('it is followed to where it is sent on to, with its body', async () => {
+  const url = await serve(async (incoming, outgoing) => {
+    if (incoming.url === '/') outgoing.writeHead(307, { location: '/there' }).end('gone')
+    else outgoing.end(`${incoming.method} ${await textOf(incoming)}`)
+  })
+  expect(await (await providerFetch(`${url}/`, post)).text()).toBe(`POST ${post.body}`)
+})
+
+test.each([
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+] as const)('what was compressed all the same (%s) can be read', async (encoding, compress) => {
+  let accepted: unknown
+  const url = await serve((incoming, outgoing) => {
+    accepted = incoming.headers['accept-encoding']
+    outgoing.writeHead(200, { 'content-encoding': encoding }).end(compress('data: all of it\n\n'))
+  })
+  forbidFetch()
+  expect(await (await providerFetch(url, post)).text()).toBe('data: all of it\n\n')
+  expect(accepted).toBe('identity')
+})
+
+test('pieces come as they are sent', async () => {
+  const heard = Promise.withResolvers<void>()
+  const url = await serve(async (_, outgoing) => {
+    outgoing.write('one')
+    await heard.promise
+    outgoing.end('two')
+  })
+  forbidFetch()
+  const { body } = await providerFetch(url, post)
+  const reader = body!.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
+  expect(await reader.read()).toEqual({ done: false, value: 'one' })
+  heard.resolve()
+  expect(await reader.read()).toEqual({ done: false, value: 'two' })
+  expect(await reader.read()).toMatchObject({ done: true })
+})
+
+test('what one read of the socket brings is one piece, and what came before it breaks off is there', async () => {
+  const { port, close } = await new Promise<{ port: number; close(): void }>((resolve) => {
+    const server = createTcpServer((socket) => {
+      const chunks = ['one', 'two', 'and'].map((text) => `3\r\n${text}\r\n`).join('')
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`))
+    })
+    server.listen(0, '127.0.0.1', () => {
+      resolve({ port: (server.address() as AddressInfo).port, close: () => void server.close() })
+    })
+  })
+  forbidFetch()
+  const reader = (await providerFetch(`http://127.0.0.1:${port}`, post)).body!.getReader()
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe('onetwoand')
+  await expect(reader.read()).rejects.toThrow('terminated')
+  close()
+})
+
+test('of an answer that nobody reads no more is taken than a little', async () => {
+  const piece = Buffer.alloc(1 << 20)
+  let sent = 0
+  const full = Promise.withResolvers<void>()
+  const url = await serve((_, outgoing) => {
+    const fill = () => {
+      for (let more = true; more && sent < 256; sent++) more = outgoing.write(piece)
+      if (sent >= 256) outgoing.end()
+    }
+    outgoing.on('drain', fill)
+    // Its socket and ours are full when it does not drain between two turns of a timer.
+    let before = -1
+    const timer = setInterval(() => {
+      if (sent === before) full.resolve()
+      before = sent
+    }, 50)
+    outgoing.on('close', () => clearInterval(timer))
+    fill()
+  })
+  forbidFetch()
+  const { body } = await providerFetch(url, post)
+  await full.promise
+  expect(sent).toBeLessThan(64)
+  let bytes = 0
+  for await (const each of body!) bytes += each.length
+  expect(bytes).toBe(256 << 20)
+})
+
+test('a signal that has fired asks nobody', async () => {
+  const reason = new Error('stopped')
+  await expect(providerFetch('http://127.0.0.1:9', { ...post, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+})
+
+test('a signal ends what is asked before it is answered', async () => {
+  const came = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  const url = await serve((incoming) => {
+    incoming.socket.on('close', left.resolve)
+    came.resolve()
+  })
+  forbidFetch()
+  const stop = new AbortController()
+  const asked = providerFetch(url, { ...post, signal: stop.signal })
+  await came.promise
+  const reason = new Error('stopped')
+  stop.abort(reason)
+  await expect(asked).rejects.toBe(reason)
+  await left.promise
+})
+
+test.each(['its signal fires', 'its reader leaves'])('an answer is cut off when %s', async (how) => {
+  const left = Promise.withResolvers<void>()
+  const url = await serve((_, outgoing) => {
+    outgoing.on('close', left.resolve)
+    outgoing.write('one')
+  })
+  forbidFetch()
+  const stop = new AbortController()
+  const reader = (await providerFetch(url, { ...post, signal: stop.signal })).body!.getReader()
+  await reader.read()
+  const next = reader.read()
+  const reason = new Error('stopped')
+  if (how === 'its reader leaves') {
+    await reader.cancel(reason)
+    expect(await next).toMatchObject({ done: true })
+  } else {
+    stop.abort(reason)
+    await expect(next).rejects.toBe(reason)
+  }
+  await left.promise
+})
+
+test('nobody there, and an answer that breaks off, are told in the words of fetch', async () => {
+  const url = await serve((_, outgoing) => {
+    outgoing.write('one')
+    setImmediate(() => outgoing.destroy())
+  })
+  forbidFetch()
+  const { body } = await providerFetch(url, post)
+  await expect(new Response(body).text()).rejects.toMatchObject({ name: 'TypeError', message: 'terminated' })
+  const refused = await serve(() => undefined)
+  await new Promise((closed) => servers.pop()!.close(closed))
+  await expect(providerFetch(refused, post)).rejects.toMatchObject({
+    name: 'TypeError',
+    message: 'fetch failed',
+    cause: { code: 'ECONNREFUSED' },
+  })
+})
