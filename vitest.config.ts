@@ -15,8 +15,10 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     reporters: ['default', './test/closing-line.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // A hang is found as well after a minute, and a slow machine is not one.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
   },
 })
