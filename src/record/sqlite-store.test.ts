@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
@@ -155,6 +155,18 @@ describe('persisted before delivered', () => {
     }
     await store.close()
   })
+})
+
+test('a new file is in its place before anything is said: without its WAL it has its tables', async () => {
+  const path = newPath()
+  const store = sqliteStore(path)
+  const copy = newPath()
+  mkdirSync(dirname(copy), { recursive: true })
+  copyFileSync(path, copy)
+  const other = new DatabaseSync(copy, { readOnly: true })
+  expect(other.prepare('SELECT count(*) AS runs FROM runs').get()).toEqual({ runs: 0 })
+  other.close()
+  await store.close()
 })
 
 test('reopening a file gives everything back', async () => {

@@ -34,7 +34,7 @@ test('it says when it is ready, what it serves and how to try it; SIGTERM ends i
   const began = performance.now()
   server.kill('SIGTERM')
   expect(await server.exit).toBe(0)
-  expect(performance.now() - began).toBeLessThan(2000)
+  expect(performance.now() - began).toBeLessThan(5000)
   expect(existsSync(join(cwd, '.millrace/server.json'))).toBe(false)
 })
 
