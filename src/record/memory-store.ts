@@ -26,6 +26,12 @@ const page = 1024
 const mostGone = 1000
 
 /**
+ * Readers wake when the event loop's turn is over, as they do where it is committed then: what a model's socket gave at once is
+ * one batch for them and one write to their sockets, not a write for each delta.
+ */
+const later: (go: () => void) => unknown = globalThis.setImmediate ?? queueMicrotask
+
+/**
  * Runs in memory. Of the runs that have ended the last `keep` (default 100) stay, with their messages. Those that were under
  * way together do not push each other out: a run goes when `keep` more have ended than were under way at its end. Who began
  * to read before that (`read` was called) still gets all of it. Entries are kept as they are given: do not change them
@@ -40,6 +46,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const gone = new Set<string>()
   let beginnings = 0
   const bell = createBell()
+  const rung = new Set<string>()
   const inbox = createKeptInbox()
   let closed = false
 
@@ -56,7 +63,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       runs.set(run, (kept = { row, number: beginnings++, entries: [...entries] }))
       gone.delete(run)
     }
-    bell.ring(run)
+    if (rung.size === 0) later(ringAll)
+    rung.add(run)
     if (!hasEnded(row.status)) return
     ended.push(run)
     endings++
@@ -71,6 +79,12 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
       if (isOver && threadId !== undefined) inbox.drop(`thread:${threadId}`)
     }
+  }
+
+  function ringAll(): void {
+    const runsThatSpoke = [...rung]
+    rung.clear()
+    for (const run of runsThatSpoke) bell.ring(run)
   }
 
   const log: Log = {
