@@ -7,10 +7,20 @@ const batch = (...seqs: number[]): Entry[] =>
   seqs.map((seq) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` }))
 const seqs = (entries: Entry[] | undefined) => entries?.map(({ seq }) => seq)
 
+test('the beginning is there for the first reader, up to 128 K characters', () => {
+  const recent = createRecent()
+  for (let seq = 1; seq <= 13; seq++) recent.push(batch(seq), 10_000)
+  expect(seqs(recent.after(0))).toHaveLength(13)
+  for (let seq = 14; seq <= 20; seq++) recent.push(batch(seq), 10_000)
+  expect(recent.after(18)).toBeUndefined()
+  expect([seqs(recent.after(19)), recent.length]).toEqual([[20], 10_000])
+})
+
 test('a reader close behind gets all that came since, from whichever entry on', () => {
   const recent = createRecent()
   const slow = { seq: 0 }
   recent.readers.add(slow)
+  recent.meet()
   recent.push(batch(1, 2, 3), 30)
   recent.push(batch(4), 10)
   recent.push(batch(5, 6), 20)
@@ -22,6 +32,7 @@ test('a reader close behind gets all that came since, from whichever entry on', 
 test('what every reader has is let go; the last batch stays for whoever comes', () => {
   const recent = createRecent()
   const [fast, slow] = [{ seq: 3 }, { seq: 1 }]
+  recent.meet()
   recent.readers.add(fast).add(slow)
   recent.push(batch(1, 2), 20)
   recent.push(batch(3), 10)
@@ -40,6 +51,7 @@ test('what every reader has is let go; the last batch stays for whoever comes', 
 test('a reader that stands still costs 128 K characters and no more', () => {
   const recent = createRecent()
   recent.readers.add({ seq: 0 })
+  recent.meet()
   for (let seq = 1; seq <= 100; seq++) recent.push(batch(seq), 10_000)
   expect(recent.after(86)).toBeUndefined()
   expect(seqs(recent.after(87))).toHaveLength(13)

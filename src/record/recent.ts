@@ -14,6 +14,9 @@ export interface Position {
 
 export interface Recent {
   readonly readers: Set<Position>
+  /** Whether its first reader has come, or is not waited for any more. */
+  readonly met: boolean
+  meet(): void
   /** Characters of JSON that are kept. */
   readonly length: number
   push(entries: Entry[], length: number): void
@@ -25,9 +28,16 @@ export function createRecent(): Recent {
   const readers = new Set<Position>()
   const batches: { entries: Entry[]; length: number }[] = []
   let total = 0
+  /** What was pushed first is there. */
+  let whole = true
+  let met = false
 
-  /** The last one stays: a reader that comes now, or waits, begins with it. */
+  /**
+   * For the first reader the beginning is kept, until it is too much: without it the rest is of no use to him. Afterwards
+   * the last one stays: a reader that comes now, or waits, begins with it.
+   */
   function trim(): void {
+    if (whole && !met && total <= most) return
     let seen = Infinity
     for (const { seq } of readers) seen = Math.min(seen, seq)
     let gone = 0
@@ -37,11 +47,20 @@ export function createRecent(): Recent {
       total -= length
       gone++
     }
-    if (gone > 0) batches.splice(0, gone)
+    if (gone === 0) return
+    batches.splice(0, gone)
+    whole = false
   }
 
   return {
     readers,
+    get met() {
+      return met
+    },
+    meet() {
+      met = true
+      trim()
+    },
     get length() {
       return total
     },

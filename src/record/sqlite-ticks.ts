@@ -19,15 +19,14 @@ const pageRows = 256
 interface Head {
   row: RunRow
   recent: Recent
-  /** Whether anybody has begun to read it. */
-  met: boolean
 }
 
 /**
- * Runs that have ended or wait while a reader is still behind, or has yet to come (a short answer may be over before its
- * request is told that it began), keep what it may want: so many characters of all together.
+ * Runs whose first reader has yet to come (`POST /api/runs`, then `GET`; a short answer may be over before its request is told
+ * that it began), and those that have stopped running while one is still behind, keep what it may want: so many characters
+ * of all together.
  */
-const mostEnded = 4 * 1024 * 1024
+const mostHeld = 8 * 1024 * 1024
 
 /** What one transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -56,9 +55,9 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = new Map<string, Head>()
   const gathered = new Map<string, Gathered>()
-  /** In the order in which they stopped running. */
-  const ended = new Set<string>()
-  let endedLength = 0
+  /** Those runs, the oldest first, with their characters. */
+  const held = new Map<string, number>()
+  let heldLength = 0
   let version: unknown
 
   function page(run: string, after: number): Entry[] {
@@ -77,24 +76,35 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   }
 
   function forget(run: string): void {
-    revive(run)
+    letGo(run)
     heads.delete(run)
   }
 
-  function revive(run: string): void {
-    if (ended.delete(run)) endedLength -= heads.get(run)!.recent.length
+  function letGo(run: string): void {
+    heldLength -= held.get(run) ?? 0
+    held.delete(run)
+  }
+
+  function hold(run: string, { length }: Recent): void {
+    heldLength += length - (held.get(run) ?? 0)
+    held.set(run, length)
+    for (const oldest of held.keys()) {
+      if (heldLength <= mostHeld) break
+      const { row, recent } = heads.get(oldest)!
+      if (row.status !== 'running') forget(oldest)
+      else {
+        recent.meet()
+        letGo(oldest)
+      }
+    }
   }
 
   /** A suspended run may stay so for days, and whoever reads a run that has ended is soon done. */
-  function retire(run: string): void {
-    const { met, recent } = heads.get(run)!
-    if (met && recent.readers.size === 0) return forget(run)
-    ended.add(run)
-    endedLength += recent.length
-    for (const oldest of ended) {
-      if (endedLength <= mostEnded) break
-      forget(oldest)
-    }
+  function settle(run: string, { row, recent }: Head): void {
+    const isRunning = row.status === 'running'
+    if (!recent.met || (!isRunning && recent.readers.size > 0)) hold(run, recent)
+    else if (isRunning) letGo(run)
+    else forget(run)
   }
 
   return {
@@ -104,8 +114,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       const [now] = dataVersion.get() as unknown as [number]
       if (now !== version) {
         heads.clear()
-        ended.clear()
-        endedLength = 0
+        held.clear()
+        heldLength = 0
       }
       version = now
     },
@@ -137,12 +147,11 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       const done = [...gathered]
       gathered.clear()
       for (const [run, { row, entries, lines }] of done) {
-        revive(run)
-        const { recent, met } = heads.get(run) ?? { recent: createRecent(), met: false }
-        heads.set(run, { row, recent, met })
-        recent.push(entries, lines.length)
+        const head = { row, recent: heads.get(run)?.recent ?? createRecent() }
+        heads.set(run, head)
+        head.recent.push(entries, lines.length)
         bell.ring(run)
-        if (row.status !== 'running') retire(run)
+        settle(run, head)
       }
     },
     rolledBack() {
@@ -159,7 +168,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
             joined?.readers.delete(position)
             joined = head?.recent
             joined?.readers.add(position)
-            if (head) head.met = true
+            joined?.meet()
           }
           const { seq } = position
           if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
@@ -172,7 +181,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
         },
         leave() {
           joined?.readers.delete(position)
-          if (ended.has(run) && joined?.readers.size === 0) forget(run)
+          const head = heads.get(run)
+          if (head && head.row.status !== 'running' && joined?.readers.size === 0) forget(run)
         },
       }
     },
