@@ -2,7 +2,7 @@
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
 import { fetchText, openStream } from './http-stream.ts'
-import { spin } from './steady.ts'
+import { glance, spin } from './steady.ts'
 
 export interface Target {
   url: string
@@ -147,4 +147,4 @@ function reset(): void {
   held = []
 }
 
-answerCalls({ throughput, first, open, hold, drain, leave, reset, spin, heard: () => heard, cpu: ownCpu })
+answerCalls({ throughput, first, open, hold, drain, leave, reset, spin, glance, heard: () => heard, cpu: ownCpu })

@@ -1,6 +1,6 @@
 /** A process on the server's core that says how fast that is just now. */
 import { answerCalls } from './calls.ts'
-import { spin } from './steady.ts'
+import { glance, spin } from './steady.ts'
 
 for (let i = 0; i < 20; i++) spin()
-answerCalls({ spin })
+answerCalls({ spin, glance })

@@ -24,6 +24,27 @@ export function spin(): number {
   return best
 }
 
+/** Milliseconds of a sixth of it, once: how fast the core is at this moment. */
+export function glance(): number {
+  const began = performance.now()
+  let length = 0
+  for (let n = 0; n < 500; n++) length += JSON.stringify(JSON.parse(text)).length
+  return length > 0 ? performance.now() - began : 0
+}
+
+/** How much longer than the shortest of all a glance at full speed may take. */
+const nearly = 1.15
+
+/** Says whether every core is as fast at this moment as it has ever been. `glances`: one on each core that matters. */
+export function createSpeedometer(glances: () => Promise<number[]>): () => Promise<boolean> {
+  let best: number[] = []
+  return async () => {
+    const times = await glances()
+    best = times.map((ms, core) => Math.min(ms, best[core] ?? ms))
+    return times.every((ms, core) => ms <= best[core]! * nearly)
+  }
+}
+
 export interface Steady {
   /** All of these, one after the other, with the machine at one speed as far as can be had. */
   measure(each: (() => Promise<Sample>)[]): Promise<Sample[]>

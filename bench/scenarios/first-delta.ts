@@ -1,36 +1,65 @@
 /** One request at a time: what a server adds on the way to the model, and on the way of its first delta back. */
-import { inPairs, setMode, type Bench, type Result } from '../scenario.ts'
+import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
+import { createSpeedometer } from '../steady.ts'
 
 /** What a server adds is what it adds to the least that any server must do. */
 const reference = 'floor'
 /** A server that has just started compiles its code while it answers. */
 const warm = 500
+/** Requests at full speed that a round should have; it takes up to nine times its time for them. */
+const enough = 40
+
+/** ms of one request. */
+interface Way {
+  there: number
+  back: number
+  both: number
+}
 
 export async function firstDelta(bench: Bench): Promise<Result> {
   const { rounds = 7, seconds } = bench.options
   const warmed = new Set<string>()
+  const isFast = createSpeedometer(() =>
+    Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('glance'))),
+  )
+  for (let i = 0; i < 200; i++) await isFast()
+  let asked = 0
+  let counted = 0
   const { rows, notes } = await inPairs(bench, bench.rows, { rounds, reference }, async (_server, target) => {
     await setMode(bench, { kind: 'first' })
-    const there: number[] = []
-    const back: number[] = []
+    const all: Way[] = []
+    const atFullSpeed: Way[] = []
     const least = warmed.has(target.url) ? 1 : Math.ceil(warm * Math.min(1, seconds))
     warmed.add(target.url)
     const until = performance.now() + seconds * 250
+    const latest = until + seconds * 2000
     do {
-      const { asked, sent, at } = await bench.load.call<Record<'asked' | 'sent' | 'at', number>>('first', { target })
-      there.push((sent - asked) / 1000)
-      back.push((at - sent) / 1000)
+      const before = await isFast()
+      const times = await bench.load.call<Record<'asked' | 'sent' | 'at', number>>('first', { target })
       await bench.upstream.call('finish')
       await bench.load.call('drain')
-    } while (performance.now() < until || there.length < least)
-    return { there: quartile(there), back: quartile(back), both: quartile(there.map((ms, i) => ms + back[i]!)) }
+      const [there, back] = [(times.sent - times.asked) / 1000, (times.at - times.sent) / 1000]
+      const way = { there, back, both: there + back }
+      all.push(way)
+      if (before && (await isFast())) atFullSpeed.push(way)
+    } while (
+      performance.now() < until ||
+      all.length < least ||
+      (atFullSpeed.length < enough && performance.now() < latest)
+    )
+    asked += all.length
+    counted += atFullSpeed.length
+    // A machine that is never at full speed is measured all the same.
+    const ways = atFullSpeed.length < enough / 4 ? all : atFullSpeed
+    const of = (key: keyof Way) => median(ways.map((way) => way[key]))
+    return { there: of('there'), back: of('back'), both: of('both') }
   })
   for (const { samples, beside } of rows) {
     for (const [i, sample] of samples.entries()) sample['over'] = sample['both']! - (beside?.[i]?.['both'] ?? 0)
   }
   return {
     scenario: 'first-delta',
-    title: `One stream at a time: ms that the server adds until the first delta; lower quartiles, medians of ${rounds} rounds`,
+    title: `One stream at a time: ms that the server adds until the first delta; medians of its requests at full speed, then of ${rounds} rounds`,
     reference,
     columns: [
       { key: 'there', title: 'to the model', digits: 2 },
@@ -41,12 +70,8 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     rows,
     notes: [
       'The model server answers each request at once with one delta and says no more until that has arrived.',
+      `Of ${asked} requests ${counted} were answered while the machine was at full speed, said by a glance at each core before and after; where a round has some, only they count.`,
       ...notes,
     ],
   }
-}
-
-/** Whatever else the machine does only ever adds to it. */
-function quartile(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 4)]!
 }
