@@ -18,7 +18,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
   async function measure(rows: readonly Row[]): Promise<number[]> {
     await setMode(bench, { kind: 'burst', deltas })
     const children = rows.map((row) => servers.get(row)!)
-    const given = { streams, deltas, seconds: seconds * 1.5 }
+    const given = { streams, deltas, seconds: seconds * 2.5 }
     const answering = Promise.all(
       rows.map(({ target }, i) => {
         const asked = { ...given, target: { ...target, url: children[i]!.url } }
@@ -29,7 +29,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
     answering.catch(() => undefined)
     await pause(seconds * 250)
     const before = await look(children)
-    await pause(seconds * 1000)
+    await pause(seconds * 2000)
     const after = await look(children)
     await answering
     return after.map(({ cpu, heard }, i) => ((cpu - before[i]!.cpu) * 1e5) / (heard - before[i]!.heard))
