@@ -71,6 +71,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     kept.goesAt = endings + keep + (runs.size - ended.length)
     while ((runs.get(ended[0]!)?.goesAt ?? Infinity) <= endings) {
       const old = ended.shift()!
+      // Whoever has waited for it since before it began has not been told of it yet.
+      if (rung.has(old)) bell.ring(old)
       const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
       gone.add(old)
@@ -169,6 +171,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     runs: index,
     durable: false,
     async close() {
+      // What was said in this turn is heard.
+      ringAll()
       closed = true
       bell.ringAll()
       inbox.bell.ringAll()

@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process'
-import { fdatasync, mkdtempSync, rmSync, statSync, unlinkSync } from 'node:fs'
+import {
+  existsSync,
+  fdatasync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
@@ -64,6 +74,7 @@ test('somebody who reads what was long ago makes commits wait only each time the
   await write(db, checkpoints, () => ++commits < 4000)
   reader.close()
   // About 20,000 pages: behind 200, 400, 800 … of them.
+  expect(checkpoints.waits).toBeGreaterThan(1)
   expect(checkpoints.waits).toBeLessThan(8)
 })
 
@@ -78,6 +89,50 @@ test('where the thread cannot go on SQLite writes back within commits, as by its
   let commits = 0
   await write(db, checkpoints, () => ++commits < 100)
 })
+
+test('nor is one needed: where no thread may be had, a commit is none the worse for it', async () => {
+  const path = join(folder, `${++files}.db`)
+  const modules = ['sqlite-checkpoint', 'sqlite-schema'].map((name) => new URL(`./${name}.ts`, import.meta.url).href)
+  const program = `
+    const [{ createCheckpoints }, { openDatabase }] = await Promise.all(${JSON.stringify(modules)}.map((at) => import(at)))
+    const db = openDatabase(${JSON.stringify(path)}, 5000)
+    createCheckpoints(db, ${JSON.stringify(path)}, { due: 1, most: 1 }).wrote(1)
+    console.log(db.prepare('PRAGMA wal_autocheckpoint').get().wal_autocheckpoint)`
+  const args = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*', '--input-type=module', '-e', program]
+  expect((await promisify(execFile)(process.execPath, args)).stdout).toBe('1000\n')
+})
+
+test.skipIf(!existsSync('/proc/self/fd'))(
+  'of a link to a database the WAL beside the file itself is flushed',
+  async () => {
+    const [file, link] = [join(folder, `${++files}.db`), join(folder, `${++files}.db`)]
+    openDatabase(file, 5000).close()
+    symlinkSync(file, link)
+    const db = openDatabase(link, 5000)
+    const checkpoints = createCheckpoints(db, link)
+    onTestFinished(async () => {
+      await checkpoints.close()
+      db.close()
+    })
+    const opened = () => {
+      const held = readdirSync('/proc/self/fd').map((fd) => linkOf(`/proc/self/fd/${fd}`))
+      return held.filter((name) => name === `${file}-wal`).length
+    }
+    db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES ('r', 1, 1, '')")
+    const bySqlite = opened()
+    checkpoints.wrote(1)
+    await expect.poll(opened).toBe(bySqlite + 1)
+  },
+)
+
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    // The folder's own descriptor is gone by now.
+    return undefined
+  }
+}
 
 test('a process with nothing else to do waits for a commit that waits', async () => {
   const path = join(folder, `${++files}.db`)

@@ -7,7 +7,7 @@
  *
  * What is in the WAL outlives the process at once, and a power cut once it is flushed: every second, and in each round.
  */
-import { closeSync, fdatasync, openSync } from 'node:fs'
+import { closeSync, fdatasync, openSync, realpathSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -56,20 +56,28 @@ export function createCheckpoints(
   let closed = false
 
   db.exec('PRAGMA wal_autocheckpoint = 0')
-  const flusher = createFlusher(`${path}-wal`)
+  // SQLite follows links, and the WAL lies beside what they lead to; the process may change its folder.
+  const file = realpathSync(path)
+  const flusher = createFlusher(`${file}-wal`)
 
   function begin(): void {
     running = true
     written = 0
-    worker ??= start()
-    worker.postMessage('round')
+    try {
+      worker ??= start()
+      worker.postMessage('round')
+    } catch {
+      // No thread may be had here.
+      running = false
+      giveUp()
+    }
   }
 
   function start(): Worker {
-    const file = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
+    const script = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     // It must not make a file where there is none any more.
-    const workerData = `${pathToFileURL(path).href}?mode=rw`
-    const started = new Worker(file, { workerData, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 1 } })
+    const workerData = `${pathToFileURL(file).href}?mode=rw`
+    const started = new Worker(script, { workerData, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 1 } })
     started.on('message', ended).on('error', giveUp)
     started.unref()
     return started
@@ -147,9 +155,10 @@ export function createFlusher(path: string, ms = flushMs, flushFile: FlushFile =
     }
   }
 
-  // A disk that fails is told by the next round.
-  function over(): void {
+  // What a disk has failed to take is tried again; the next round tells of it.
+  function over(error?: Error | null): void {
     flushing = false
+    if (error) dirty = true
     if (!closed) return dirty ? later() : undefined
     if (file !== undefined) closeSync(file)
   }

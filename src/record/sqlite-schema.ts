@@ -78,14 +78,14 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
     checkOrigin(db, path)
     const isNew = pragma(db, 'user_version') === 0
     // A file that holds nothing has nothing to lose: it is flushed when it is made, and not ten times meanwhile.
-    if (isNew) db.exec('PRAGMA synchronous = OFF')
+    if (isNew) db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0')
     // Before the first table: it cannot be changed later without rewriting the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     // WAL with NORMAL: a commit is in the file when the process is killed; fsync only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
     migrate(db)
     db.exec('PRAGMA synchronous = NORMAL')
-    if (isNew) db.exec('PRAGMA wal_checkpoint')
+    if (isNew) db.exec('PRAGMA wal_autocheckpoint = 1000; PRAGMA wal_checkpoint')
     return db
   } catch (error) {
     db?.close()

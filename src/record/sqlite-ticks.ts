@@ -102,6 +102,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   /** A suspended run may stay so for days, and whoever reads a run that has ended is soon done. */
   function settle(run: string, { row, recent }: Head): void {
     const isRunning = row.status === 'running'
+    // Whoever was woken may have been the last who wanted it.
+    if (heads.get(run)?.recent !== recent) return
     if (!recent.met || (!isRunning && recent.readers.size > 0)) hold(run, recent)
     else if (isRunning) letGo(run)
     else forget(run)
@@ -182,7 +184,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
         leave() {
           joined?.readers.delete(position)
           const head = heads.get(run)
-          if (head && head.row.status !== 'running' && joined?.readers.size === 0) forget(run)
+          if (head && head.recent === joined && head.row.status !== 'running' && joined.readers.size === 0) forget(run)
         },
       }
     },

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { once } from 'node:events'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { providerFetch } from './provider-fetch.ts'
 
 const symbol = Symbol.for('undici.globalDispatcher.1')
@@ -25,6 +25,17 @@ function setDispatcher(value: unknown): void {
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   servers.push(server)
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** An answer that no server of Node's would write. */
+async function answerRaw(text: string): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end(text))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
@@ -110,6 +121,40 @@ test('a refusal has its status, its headers and its body', async () => {
   expect(response).toMatchObject({ status: 429, ok: false })
   expect(response.headers.get('retry-after')).toBe('7')
   expect(await response.text()).toBe('{"error":"slow"}')
+})
+
+test.each([
+  ['400 错误请求', 400],
+  ['418 Ich bin müde', 418],
+])('a status line may be in any language: %s', async (line, status) => {
+  const url = await answerRaw(`HTTP/1.1 ${line}\r\ncontent-length: 2\r\n\r\nno`)
+  forbidFetch()
+  const response = await providerFetch(url, post)
+  expect(response.status).toBe(status)
+  expect(await response.text()).toBe('no')
+})
+
+test('a status that no response can have is a failure, and nothing waits', async () => {
+  const url = await answerRaw('HTTP/1.1 999 Nope\r\ncontent-length: 2\r\n\r\nno')
+  forbidFetch()
+  await expect(providerFetch(url, post)).rejects.toThrow('fetch failed')
+})
+
+test('headers are taken in all their forms, and from around their values spaces and line breaks', async () => {
+  const url = await serve((incoming, outgoing) => outgoing.end(JSON.stringify(incoming.headers)))
+  forbidFetch()
+  const forms: NonNullable<RequestInit['headers']>[] = [
+    { authorization: 'Bearer k\n' },
+    [['Authorization', 'Bearer k']],
+    new Headers({ authorization: 'Bearer k' }),
+  ]
+  for (const headers of forms) {
+    expect(await (await providerFetch(url, { ...post, headers })).json()).toMatchObject({ authorization: 'Bearer k' })
+  }
+})
+
+test('a name and a password in the address are refused, as fetch refuses them', async () => {
+  await expect(providerFetch('http://me:secret@127.0.0.1:1/v1', post)).rejects.toThrow('credentials')
 })
 
 test('an answer without a body has none', async () => {

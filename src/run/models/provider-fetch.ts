@@ -41,6 +41,8 @@ export async function providerFetch(input: RequestInfo | URL, init: RequestInit 
   if (dispatcher === undefined || !isPlain) return globalThis.fetch(input, init)
   signal?.throwIfAborted()
   const url = new URL(input)
+  // It refuses them, and says so.
+  if (url.username !== '' || url.password !== '') return globalThis.fetch(input, init)
   const request = { origin: url.origin, path: url.pathname + url.search, method, headers: listOf(headers), body }
   const response = await ask(dispatcher, request, signal ?? undefined)
   // Whoever follows where it leads is asked from the beginning; nothing was answered yet.
@@ -60,6 +62,8 @@ function ask(
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let abort: ((reason?: unknown) => void) | undefined
   let over = false
+  /** Whether the answer has begun: from then on what goes wrong is told in its body. */
+  let answered = false
   /** What came in this turn: one read of the socket is one piece of the answer, however many chunks of HTTP it holds. */
   let pieces: Uint8Array[] = []
   let bytesWaiting = 0
@@ -74,8 +78,8 @@ function ask(
   function fail(error: unknown): void {
     if (over) return
     leave()
-    if (controller === undefined) reject(error)
-    else controller.error(error)
+    if (answered) controller!.error(error)
+    else reject(error)
   }
   function leave(): void {
     over = true
@@ -87,7 +91,7 @@ function ask(
   }
 
   signal?.addEventListener('abort', stop)
-  dispatcher.dispatch(request, {
+  const handler: DispatchHandler = {
     onConnect(cut) {
       abort = cut
       if (over) cut(signal?.reason)
@@ -111,7 +115,14 @@ function ask(
         },
         new ByteLengthQueuingStrategy({ highWaterMark: readAhead }),
       )
-      resolve(toResponse(status, statusText, headers, body))
+      try {
+        resolve(toResponse(status, statusText, headers, body))
+        answered = true
+      } catch (error) {
+        // A status that no response can have.
+        fail(new TypeError('fetch failed', { cause: error }))
+        abort?.(error)
+      }
       return true
     },
     onData(bytes) {
@@ -129,10 +140,15 @@ function ask(
     },
     // In the words of `fetch`, by which the packages know them.
     onError(cause) {
-      hand()
-      fail(new TypeError(controller === undefined ? 'fetch failed' : 'terminated', { cause }))
+      if (answered) hand()
+      fail(new TypeError(answered ? 'terminated' : 'fetch failed', { cause }))
     },
-  })
+  }
+  try {
+    dispatcher.dispatch(request, handler)
+  } catch (error) {
+    fail(error)
+  }
   return promise
 }
 
@@ -149,7 +165,8 @@ function toResponse(
   for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1'))
   return new Response(nullBody.has(status) ? null : decoded(body, headers.get('content-encoding')), {
     status,
-    statusText,
+    // A gateway may say its own in any language; nobody reads it, and a `Response` takes Latin-1 alone.
+    statusText: /^[\t -~\u0080-\u00ff]*$/u.test(statusText) ? statusText : '',
     headers,
   })
 }
@@ -174,10 +191,16 @@ const formats = new Map<string, CompressionFormat>([
 
 function listOf(given: RequestInit['headers']): string[] {
   const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': 'identity' }
-  for (const [name, value] of given instanceof Headers ? given : Object.entries(given ?? {})) {
-    headers[name.toLowerCase()] = value
+  const isPlain = given === undefined || (Object.getPrototypeOf(given) === Object.prototype && isTrimmed(given))
+  for (const [name, value] of isPlain ? Object.entries(given ?? {}) : new Headers(given)) {
+    headers[name.toLowerCase()] = value as string
   }
   return Object.entries(headers).flat()
+}
+
+/** `Headers` takes spaces and line breaks off the ends of values, and refuses what cannot be sent. */
+function isTrimmed(given: object): boolean {
+  return Object.values(given).every((value) => typeof value === 'string' && /^(?:[!-~](?:[ -~]*[!-~])?)?$/u.test(value))
 }
 
 let known: { fetch: unknown; own: boolean } = { fetch: undefined, own: false }
