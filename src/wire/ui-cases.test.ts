@@ -146,6 +146,22 @@ test.each<[string, Item[]]>([
     [...attempt(1, ...text('t1')), ...at('main', { type: 'data', name: 'n', data: 1 }), ...reset('main/a/1')],
   ],
   [
+    'a call of a step before the answer, told with what is asked of the client',
+    [
+      ...attempt(1, ...text('t1')),
+      ...at('main/r/2', {
+        type: 'request',
+        requestId: 'q',
+        kind: 'approval',
+        toolCallId: 'c',
+        toolName: 't',
+        input: {},
+        deadline: 0,
+      }),
+      ...reset('main/a/1'),
+    ],
+  ],
+  [
     'a text open from an earlier step',
     [...at('main/b', answering, { type: 'text-start', id: 't2' }), ...attempt(1, ...text('t1')), ...reset('main/a/1')],
   ],

@@ -19,6 +19,8 @@ export interface UiTools {
   inputDelta(entry: EntryOf<'tool-input-delta'>): string
   call(entry: EntryOf<'tool-call'>, send: Send): string
   result(entry: EntryOf<'tool-result'>, send: Send): string
+  /** Whether the client was told of the call. */
+  knows(entry: EntryOf<'request'>): boolean
   request(entry: EntryOf<'request'>, send: Send): string
   response(entry: EntryOf<'response'>, send: Send): string
   /** Sends outcomes that were held back: the run goes on. */
@@ -104,6 +106,7 @@ export function createUiTools(ui7: boolean): UiTools {
     },
     call,
     result,
+    knows: ({ step, toolCallId }) => calls.has(callKey(step, toolCallId)),
     request({ kind, step, toolCallId, toolName, requestId, input }, send) {
       const key = callKey(step, toolCallId)
       const frames = calls.has(key) ? '' : send({ type: 'tool-input-available', toolCallId, toolName, input })

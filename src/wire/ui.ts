@@ -100,6 +100,8 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       case 'tool-result':
         return tools.result(entry, send)
       case 'request':
+        // A call of a step before the answer is a part of the message from now on.
+        if (!tools.knows(entry)) shown.add(entry.step)
         return tools.request(entry, send)
       case 'response':
         return tools.response(entry, send)
