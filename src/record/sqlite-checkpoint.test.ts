@@ -28,7 +28,7 @@ let files = 0
 function open() {
   const path = join(folder, `${++files}.db`)
   const db = openDatabase(path, 5000)
-  const checkpoints = createCheckpoints(db, path, { due: 50, most: 200 })
+  const checkpoints = createCheckpoints(db, { due: 50, most: 200 })!
   onTestFinished(async () => {
     await checkpoints.close()
     db.close()
@@ -90,16 +90,25 @@ test('where the thread cannot go on SQLite writes back within commits, as by its
   await write(db, checkpoints, () => ++commits < 100)
 })
 
-test('nor is one needed: where no thread may be had, a commit is none the worse for it', async () => {
-  const path = join(folder, `${++files}.db`)
+/** A process of its own with a database and checkpoints at every page; what it prints. */
+async function inProcess(program: string, flags: string[] = []): Promise<string> {
+  const path = JSON.stringify(join(folder, `${++files}.db`))
   const modules = ['sqlite-checkpoint', 'sqlite-schema'].map((name) => new URL(`./${name}.ts`, import.meta.url).href)
-  const program = `
+  const prepared = `
     const [{ createCheckpoints }, { openDatabase }] = await Promise.all(${JSON.stringify(modules)}.map((at) => import(at)))
-    const db = openDatabase(${JSON.stringify(path)}, 5000)
-    createCheckpoints(db, ${JSON.stringify(path)}, { due: 1, most: 1 }).wrote(1)
-    console.log(db.prepare('PRAGMA wal_autocheckpoint').get().wal_autocheckpoint)`
-  const args = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*', '--input-type=module', '-e', program]
-  expect((await promisify(execFile)(process.execPath, args)).stdout).toBe('1000\n')
+    const db = openDatabase(${path}, 5000)
+    const checkpoints = createCheckpoints(db, { due: 1, most: 1 })
+    ${program}`
+  return (await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', prepared])).stdout
+}
+
+test('nor is one needed: where no thread may be had, a commit is none the worse for it', async () => {
+  const said = await inProcess(
+    `checkpoints.wrote(1)
+    console.log(db.prepare('PRAGMA wal_autocheckpoint').get().wal_autocheckpoint)`,
+    ['--permission', '--allow-fs-read=*', '--allow-fs-write=*'],
+  )
+  expect(said).toBe('1000\n')
 })
 
 test.skipIf(!existsSync('/proc/self/fd'))(
@@ -109,7 +118,7 @@ test.skipIf(!existsSync('/proc/self/fd'))(
     openDatabase(file, 5000).close()
     symlinkSync(file, link)
     const db = openDatabase(link, 5000)
-    const checkpoints = createCheckpoints(db, link)
+    const checkpoints = createCheckpoints(db)!
     onTestFinished(async () => {
       await checkpoints.close()
       db.close()
@@ -135,21 +144,15 @@ function linkOf(path: string): string | undefined {
 }
 
 test('a process with nothing else to do waits for a commit that waits', async () => {
-  const path = join(folder, `${++files}.db`)
-  const modules = ['sqlite-checkpoint', 'sqlite-schema'].map((name) => new URL(`./${name}.ts`, import.meta.url).href)
-  const program = `
-    const [{ createCheckpoints }, { openDatabase }] = await Promise.all(${JSON.stringify(modules)}.map((at) => import(at)))
-    const db = openDatabase(${JSON.stringify(path)}, 5000)
-    const checkpoints = createCheckpoints(db, ${JSON.stringify(path)}, { due: 1, most: 1 })
+  const said = await inProcess(`
     while (checkpoints.holding === undefined) {
       db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (random(), 1, 1, '')")
       checkpoints.wrote(1)
       await new Promise((resolve) => setImmediate(resolve))
     }
     await checkpoints.holding
-    console.log('went on')`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
-  expect(stdout).toBe('went on\n')
+    console.log('went on')`)
+  expect(said).toBe('went on\n')
 })
 
 test('a commit waits until it is let, and the event loop does not', async () => {
@@ -192,6 +195,21 @@ test('what was written is flushed to the disk, once for all of a while, and agai
     expect(count).toBe(times)
     flushed = Promise.withResolvers()
   }
+  flusher.close()
+})
+
+test('what a disk has failed to take is flushed again', async () => {
+  const path = join(folder, 'failing')
+  openDatabase(path, 5000).close()
+  const failures = [new Error('EIO'), null]
+  const taken = Promise.withResolvers<void>()
+  const flusher = createFlusher(path, 1, (_, done) => {
+    const failure = failures.shift()!
+    done(failure)
+    if (failure === null) taken.resolve()
+  })
+  flusher.wrote()
+  await taken.promise
   flusher.close()
 })
 

@@ -7,7 +7,7 @@
  *
  * What is in the WAL outlives the process at once, and a power cut once it is flushed: every second, and in each round.
  */
-import { closeSync, fdatasync, openSync, realpathSync } from 'node:fs'
+import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -40,11 +40,14 @@ interface Round {
 
 const flushMs = 1000
 
+/** Undefined for a database in memory, which has nothing to be written back into. */
 export function createCheckpoints(
   db: DatabaseSync,
-  path: string,
   { due, most }: CheckpointLimits = { due: 4000, most: 16_000 },
-): Checkpoints {
+): Checkpoints | undefined {
+  // As SQLite has found it, behind links: the WAL lies beside it, wherever the process goes.
+  const path = db.location()
+  if (path === null) return undefined
   let written = 0
   let worker: Worker | undefined
   let running = false
@@ -56,9 +59,7 @@ export function createCheckpoints(
   let closed = false
 
   db.exec('PRAGMA wal_autocheckpoint = 0')
-  // SQLite follows links, and the WAL lies beside what they lead to; the process may change its folder.
-  const file = realpathSync(path)
-  const flusher = createFlusher(`${file}-wal`)
+  const flusher = createFlusher(`${path}-wal`)
 
   function begin(): void {
     running = true
@@ -76,7 +77,7 @@ export function createCheckpoints(
   function start(): Worker {
     const script = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     // It must not make a file where there is none any more.
-    const workerData = `${pathToFileURL(file).href}?mode=rw`
+    const workerData = `${pathToFileURL(path!).href}?mode=rw`
     const started = new Worker(script, { workerData, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 1 } })
     started.on('message', ended).on('error', giveUp)
     started.unref()

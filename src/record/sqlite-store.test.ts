@@ -18,6 +18,7 @@ let files = 0
 const newPath = () => join(folder, `${++files}`, 'millrace.db')
 const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })
 
+storeContract('sqlite in memory', () => sqliteStore(':memory:'))
 storeContract('sqlite', () => sqliteStore(newPath()))
 
 describe('persisted before delivered', () => {

@@ -43,7 +43,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const entryBell = createBell()
   const inboxBell = createBell()
   const ticks = createTicks(db, runs, entryBell)
-  const checkpoints = readOnly ? undefined : createCheckpoints(db, path)
+  const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   let closing: Promise<void> | undefined
 
