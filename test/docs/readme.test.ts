@@ -1,6 +1,6 @@
 /** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -51,7 +51,8 @@ test('agents in the documents are valid, with the config that stands beside them
   const agents = snippetsIn('yaml')
   expect(agents.length).toBeGreaterThan(1)
   const dir = join(project, 'agents')
-  mkdirSync(dir)
+  // The documents call agents that ship.
+  cpSync(join(root, 'agents'), dir, { recursive: true })
   agents.forEach(({ place, text }) => writeFileSync(join(dir, `${place.replaceAll(/\W/gu, '-')}.yaml`), text))
   const config = snippetsIn('ts').filter(({ text }) => text.startsWith('// agents/millrace.config.ts'))
   expect(config).toHaveLength(1)
@@ -60,7 +61,7 @@ test('agents in the documents are valid, with the config that stands beside them
   expect([code, out]).toEqual([0, ''])
 })
 
-test('the program in the README prints an answer', async () => {
+test('the program of docs/library.md prints an answer', async () => {
   const program = snippetsIn('ts').find(({ text }) => text.includes("runtime.start('assistant'"))!
   writeFileSync(join(project, 'program.ts'), program.text)
   const env = { ...process.env, MILLRACE_DEMO_DELAY_MS: '0' }
@@ -68,10 +69,10 @@ test('the program in the README prints an answer', async () => {
   expect(stdout).toMatch(/\w+ \w+[^]*completed \d+\n$/u)
 })
 
-test('OpenAI’s clients in the README print an answer', async () => {
+test('the OpenAI clients of docs/openai.md print an answer', async () => {
   const { url } = await serving([join(root, 'agents'), '--data', join(folder(), 'data')])
   const programs = snippetsIn('ts').filter(
-    ({ place, text }) => place.startsWith('README') && text.includes('localhost:3000/v1'),
+    ({ place, text }) => place.startsWith('docs/openai.md') && text.includes('localhost:3000/v1'),
   )
   expect(programs).toHaveLength(2)
   for (const [i, { text }] of programs.entries()) {
