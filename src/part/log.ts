@@ -93,7 +93,10 @@ export interface RunQuery {
   limit?: number
 }
 
-/** Listing is apart from the log: read-only, newest first, also within one millisecond. */
+/**
+ * Listing is apart from the log: read-only, newest first. The order is that in which the first entries of the runs were
+ * appended, whatever their timestamps say: a clock may be set back.
+ */
 export interface RunIndex {
   get(run: string): Promise<RunRow | undefined>
   list(query?: RunQuery): Promise<RunRow[]>

@@ -8,13 +8,8 @@ import { createKeptInbox } from './memory-inbox.ts'
 import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
 import { storeClosed, unknownCursor } from './store-error.ts'
 
-interface Place {
+interface Kept {
   row: RunRow
-  /** Counted as runs begin. */
-  number: number
-}
-
-interface Kept extends Place {
   /** `seq` s is at index s - 1. */
   entries: Entry[]
   /** It is forgotten when so many runs have ended. */
@@ -44,7 +39,6 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   let endings = 0
   /** The last of those that went: who comes a moment too late must not wait for them as for a run that is about to begin. */
   const gone = new Set<string>()
-  let beginnings = 0
   const bell = createBell()
   const rung = new Set<string>()
   const inbox = createKeptInbox()
@@ -60,7 +54,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
     } else {
-      runs.set(run, (kept = { row, number: beginnings++, entries: [...entries] }))
+      runs.set(run, (kept = { row, entries: [...entries] }))
       gone.delete(run)
     }
     if (rung.size === 0) later(ringAll)
@@ -150,17 +144,19 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const words = queryWords(query.q)
       const cursor = before === undefined ? undefined : runs.get(before)
       if (before !== undefined && !cursor) throw unknownCursor(before)
-      return [...runs.values()]
+      // A map keeps the order in which its keys were added.
+      const newestFirst = [...runs.values()].toReversed()
+      const start = cursor === undefined ? 0 : newestFirst.indexOf(cursor) + 1
+      return newestFirst
+        .slice(start)
         .filter(
-          ({ row, number }) =>
+          ({ row }) =>
             (agent === undefined || row.agent === agent) &&
             (threadId === undefined || row.threadId === threadId) &&
             (status === undefined || row.status === status) &&
             row.id.startsWith(idPrefix) &&
-            (cursor === undefined || newestFirst({ row, number }, cursor) > 0) &&
             words.every((word) => fold(row.title ?? '').includes(word)),
         )
-        .sort(newestFirst)
         .slice(0, limitOf(query))
         .map(({ row }) => ({ ...row }))
     },
@@ -178,8 +174,4 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       inbox.bell.ringAll()
     },
   }
-}
-
-function newestFirst(a: Place, b: Place): number {
-  return b.row.startedAt - a.row.startedAt || b.number - a.number
 }

@@ -16,7 +16,7 @@ export interface RunTable {
 
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
-  const place = db.prepare('SELECT started_at, rowid FROM runs WHERE id = ?')
+  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const insert = db.prepare(
     `INSERT INTO runs (id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -35,14 +35,14 @@ export function createRunTable(db: DatabaseSync): RunTable {
     list(query) {
       const { where, values } = toWhere(query)
       if (query.before !== undefined) {
-        const cursor = place.get(query.before)
+        const cursor = numberOf.get(query.before)
         if (!cursor) throw unknownCursor(query.before)
-        where.push('(started_at, rowid) < (?, ?)')
-        values.push(cursor.started_at!, cursor.rowid!)
+        where.push('number < ?')
+        values.push(cursor.number!)
       }
       const condition = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`
       return db
-        .prepare(`SELECT * FROM runs ${condition} ORDER BY started_at DESC, rowid DESC LIMIT ?`)
+        .prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT ?`)
         .all(...values, limitOf(query))
         .map(toRow)
     },

@@ -332,13 +332,12 @@ export function storeContract(name: string, make: () => Store): void {
       })
 
       test('lists newest first, by every field, page by page', async () => {
-        const start = (id: string, at: number, part: Parameters<typeof startEntry>[1]) =>
-          append(id, [startEntry(id, part, noon + at)])
+        const start = (id: string, part: Parameters<typeof startEntry>[1]) => append(id, [startEntry(id, part, noon)])
         const says = (content: string) => ({ input: { messages: [{ role: 'user', content }] } })
-        await start('a', 1, { agent: 'one', threadId: 't1', ...says('Über den Wolken') })
-        await start('b', 2, { agent: 'two', threadId: 't1', ...says('100% of it_all') })
-        await start('c', 2, { agent: 'one', threadId: 't2', ...says('all of the clouds') })
-        await start('d', 0, { agent: 'two', threadId: 't2' })
+        await start('d', { agent: 'two', threadId: 't2' })
+        await start('a', { agent: 'one', threadId: 't1', ...says('Über den Wolken') })
+        await start('b', { agent: 'two', threadId: 't1', ...says('100% of it_all') })
+        await start('c', { agent: 'one', threadId: 't2', ...says('all of the clouds') })
         await append('d', [endEntry(2)])
         const ids = async (query?: Parameters<Store['runs']['list']>[0]) =>
           (await store.runs.list(query)).map(({ id }) => id).join('')
@@ -359,12 +358,30 @@ export function storeContract(name: string, make: () => Store): void {
         await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
       })
 
-      test('lists runs of one millisecond in the order in which they began', async () => {
-        for (const id of ['b', 'd', 'a', 'c']) await append(id, [startEntry(id, {}, noon)])
-        const ids = async (before?: string) =>
-          (await store.runs.list(before === undefined ? {} : { before })).map(({ id }) => id).join('')
-        expect(await ids()).toBe('cadb')
-        expect(await ids('a')).toBe('db')
+      test.each([
+        ['a clock that runs', [1, 2, 3, 4]],
+        ['one millisecond', [0, 0, 0, 0]],
+        ['a clock that was set back', [1000, 3, 2, 1]],
+        ['a clock that was set back and forward', [5, -9_000_000_000, 9_000_000_000, 4]],
+      ])('lists runs in the order in which they began: %s', async (_, times) => {
+        const runs = ['b', 'd', 'a', 'c']
+        for (const [i, id] of runs.entries()) {
+          await append(id, [startEntry(id, { agent: 'one', threadId: 't' }, noon + times[i]!)])
+        }
+        const ids = async (query?: Parameters<Store['runs']['list']>[0]) =>
+          (await store.runs.list(query)).map(({ id }) => id).join('')
+        for (const query of [
+          {},
+          { threadId: 't' },
+          { agent: 'one' },
+          { status: 'running' as const },
+          { idPrefix: '' },
+        ]) {
+          expect(await ids(query)).toBe('cadb')
+          expect(await ids({ ...query, limit: 1 })).toBe('c')
+          expect(await ids({ ...query, before: 'a' })).toBe('db')
+          expect(await ids({ ...query, before: 'a', limit: 1 })).toBe('d')
+        }
       })
 
       test('finds runs by how their ids begin', async () => {

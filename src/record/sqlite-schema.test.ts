@@ -1,0 +1,146 @@
+import { DatabaseSync } from 'node:sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { encodeEntries } from './encode.ts'
+import { readAll } from './store.contract.ts'
+import { exampleRun, startEntry } from './example-run.contract.ts'
+import { sqliteStore } from './sqlite-store.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'millrace-schema-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+/** As the first released version created it. */
+const schema1 = `
+  PRAGMA auto_vacuum = INCREMENTAL;
+  PRAGMA journal_mode = WAL;
+  CREATE TABLE runs (
+    id TEXT PRIMARY KEY, agent TEXT NOT NULL, thread_id TEXT NOT NULL, parent_run_id TEXT, protocol TEXT NOT NULL,
+    status TEXT NOT NULL, started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ended_at INTEGER,
+    last_seq INTEGER NOT NULL, epoch INTEGER NOT NULL, usage TEXT, cost REAL, error TEXT, title TEXT, title_folded TEXT
+  );
+  CREATE INDEX runs_by_start ON runs (started_at, id);
+  CREATE INDEX runs_by_agent ON runs (agent, started_at, id);
+  CREATE INDEX runs_by_thread ON runs (thread_id, started_at, id);
+  CREATE INDEX runs_by_status ON runs (status, started_at, id);
+  CREATE TABLE ticks (
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    entries TEXT NOT NULL, UNIQUE (run, first_seq)
+  );
+  CREATE TABLE inbox (
+    run TEXT NOT NULL, n INTEGER NOT NULL, key TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (run, n), UNIQUE (run, key)
+  ) WITHOUT ROWID;
+  PRAGMA application_id = ${0x4d494c4c};
+  PRAGMA user_version = 1;`
+
+let path: string
+let count = 0
+beforeEach(() => {
+  path = join(root, `${count++}.db`)
+})
+
+/** Three runs; the clock was set back before the second one. */
+function createOldDatabase(): void {
+  const db = new DatabaseSync(path)
+  db.exec(schema1)
+  const run = db.prepare(
+    `INSERT INTO runs VALUES (?, 'echo', 't', ?, 'api', 'completed', ?, ?, ?, 10, 1, ?, ?, ?, ?, ?)`,
+  )
+  const tick = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, 1, 10, ?)')
+  for (const [id, at] of [
+    ['zebra', 2_000],
+    ['ant', 1_000],
+    ['mole', 1_001],
+  ] as const) {
+    run.run(id, 'p', at, at + 1, at + 2, '{"totalTokens":3,"source":"reported"}', 0.5, '{"code":"x"}', 'Ünd', 'ünd')
+    tick.run(id, encodeEntries(id, exampleRun(id)))
+  }
+  db.prepare(`INSERT INTO inbox VALUES ('zebra', 1, 'stop', '{"reason":"enough"}')`).run()
+  db.close()
+}
+
+describe('a database of schema 1', () => {
+  test('is brought up to date in place: every run, entry and message, in the order in which the runs began', async () => {
+    createOldDatabase()
+    const store = sqliteStore(path)
+    const ids = async (query = {}) => (await store.runs.list(query)).map(({ id }) => id)
+    expect(await ids()).toEqual(['mole', 'ant', 'zebra'])
+    expect(await ids({ threadId: 't', before: 'mole' })).toEqual(['ant', 'zebra'])
+    expect(await store.runs.get('zebra')).toEqual({
+      id: 'zebra',
+      agent: 'echo',
+      threadId: 't',
+      parentRunId: 'p',
+      protocol: 'api',
+      status: 'completed',
+      startedAt: 2_000,
+      updatedAt: 2_001,
+      endedAt: 2_002,
+      lastSeq: 10,
+      epoch: 1,
+      usage: { totalTokens: 3, source: 'reported' },
+      cost: 0.5,
+      error: { code: 'x' },
+      title: 'Ünd',
+    })
+    expect(await ids({ q: 'ÜND', limit: 1 })).toEqual(['mole'])
+    expect(await readAll(store, 'zebra')).toEqual(exampleRun('zebra'))
+    expect(await store.log.post('zebra', 'stop', 'later')).toEqual({ first: false, message: { reason: 'enough' } })
+    // A run of today is the newest, although its clock was set back further.
+    await store.log.append('bee', 1, [startEntry('bee', { threadId: 't' }, 5)])
+    expect(await ids({ threadId: 't', limit: 2 })).toEqual(['bee', 'mole'])
+    await store.close()
+
+    const reopened = sqliteStore(path)
+    expect((await reopened.runs.list()).map(({ id }) => id)).toEqual(['bee', 'mole', 'ant', 'zebra'])
+    await reopened.close()
+  })
+
+  test('is left as it is by who only reads it, and the error says what to do', () => {
+    createOldDatabase()
+    expect(() => sqliteStore(path, { readOnly: true })).toThrow(/schema 1, this one knows 2.*serve it once/u)
+    const db = new DatabaseSync(path)
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+    db.close()
+  })
+
+  test('that cannot be brought up to date stays as it was', () => {
+    createOldDatabase()
+    const db = new DatabaseSync(path)
+    db.exec('CREATE TABLE numbered_runs (x)')
+    expect(() => sqliteStore(path)).toThrow(/cannot open the database/u)
+    expect(db.prepare('SELECT count(*) AS n FROM runs').get()).toEqual({ n: 3 })
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+    db.close()
+  })
+})
+
+test('the order survives VACUUM', async () => {
+  const store = sqliteStore(path)
+  for (const id of ['c', 'a', 'b']) await store.log.append(id, 1, [startEntry(id)])
+  await store.close()
+  const db = new DatabaseSync(path)
+  db.exec(`DELETE FROM runs WHERE id = 'c'; VACUUM`)
+  expect(db.prepare('SELECT number, id FROM runs ORDER BY number').all()).toEqual([
+    { number: 2, id: 'a' },
+    { number: 3, id: 'b' },
+  ])
+  db.close()
+})
+
+test.each([
+  ['all', ''],
+  ['of a thread', `WHERE thread_id = 't'`],
+  ['of an agent', `WHERE agent = 'a'`],
+  ['of a status', `WHERE status = 'running'`],
+  ['of a thread, the next page', `WHERE thread_id = 't' AND number < 9`],
+])('a list of runs is read off an index, not sorted: %s', async (_, where) => {
+  await sqliteStore(path).close()
+  const db = new DatabaseSync(path)
+  const plan = db.prepare(`EXPLAIN QUERY PLAN SELECT * FROM runs ${where} ORDER BY number DESC LIMIT 1`).all()
+  expect(plan.map(({ detail }) => detail).join()).not.toContain('TEMP B-TREE')
+  if (where !== '') expect(plan.map(({ detail }) => detail).join()).toContain('SEARCH runs USING INDEX runs_by_')
+  db.close()
+})
