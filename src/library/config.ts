@@ -63,8 +63,9 @@ export interface ServerConfig {
 /** What the OpenAI routes show beside the protocol itself. */
 export interface OpenAiConfig {
   /**
-   * Which extensions a client may ask for: `tools` shows the calls of tools that the server runs, `trace` what the models
-   * are told, system prompts included. Default: both. They are off under `/v1` until a request asks, and on under `/api/v1`.
+   * Which extensions a client may ask for: `tools` shows the calls of tools that the server runs, `trace` shows every
+   * model call with its system prompt. Under `/v1` they are off until a request asks for them; under `/api/v1` they are on.
+   * Default: `tools` under `/v1`, both under `/api/v1`. A list given here applies to both.
    */
   extensions?: ('tools' | 'trace')[]
   /** The key of a trace in its frame. Default `bernard`. */

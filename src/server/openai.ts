@@ -18,23 +18,34 @@ import { streamAnswer, type StreamedAnswer } from './stream-response.ts'
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']
 
+interface Base {
+  path: string
+  /** Extensions that are on without being asked for, as far as the server allows them. */
+  on: readonly OpenAiExtension[]
+  /** What a request may ask for where the config says nothing. A trace holds the system prompts. */
+  allowed: readonly OpenAiExtension[]
+}
+
+const bases: readonly Base[] = [
+  { path: '/v1', on: [], allowed: ['tools'] },
+  { path: '/api/v1', on: known, allowed: known },
+]
+
 export function mountOpenAi(app: Hono, context: HandlerContext): void {
   const { runtime } = context
-  for (const [base, isOn] of [
-    ['/v1', false],
-    ['/api/v1', true],
-  ] as const) {
+  for (const base of bases) {
+    const { path } = base
     const post = (kind: Kind) => (c: { req: { raw: Request } }) =>
-      answered(context, () => postCompletion(context, c.req.raw, kind, isOn))
-    app.post(`${base}/chat/completions`, post('chat.completion'))
-    app.post(`${base}/completions`, post('text_completion'))
-    app.get(`${base}/models`, () => {
+      answered(context, () => postCompletion(context, c.req.raw, kind, base))
+    app.post(`${path}/chat/completions`, post('chat.completion'))
+    app.post(`${path}/completions`, post('text_completion'))
+    app.get(`${path}/models`, () => {
       const data = runtime.agents.list().flatMap(({ id, pipeline }) => {
         return [id, ...(pipeline.metadata.aliases ?? [])].map(toModel)
       })
       return Response.json({ object: 'list', data })
     })
-    app.get(`${base}/models/:id`, (c) =>
+    app.get(`${path}/models/:id`, (c) =>
       answered(context, async () => {
         const id = c.req.param('id')
         findAgent(context, id)
@@ -59,19 +70,14 @@ function findAgent({ runtime }: HandlerContext, name: string): Agent {
   return agent
 }
 
-async function postCompletion(
-  context: HandlerContext,
-  request: Request,
-  object: Kind,
-  extensionsOn: boolean,
-): Promise<Response> {
+async function postCompletion(context: HandlerContext, request: Request, object: Kind, base: Base): Promise<Response> {
   const { runtime, openai } = context
   const body = await readJson(request, context.maxBodyBytes)
   const { id: agentId, pipeline } = findAgent(context, readModel(body))
   const read = object === 'chat.completion' ? readChatRequest : readTextRequest
   const asked = read(body, Object.keys(pipeline.input?.properties ?? {}))
   const { model, messages, settings, input } = asked
-  const extensions = readExtensions(context, request, asked, extensionsOn)
+  const extensions = readExtensions(context, request, asked, base)
   const threadId = readThread(request)
   const turn: Turn = {
     agentId,
@@ -164,11 +170,12 @@ function readExtensions(
   { openai }: HandlerContext,
   request: Request,
   { extensions }: OpenAiRequest,
-  areOn: boolean,
+  { path, on, ...base }: Base,
 ): readonly OpenAiExtension[] {
-  const allowed = openai.extensions ?? known
+  const allowed = openai.extensions ?? base.allowed
   const header = request.headers.get('x-millrace-extensions')
-  if (header === null && (extensions === undefined || extensions === null)) return areOn ? allowed : []
+  if (header === null && (extensions === undefined || extensions === null))
+    return on.filter((each) => allowed.includes(each))
   const param = extensions === undefined || extensions === null ? 'X-Millrace-Extensions' : 'extensions'
   const list = param === 'extensions' ? extensions : (header ?? '').split(',').map((name) => name.trim())
   if (!Array.isArray(list)) throw new BadParameter(param, `must be an array of ${known.join(', ')}.`)
@@ -180,8 +187,10 @@ function readExtensions(
         const hint = typeof name === 'string' ? didYouMean(name, known) : ''
         throw new BadParameter(param, `must be of ${known.join(', ')}${hint}.`)
       }
-      if (!allowed.includes(extension))
-        throw new BadParameter(param, `must not be ${extension}: this server forbids it.`)
+      if (!allowed.includes(extension)) {
+        const cure = `Its operator can allow it with server.openai.extensions: ['${extension}'] in the config`
+        throw new BadParameter(param, `must not be ${extension}: this server forbids it under ${path}. ${cure}.`)
+      }
       return extension
     })
 }

@@ -15,7 +15,9 @@ workflow:
 const long = `${'x'.repeat(12)}😀${'y'.repeat(6)}`
 
 /** A router that reads once, hands over, and an answer; as often as it is asked. */
-async function start(openai: HandlerOptions['openai'] = {}) {
+const all: HandlerOptions['openai'] = { extensions: ['tools', 'trace'] }
+
+async function start(openai = all) {
   const often = Array.from({ length: 12 })
   const router = createScriptedModel(
     often.flatMap(() => [
@@ -96,7 +98,7 @@ test('by header or body, one or both, and under /api/v1 without being asked: exa
 })
 
 test('a trace frame has no choices, stands under the key of the server, and before its model’s words', async () => {
-  const { ask } = await start({ traceKey: 'told' })
+  const { ask } = await start({ ...all, traceKey: 'told' })
   const body = await (await ask(strict, { extensions: ['trace'], stream_options: { include_usage: true } })).text()
   expect(saidIn(body, 'told').filter((each) => (each as { type?: string }).type === 'llm_prompt')).toEqual(traces)
   for (const frame of framesOf(body)) {
@@ -127,6 +129,35 @@ test('one JSON: the calls, their outputs and the traces; without being asked non
   expect(Object.keys(bare).toSorted()).toEqual(['choices', 'created', 'id', 'model', 'object', 'usage'])
 })
 
+test('a trace holds the system prompts: under /v1 it is refused unless the config allows it, in every way to ask', async () => {
+  const { ask } = await start({})
+  for (const [more, headers, param] of [
+    [{ extensions: ['trace'] }, {}, 'extensions'],
+    [{ extensions: ['tools', 'trace'], stream: false }, {}, 'extensions'],
+    [{}, { 'x-millrace-extensions': 'tools, trace' }, 'X-Millrace-Extensions'],
+  ] as const) {
+    const response = await ask(strict, more, headers)
+    const body = await response.text()
+    expect(response.status).toBe(400)
+    expect(JSON.parse(body)).toMatchObject({ error: { param, message: expect.stringContaining('server.openai.ext') } })
+    expect(body).not.toMatch(/Look\.|Say\./u)
+  }
+  const text = await ask('/v1/completions', { messages: undefined, prompt: 'Hi', extensions: ['trace'] })
+  expect(text.status).toBe(400)
+  expect(saidIn(await (await ask(strict, { extensions: ['tools'] })).text())).toEqual([
+    role,
+    ...shown,
+    ...plain.slice(1),
+  ])
+  expect(saidIn(await (await ask(open)).text())).toEqual([
+    role,
+    traces[0],
+    ...shown,
+    ...traces.slice(1),
+    ...plain.slice(1),
+  ])
+})
+
 test('what the server forbids is shown nowhere, and asked for it is 400', async () => {
   const { ask } = await start({ extensions: [] })
   expect(saidIn(await (await ask(open)).text())).toEqual(plain)
@@ -150,7 +181,7 @@ test('the output of a tool is cut behind the limit, in outputs and traces; the r
     [19, `${'x'.repeat(12)}😀yyyyy… [truncated: 19 of 20 characters]`],
     [20, long],
   ] as const) {
-    const { ask, store } = await start({ streamToolOutputMaxChars: limit })
+    const { ask, store } = await start({ ...all, streamToolOutputMaxChars: limit })
     const response = await ask(open)
     const said = saidIn(await response.text())
     expect(said).toContainEqual({ tool_outputs: [{ id: 'c1', content }] })
