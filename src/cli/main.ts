@@ -1,6 +1,6 @@
 /** `millrace`: argv to commands. Each command stands in a file of its own. */
 import { Argument, Command } from 'commander'
-import { messageOf, MillraceError } from '../part/error.ts'
+import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { secretValues } from '../library/secrets.ts'
 import { runStatuses } from '../part/log.ts'
 import { createCleaner } from '../part/redact.ts'
@@ -27,7 +27,9 @@ export async function main(argv: string[]): Promise<void> {
     } else await program.parseAsync(argv)
   } catch (error) {
     const code = error instanceof MillraceError ? error.code : ''
-    process.stderr.write(`millrace: ${printable(withoutSecrets(messageOf(error)))}\n`)
+    process.stderr.write(
+      `millrace: ${printable(withoutSecrets(error instanceof MillraceError ? wholeMessage(error) : messageOf(error)))}\n`,
+    )
     process.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
   }
 }

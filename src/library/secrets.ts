@@ -27,7 +27,9 @@ export function findSecrets(config: Config, env: Env): Secret[] {
   }
   const cure = 'leave it there, or write $env.NAME and keep it in that variable of the environment'
   for (const [name, server] of Object.entries(mcpServers) as [string, { headers?: object; env?: object }][]) {
-    const values = Object.values({ ...server.headers, ...server.env }).filter((value) => typeof value === 'string')
+    // A list holds names of variables, not values.
+    const env = Array.isArray(server.env) ? {} : server.env
+    const values = Object.values({ ...server.headers, ...env }).filter((value) => typeof value === 'string')
     const bare = values.map((value) => value.replace(/^\s*(?:Bearer|Basic)\s+/iu, ''))
     add(`mcpServers.${name} in the config`, cure, [...values, ...bare])
   }

@@ -102,7 +102,7 @@ export function createCommitQueue(
   }
 
   function fail(writes: readonly Write[], cause: unknown): void {
-    const error = storeFailed(`cannot write to ${path}`, cause)
+    const error = storeFailed('cannot write to the log', path, cause)
     for (const write of writes) write.fail(error)
   }
 

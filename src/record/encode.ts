@@ -10,7 +10,7 @@ export function encodeEntries(run: string, entries: readonly Entry[]): string {
       lines += lines === '' ? JSON.stringify(entry) : `\n${JSON.stringify(entry)}`
     } catch (error) {
       const place = `entry ${entry.seq} (${entry.type}) of run ${run}`
-      throw new MillraceError('bad-entry', `${place} is not JSON: ${messageOf(error)}`, { cause: error })
+      throw new MillraceError('bad-entry', `${place} is not JSON`, { detail: messageOf(error), cause: error })
     }
   }
   return lines
@@ -26,8 +26,7 @@ export function encodeMessage(run: string, key: string, message: unknown): strin
   try {
     return JSON.stringify(message) ?? 'null'
   } catch (error) {
-    throw new MillraceError('bad-message', `message ${key} for run ${run} is not JSON: ${messageOf(error)}`, {
-      cause: error,
-    })
+    const place = `message ${key} for run ${run}`
+    throw new MillraceError('bad-message', `${place} is not JSON`, { detail: messageOf(error), cause: error })
   }
 }

@@ -308,7 +308,11 @@ describe('a write that fails', () => {
         code: expect.stringMatching(/store-failed|stale-writer/),
       })
     }
-    await expect(appends[0]).rejects.toThrow('disk is full')
+    await expect(appends[0]).rejects.toMatchObject({
+      code: 'store-failed',
+      message: 'cannot write to the log: the store failed',
+      detail: expect.stringMatching(/: disk is full$/u),
+    })
     other.exec('DROP TRIGGER full')
     await store.log.append('r', 1, [delta(2)])
     expect(await next).toEqual({ value: [delta(2)], done: false })

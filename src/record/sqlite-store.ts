@@ -67,7 +67,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     try {
       return read()
     } catch (error) {
-      throw error instanceof MillraceError ? error : storeFailed(`cannot ${what} in ${path}`, error)
+      throw error instanceof MillraceError ? error : storeFailed(`cannot ${what}`, path, error)
     }
   }
 

@@ -4,8 +4,10 @@ export function storeClosed(what: string): MillraceError {
   return new MillraceError('store-closed', `cannot ${what}: the store is closed`, { status: 503 })
 }
 
-export function storeFailed(what: string, cause: unknown): MillraceError {
-  return new MillraceError('store-failed', `${what}: ${messageOf(cause)}`, { status: 503, cause })
+/** `what`, which clients see, names no file; where it is and what the system said are the `detail`. */
+export function storeFailed(what: string, path: string, cause: unknown): MillraceError {
+  const detail = `${path}: ${messageOf(cause)}`
+  return new MillraceError('store-failed', `${what}: the store failed`, { status: 503, detail, cause })
 }
 
 export function unknownCursor(before: string): MillraceError {

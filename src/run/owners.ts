@@ -2,7 +2,7 @@
  * Who owns which run in this process. A run has one owner at a time, who alone writes its log; what makes an owner for a
  * run that has none, or writes the end of such a run, happens one at a time for each run.
  */
-import { MillraceError, messageOf, type ErrorValue } from '../part/error.ts'
+import { MillraceError, toMillraceError, type ErrorValue } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import { pause } from '../part/pause.ts'
@@ -203,7 +203,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         }
       } catch (error) {
         // One run that cannot go on must not keep the server from starting.
-        message += ` It cannot go on: ${messageOf(error)}`
+        message += ` It cannot go on: ${toMillraceError(error).message}`
       }
       await close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       return 'interrupted'

@@ -43,11 +43,11 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   const { toolCallId, toolName } = call
   const tool = loop.tools.get(toolName)
   const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
-  const inTool = (path: string, stepType: string, body: () => Promise<Result>) => {
+  const inTool = (path: string, stepType: string, body: (path: string) => Promise<Result>) => {
     // Counted in the moment in which it begins: calls of one message come here at once.
     if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
     return inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
-      const { result, ...rest } = await body()
+      const { result, ...rest } = await body(path)
       scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
       return { value: undefined }
     })
@@ -61,7 +61,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
       return
     }
     scope.emit(startedAt, { type: 'step-reset', attempt: scope.state.open.steps.get(startedAt)?.attempt ?? 1 })
-    await inTool(startedAt, 'tool-call', () => execute(scope, loop, call, tool.implementation!, tool.use))
+    await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool.implementation!, tool.use))
     return
   }
   if (tool === undefined) {
@@ -111,7 +111,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
       if (!approved) return
     }
   }
-  await inTool(nextPath(), 'tool-call', () => execute(scope, loop, call, implementation, use))
+  await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, implementation, use))
 }
 
 type ToolResult = Extract<Part, { type: 'tool-result' }>
@@ -138,6 +138,7 @@ async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'appro
 
 async function execute(
   scope: Scope,
+  path: string,
   loop: ToolLoop,
   call: Call,
   implementation: ToolImplementation,
@@ -164,8 +165,16 @@ async function execute(
     return { result, isError: false }
   } catch (error) {
     if (scope.signal.aborted) throw error
-    // A package's error says enough in its message; what is no error of a package is told by its plain values.
-    return fault(error instanceof MillraceError || !(error instanceof Error) ? wholeMessage(error) : error.message)
+    // The model and clients read the message. What is for the log alone goes into a part that no client is sent.
+    if (error instanceof MillraceError) {
+      const { message, detail } = error
+      if (detail !== undefined) {
+        const text = `The tool ${call.toolName} failed: ${wholeMessage(error)}`
+        scope.emit(path, { type: 'warning', code: 'tool-failed', message: text })
+      }
+      return fault(message)
+    }
+    return fault(error instanceof Error ? error.message : wholeMessage(error))
   } finally {
     clearTimeout(timer)
     // Whatever the tool still holds open on this signal is let go; after a result this changes nothing else.

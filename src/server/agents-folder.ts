@@ -59,7 +59,9 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
       text = readFileSync(path, 'utf8')
     } catch (error) {
       // Editors replace files: one that is gone for a moment keeps its last version.
-      const fault = { file, message: `${file}: ${messageOf(error)}`, faults: [] }
+      // Clients see this. The system's own message would hold the path of the folder.
+      const { code } = error as NodeJS.ErrnoException
+      const fault = { file, message: `${file}: the file cannot be read (${code ?? 'unknown reason'})`, faults: [] }
       return { id, text: undefined, next: undefined, good: before?.good, fault }
     }
     return before !== undefined && before.text === text ? { ...before } : parse(file, id, text, before?.good)

@@ -52,7 +52,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const release = takeData(data)
   let project: Project | undefined
   const onError = (error: unknown) => {
-    const text = withoutCredentials(error instanceof Error ? (error.stack ?? error.message) : wordsOf(error))
+    const stack = error instanceof Error ? (error.stack ?? error.message) : wordsOf(error)
+    const detail = error instanceof MillraceError && error.detail !== undefined ? `\n    ${error.detail}` : ''
+    const text = withoutCredentials(stack + detail)
     log(`error: ${project?.runtime.redact(text) ?? text}`)
   }
   try {

@@ -100,9 +100,10 @@ describe('every failure of a step names the step and its type, once', () => {
       '{ id: out, type: output-generator, config: { template: "$input.none.at" } }',
     ],
     [
-      'Step "ask" (mcp-tool): The MCP server "gone" (no-such-command) cannot be reached: there is no such command.',
+      'Step "ask" (mcp-tool): The MCP server "gone" cannot be reached: there is no such command.',
       'main/ask',
       '{ id: ask, type: mcp-tool, config: { server: gone, tool: x } }',
+      'ENOENT',
     ],
     [
       'Step "call/inner" (internal) failed.',
@@ -153,7 +154,7 @@ describe('every failure of a step names the step and its type, once', () => {
         x: { command: process.execPath, args: ['-e', 'console.error("config at 10.0.0.7"); process.exit(2)'] },
       },
     })
-    expect(message).toMatch(/^Step "ask" \(mcp-tool\): The MCP server "x" .* it exited with code 2\.$/u)
+    expect(message).toMatch(/^Step "ask" \(mcp-tool\): The MCP server "x" cannot be reached: it exited with code 2\.$/u)
     expect(detail).toBe('it said: config at 10.0.0.7')
   })
 

@@ -112,7 +112,7 @@ test('a folder in place of a file, and a folder that vanishes, take nothing down
   renameSync(dir, `${dir}-gone`)
   onTestFinished(() => rmSync(`${dir}-gone`, { recursive: true }))
   rmSync(join(`${dir}-gone`, 'a.yaml'))
-  await soon(() => expect(told.join('\n')).toContain('cannot be read'))
+  await soon(() => expect(told.join('\n')).toContain('folder of agents cannot be read'))
   expect(await ask('a')).toBe('A')
 })
 

@@ -1,11 +1,12 @@
 /** One live connection to an MCP server, and what its faults mean. Loads the MCP SDK: imported with the first use. */
 import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { messageOf, MillraceError } from '../../part/error.ts'
+import { wordsOf } from '../../part/error-words.ts'
 import { sessionEnded, stoppedError } from './fault.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
 import type { CallOptions, McpTool } from './pool.ts'
 import { toValue } from './result.ts'
-import { callTimeout, connectTimeout, describeServer, longest, type McpServer } from './server.ts'
+import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
 
 export interface McpConnection {
   tools(): Promise<McpTool[]>
@@ -30,7 +31,8 @@ export async function openConnection(
   server: McpServer,
   { signal, secrets, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
-  const who = describeServer(name, server)
+  // Its name alone: the command or the address is for nobody but who wrote the config, and arguments hold keys.
+  const who = `The MCP server "${name}"`
   const transport = await createTransport(server, secrets)
   const client = new Client({ name: 'millrace', version: '0' })
   let listing: Promise<McpTool[]> | undefined
@@ -59,17 +61,23 @@ export async function openConnection(
   } catch (error) {
     signal.removeEventListener('abort', stop)
     await transport.close()
-    const reason = transport.fate ?? reasonOf(error)
-    const detail = transport.lastWords
-    throw new MillraceError('mcp-unreachable', `${who} cannot be reached: ${reason}.`, { cause: error, detail })
+    const message = `${who} cannot be reached: ${transport.fate ?? reasonOf(error)}.`
+    throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
   } finally {
     clearTimeout(timer)
   }
 
+  /** What is for the log only: the words of the machine or of a package, and what the server printed. */
+  function detailOf(error: unknown): string | undefined {
+    const isExplained = transport.fate !== undefined || isAnswer(error) || error instanceof SdkHttpError
+    const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
+    return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
+  }
+
   /** A fault of a request → what is thrown; `what` is what it was asked. */
   function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
-    const detail = transport.lastWords
-    const fault = (code: string, text: string) => new MillraceError(code, `${who} ${text}`, { cause: error, detail })
+    const fault = (code: string, text: string) =>
+      new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
     if (stopped?.aborted) return stoppedError(stopped)
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
@@ -81,10 +89,8 @@ export async function openConnection(
       return fault(sessionEnded, `has forgotten the session (HTTP ${error.status}).`)
     }
     if (error instanceof SdkHttpError) return fault('mcp-lost', `did not take ${what}: ${reasonOf(error)}.`)
-    const answered = error instanceof ProtocolError && error.code !== streamEnded
-    if (answered || (error instanceof SdkError && !gone.has(error.code))) {
-      return fault('tool-failed', `could not do ${what}: ${messageOf(error)}`)
-    }
+    if (isAnswer(error)) return fault('tool-failed', `could not do ${what}: ${messageOf(error)}`)
+    if (error instanceof SdkError && !gone.has(error.code)) return fault('tool-failed', `could not do ${what}.`)
     return fault('mcp-lost', `was lost during ${what}: ${transport.fate ?? reasonOf(error)}.`)
   }
 
@@ -143,9 +149,16 @@ async function createTransport(server: McpServer, secrets: readonly string[]) {
   return new StdioTransport(server, secrets)
 }
 
-/** Without the body of an HTTP answer, which may be a whole page. */
+/** An error that the server itself sent: its words are for whoever called the tool. */
+function isAnswer(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.code !== streamEnded
+}
+
+/** Without the body of an HTTP answer, which may be a whole page, and without what the machine or a package says. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof SdkHttpError)) return messageOf(error)
+  if (isAnswer(error)) return `it answered with an error: ${messageOf(error)}`
+  if (error instanceof ProtocolError) return 'the answer broke off'
+  if (!(error instanceof SdkHttpError)) return 'the connection failed'
   const { status } = error
   if (status === 401 || status === 403) return `it answered HTTP ${status}; check the headers of the config`
   if (status === 404 || status === 405) return `it answered HTTP ${status}; check the url`

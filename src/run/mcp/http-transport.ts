@@ -5,7 +5,6 @@ import {
   type JSONRPCMessage,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client'
-import { messageOf } from '../../part/error.ts'
 import type { McpHttpServer } from './server.ts'
 
 /** ms to say goodbye to the session when closing. */
@@ -14,6 +13,8 @@ const goodbye = 1000
 export class HttpTransport extends StreamableHTTPClientTransport {
   /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
+  /** See {@link StdioTransport}. */
+  readonly fateDetail = undefined
   /** What a program would have printed. */
   readonly lastWords = undefined
   #closing: Promise<void> | undefined
@@ -80,5 +81,5 @@ function networkFault(error: unknown): string {
   const cause = (error as { cause?: { code?: unknown } }).cause
   if (cause?.code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)'
   if (cause?.code === 'ENOTFOUND') return 'there is no such host (ENOTFOUND)'
-  return typeof cause?.code === 'string' ? `${messageOf(error)} (${cause.code})` : messageOf(error)
+  return typeof cause?.code === 'string' ? `the connection failed (${cause.code})` : 'the connection failed'
 }

@@ -41,16 +41,6 @@ export function connectTimeout(server: McpServer): number {
   return server.connectTimeout ?? 10_000
 }
 
-/** What errors call it. Arguments, headers and queries stay out: they carry keys. */
-export function describeServer(name: string, server: McpServer): string {
-  return `The MCP server "${name}" (${'url' in server ? withoutSecrets(server.url) : server.command})`
-}
-
-function withoutSecrets(url: string): string {
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
-}
-
 /** Throws `bad-config`, naming the server and the cure. */
 export function checkServer(name: string, server: McpServer): void {
   const fail = (message: string) => new MillraceError('bad-config', `mcpServers.${name}: ${message}`)

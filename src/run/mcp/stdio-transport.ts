@@ -51,6 +51,8 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   /** Why the connection ended, once it has, unless it was closed from here. */
   fate: string | undefined
+  /** What belongs to it and is for the log only: paths, names of variables, words of the system. */
+  fateDetail: string | undefined
   /** The last that it wrote to stderr, once it has ended: for the log, for it was not written for a client. */
   lastWords: string | undefined
 
@@ -69,12 +71,18 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { command, args = [], cwd } = this.#server
+    const { command, args = [], cwd, env } = this.#server
+    const missing = missingEnv(env)
+    if (missing.length > 0) {
+      this.fate = 'its config names environment variables that are not set'
+      this.fateDetail = `not set: ${missing.join(', ')}`
+      throw new Error(this.fate)
+    }
     // Not an import: a bundle for the edge must not hold one, though nothing there ever comes here.
     const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(command, [...args], {
       cwd,
-      env: { ...defaultEnv(), ...pickEnv(this.#server.env) },
+      env: { ...defaultEnv(), ...pickEnv(env) },
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: process.platform !== 'win32',
       windowsHide: true,
@@ -92,6 +100,7 @@ export class StdioTransport implements Transport {
       child.once('spawn', resolve)
       child.once('error', (error) => {
         this.fate = spawnFault(error, cwd)
+        this.fateDetail = (error as NodeJS.ErrnoException).code
         reject(error)
       })
     })
@@ -141,7 +150,8 @@ export class StdioTransport implements Transport {
     try {
       this.#buffer.append(chunk)
     } catch (error) {
-      this.fate = `it sent a message that is too large: ${messageOf(error)}`
+      this.fate = 'it sent a message that is too large'
+      this.fateDetail = messageOf(error)
       void this.close()
       return
     }
@@ -199,11 +209,11 @@ function defaultEnv(): Record<string, string> {
 
 function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
   if (!isNames(env)) return env
-  const missing = env.filter((name) => process.env[name] === undefined)
-  if (missing.length > 0) {
-    throw new Error(`it wants ${missing.join(', ')}, which the environment does not have`)
-  }
   return Object.fromEntries(env.map((name) => [name, process.env[name]!]))
+}
+
+function missingEnv(env: McpStdioServer['env'] = []): string[] {
+  return isNames(env) ? env.filter((name) => process.env[name] === undefined) : []
 }
 
 function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly string[] {
@@ -212,7 +222,8 @@ function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly strin
 
 function spawnFault(error: Error, cwd: string | undefined): string {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return cwd === undefined ? 'there is no such command' : `no such command, or no folder ${cwd}`
+  if (code === 'ENOENT')
+    return cwd === undefined ? 'there is no such command' : 'there is no such command, or no such folder'
   if (code === 'EACCES') return 'the command may not be run'
-  return messageOf(error)
+  return 'it cannot be started'
 }
