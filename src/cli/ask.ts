@@ -1,6 +1,7 @@
 /** Questions that a run asks, put to whoever sits at the terminal. They are asked one after the other. */
 import { createInterface } from 'node:readline/promises'
 import type { EntryOf } from '../part/entry.ts'
+import { parseJson } from '../part/json.ts'
 import type { Answer } from '../part/part.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
@@ -32,7 +33,7 @@ export async function askOnTerminal(request: EntryOf<'request'>, signal: AbortSi
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

@@ -6,7 +6,7 @@
  * `response-metadata.timestamp` (a Date) → `responseTimestamp` (ms), bytes → base64, `error` → `{code, message}`.
  */
 import { toErrorValue, type ErrorValue } from './error.ts'
-import { toJson } from './json.ts'
+import { recordable, toJson } from './json.ts'
 import type { FileData, ModelPart, Part } from './part.ts'
 
 export interface Envelope {
@@ -32,7 +32,8 @@ export type Entry = Envelope & RecordedPart
 export type EntryOf<T extends Part['type']> = Extract<Entry, { type: T }>
 
 /** What a producer yields → what the log keeps. Pure; deltas and other plain members are given back as they are. */
-export function toRecorded(part: Part): RecordedPart {
+export function toRecorded(given: Part): RecordedPart {
+  const part = withRecordable(given, madeAnew)
   switch (part.type) {
     // Fields that hold whatever a tool, a step or a client made.
     case 'tool-result':
@@ -61,6 +62,40 @@ export function toRecorded(part: Part): RecordedPart {
     default:
       return part
   }
+}
+
+/** An entry as it was read: older versions kept values that are nested too deep for whatever goes over them. */
+export function toReadable(entry: Entry): Entry {
+  return withRecordable(entry, nothing)
+}
+
+/** Fields that `toRecorded` gives another form: type → name. */
+const madeAnew: Readonly<Record<string, string | undefined>> = {
+  'tool-result': 'result',
+  'run-start': 'input',
+  'step-start': 'items',
+  'step-finish': 'result',
+  'run-end': 'output',
+  data: 'data',
+  raw: 'rawValue',
+  'response-metadata': 'timestamp',
+  error: 'error',
+  file: 'data',
+  'reasoning-file': 'data',
+}
+const nothing: typeof madeAnew = {}
+
+/** Copies only what changes. */
+function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeof madeAnew): P {
+  let copy: Record<string, unknown> | undefined
+  for (const key in part) {
+    const value = part[key] as unknown
+    if (typeof value !== 'object' && typeof value !== 'bigint') continue
+    if (value === null || except[part.type] === key) continue
+    const kept = recordable(value)
+    if (kept !== value) (copy ??= { ...part } as Record<string, unknown>)[key] = kept
+  }
+  return (copy as P | undefined) ?? part
 }
 
 /** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model, without its envelope. */

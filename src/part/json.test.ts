@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toJson } from './json.ts'
+import { isDeepText, maxDepth, parseJson, recordable, toJson, tooDeep } from './json.ts'
 
 test('plain JSON comes back as it is', () => {
   fc.assert(
@@ -80,4 +80,70 @@ test('what JSON cannot say is said otherwise', () => {
       },
     }),
   ).toBe('[not JSON: ha]')
+})
+
+test('what throws while it is read costs only itself', () => {
+  const bad = {
+    toJSON: () => {
+      throw new Error('ha')
+    },
+  }
+  expect(toJson({ kept: [1, bad], bad })).toEqual({ kept: [1, '[not JSON: ha]'], bad: '[not JSON: ha]' })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  expect(toJson({ kept: 1, proxy })).toEqual({ kept: 1, proxy: expect.stringContaining('[not JSON') })
+})
+
+function nest(levels: number, core: unknown): unknown {
+  let value = core
+  for (let i = 0; i < levels; i++) value = i % 2 === 0 ? [value] : { value }
+  return value
+}
+
+test('text and values have the same bound, and what passes it goes in and out as it is', () => {
+  const most = nest(maxDepth, 1)
+  const text = JSON.stringify(most)
+  expect(parseJson(text)).toEqual(most)
+  expect(recordable(most)).toBe(most)
+  expect(toJson(most)).toEqual(most)
+  const more = JSON.stringify([most])
+  expect(() => parseJson(more)).toThrow('nested deeper than 256 levels')
+  expect(JSON.stringify(recordable([most]))).toBe(more.replace('[1]', JSON.stringify(tooDeep)))
+  expect(toJson([most])).toEqual(recordable([most]))
+})
+
+test('brackets inside texts are no levels, also behind quotes and backslashes', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x'), maxLength: 400 })),
+      (texts) => {
+        expect(parseJson(JSON.stringify(texts))).toEqual(texts)
+      },
+    ),
+  )
+  expect(isDeepText('['.repeat(257))).toBe(true)
+  expect(isDeepText('[]'.repeat(1000))).toBe(false)
+})
+
+test('values of any depth, and endless ones, are made recordable', () => {
+  for (const levels of [maxDepth + 1, 5000, 200_000]) {
+    const value = toJson(nest(levels, 1))
+    expect(JSON.stringify(value)).toContain(tooDeep)
+    expect(recordable(value)).toBe(value)
+  }
+  const endless: object = new Proxy(
+    {},
+    {
+      ownKeys: () => ['a'],
+      get: () => endless,
+      getOwnPropertyDescriptor: () => ({ value: endless, enumerable: true, configurable: true }),
+    },
+  )
+  expect(recordable(toJson({ endless }))).toBeDefined()
+  class Node {
+    toJSON(): object {
+      return { next: new Node() }
+    }
+  }
+  expect(JSON.stringify(toJson(new Node()))).toContain(tooDeep)
 })

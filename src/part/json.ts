@@ -1,20 +1,89 @@
-/** Any value as JSON can hold it: what a tool, a step or a client hands over must not take a run down with it. */
-
 /**
- * BigInt becomes text, an Error `{name, message}`, Map and Set their entries, a cycle `[circular]`, what JSON leaves out is
- * left out; `undefined` when nothing is left. Plain JSON values come back as equal copies. Never throws.
+ * JSON at the borders. Text from outside is parsed by `parseJson` only, which refuses what is nested too deep; values that
+ * come as objects (a tool's result, a provider's own event) become JSON of the same depth at most. What is in a log is
+ * therefore safe for code that recurses over values, `JSON.stringify` among it, which runs out of stack at some thousand levels.
  */
-export function toJson(value: unknown): unknown {
+import { MillraceError } from './error.ts'
+
+/** The deepest nesting of a value. No real value comes near it. */
+export const maxDepth = 256
+
+/** What stands where a value was nested deeper. */
+export const tooDeep = '[nested too deep]'
+
+/** `JSON.parse` with a bound: throws `too-deep` for what is nested deeper than `maxDepth`, else a `SyntaxError`. */
+export function parseJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
+  if (isDeepText(text)) throw new MillraceError('too-deep', `nested deeper than ${maxDepth} levels`)
+  return JSON.parse(text, reviver)
+}
+
+/** Whether JSON text, complete or not, is nested deeper than `most` levels. */
+export function isDeepText(text: string, most = maxDepth): boolean {
+  // Every level takes a character.
+  if (text.length <= most) return false
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // "
+        inString = !inString
+        break
+      case 0x5c: // backslash: what it escapes is skipped
+        i++
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        if (!inString && ++depth > most) return true
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (!inString) depth--
+    }
+  }
+  return false
+}
+
+/** The value itself when JSON can hold it as it is, else what `toJson` makes of it. Never throws. */
+export function recordable<T>(value: T): T {
+  return isRecordable(value) ? value : (toJson(value) as T)
+}
+
+/** Whether JSON can hold a value: it is not too deep, has no cycle, no BigInt and nothing that decides itself what it becomes. */
+export function isRecordable(value: unknown): boolean {
   try {
-    const copy = copyPlain(value, deepest)
-    return copy === other ? rewrite(value) : copy
-  } catch (error) {
-    return `[not JSON: ${error instanceof Error ? error.message : String(error)}]`
+    return isShallow(value, maxDepth)
+  } catch {
+    // A getter or a proxy that throws.
+    return false
   }
 }
 
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'bigint'
+  if (ArrayBuffer.isView(value)) return true
+  if (depth === 0 || 'toJSON' in value) return false
+  if (Array.isArray(value)) return value.every((item) => isShallow(item, depth - 1))
+  for (const key of Object.keys(value)) {
+    if (!isShallow((value as Record<string, unknown>)[key], depth - 1)) return false
+  }
+  return true
+}
+
+/**
+ * BigInt becomes text, an Error `{name, message}`, Map and Set their entries, a cycle `[circular]`, what JSON leaves out is
+ * left out, what is nested too deep a short text; `undefined` when nothing is left. Plain JSON values come back as equal copies. Never throws.
+ */
+export function toJson(value: unknown): unknown {
+  try {
+    const copy = copyPlain(value, maxDepth)
+    if (copy !== other) return copy
+  } catch {
+    // A getter or a proxy that throws: found again, and said where it stands.
+  }
+  return rewrite(value, [])
+}
+
 const other = Symbol()
-const deepest = 100
 
 /** Nearly every value is plain JSON: a copy costs a quarter of writing it and reading it again. `other`: it is not plain. */
 function copyPlain(value: unknown, depth: number): unknown {
@@ -42,27 +111,39 @@ function copyPlain(value: unknown, depth: number): unknown {
   return copy
 }
 
-function rewrite(value: unknown): unknown {
-  const above: unknown[] = []
-  const text = JSON.stringify(value, function (this: unknown, key, item: unknown) {
-    if (typeof item === 'bigint') return item.toString()
-    if (typeof item !== 'object' || item === null) return item
-    // An error's own `toJSON` may say all of its fields, a request's headers among them.
-    const given = (this as Record<string, unknown>)[key]
-    if (given instanceof Error) return toPlain(given)
-    // `this` holds the item: what lies above it on the way down is what a cycle would return to.
-    while (above.length > 0 && above.at(-1) !== this) above.pop()
-    if (above.includes(item)) return '[circular]'
-    const plain = toPlain(item)
-    above.push(plain)
-    return plain
-  }) as string | undefined
-  return text === undefined ? undefined : (JSON.parse(text) as unknown)
+/** `above`: the objects around this one. What throws while it is read costs only itself. */
+function rewrite(item: unknown, above: object[]): unknown {
+  if (typeof item === 'bigint') return item.toString()
+  if (typeof item === 'number') return Number.isFinite(item) ? item + 0 : null
+  if (typeof item === 'function' || typeof item === 'symbol') return undefined
+  if (typeof item !== 'object' || item === null) return item
+  if (above.includes(item)) return '[circular]'
+  if (above.length >= maxDepth) return tooDeep
+  above.push(item)
+  try {
+    return rewriteInside(item, above)
+  } catch (error) {
+    return `[not JSON: ${error instanceof Error ? error.message : String(error)}]`
+  } finally {
+    above.pop()
+  }
 }
 
-function toPlain(item: object): object {
-  if (item instanceof Error) return { name: item.name, message: item.message }
-  if (item instanceof Map) return Object.fromEntries(item)
-  if (item instanceof Set) return [...item]
-  return item
+function rewriteInside(item: object, above: object[]): unknown {
+  // An error's own `toJSON` may say all of its fields, a request's headers among them.
+  if (item instanceof Error) return { name: String(item.name), message: String(item.message) }
+  if ('toJSON' in item && typeof item.toJSON === 'function') {
+    const json: unknown = item.toJSON('')
+    if (json !== item) return rewrite(json, above)
+  }
+  if (item instanceof Number || item instanceof String || item instanceof Boolean) return item.valueOf()
+  if (item instanceof Set) return rewriteList([...item], above)
+  if (Array.isArray(item)) return rewriteList(item, above)
+  const entries = item instanceof Map ? [...item] : Object.entries(item)
+  const kept = entries.map(([key, value]: [unknown, unknown]) => [String(key), rewrite(value, above)] as const)
+  return Object.fromEntries(kept.filter(([, value]) => value !== undefined))
+}
+
+function rewriteList(items: readonly unknown[], above: object[]): unknown[] {
+  return Array.from(items, (item) => rewrite(item, above) ?? null)
 }

@@ -8,6 +8,7 @@ import type { Entry, EntryOf } from './entry.ts'
 import type { ErrorValue } from './error.ts'
 import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from './message.ts'
 import type { FinishReason, ProviderMetadata } from './part.ts'
+import { parseJson } from './json.ts'
 import { parentPath } from './path.ts'
 import { toUsage, type Usage } from './usage.ts'
 
@@ -270,7 +271,7 @@ function note(part: { providerOptions?: ProviderOptions } | undefined, metadata:
 export function parseInput(text: string): unknown {
   if (text.trim() === '') return {}
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

@@ -1,6 +1,6 @@
 import type { InboxMessage, Posted } from '../part/log.ts'
 import { createBell, type Bell } from './bell.ts'
-import { encodeMessage } from './encode.ts'
+import { decodeMessage, encodeMessage } from './encode.ts'
 
 /** Messages of runs, in memory: kept as JSON text, so that nobody shares an object with the poster. */
 export interface KeptInbox {
@@ -29,7 +29,7 @@ export function createKeptInbox(): KeptInbox {
         runs.delete(oldest!)
       }
       const winner = messages.byKey.get(key)
-      if (winner !== undefined) return { first: false, message: JSON.parse(winner) }
+      if (winner !== undefined) return { first: false, message: decodeMessage(winner) }
       messages.byKey.set(key, encodeMessage(run, key, message))
       messages.keys.push(key)
       bell.ring(run)
@@ -38,7 +38,7 @@ export function createKeptInbox(): KeptInbox {
     next(run, after) {
       const messages = runs.get(run)
       const key = messages?.keys[after]
-      return key === undefined ? undefined : { n: after + 1, key, message: JSON.parse(messages!.byKey.get(key)!) }
+      return key === undefined ? undefined : { n: after + 1, key, message: decodeMessage(messages!.byKey.get(key)!) }
     },
     drop(run) {
       runs.delete(run)

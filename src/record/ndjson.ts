@@ -2,7 +2,7 @@
  * A run as a file: one entry a line. Reading never throws: after a crash the last line may be torn, and whoever reads
  * wants the rest all the same.
  */
-import type { Entry } from '../part/entry.ts'
+import { toReadable, type Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { createGrammar } from '../part/grammar.ts'
 
@@ -38,7 +38,7 @@ export function createNdjsonReader(): NdjsonReader {
     try {
       const value: unknown = JSON.parse(json)
       const message = faultOf(value)
-      if (message === undefined) return [value as Entry]
+      if (message === undefined) return [toReadable(value as Entry)]
       faults.push({ line, message, torn: false })
     } catch (error) {
       faults.push({ line, message: torn ? 'cut off in the middle' : messageOf(error), torn })

@@ -1,6 +1,7 @@
 /** The `inbox` table: the primary key on (run, key) makes the first poster the winner, whoever it is. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { InboxMessage, Posted } from '../part/log.ts'
+import { decodeMessage } from './encode.ts'
 
 export interface InboxTable {
   /** Inside a transaction. `text` is JSON. */
@@ -18,11 +19,11 @@ export function createInboxTable(db: DatabaseSync): InboxTable {
   return {
     post(run, key, text) {
       const first = insert.run(run, key, text).changes === 1
-      return { first, message: JSON.parse(first ? text : String(winner.get(run, key)?.message)) }
+      return { first, message: decodeMessage(first ? text : String(winner.get(run, key)?.message)) }
     },
     next(run, after) {
       const row = next.get(run, after)
-      return row && { n: Number(row.n), key: String(row.key), message: JSON.parse(String(row.message)) }
+      return row && { n: Number(row.n), key: String(row.key), message: decodeMessage(String(row.message)) }
     },
   }
 }

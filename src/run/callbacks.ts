@@ -39,7 +39,8 @@ export async function tellAbort(
       .join('')
     return invoke(config?.onAbort, { text, reason: wholeMessage(error) })
   })
-  await within(Promise.all(calls), graceMs)
+  // A fault of ours in here must not keep the run from its end.
+  await within(Promise.allSettled(calls), graceMs)
 }
 
 interface Telling {

@@ -18,6 +18,7 @@
 import { AISDKError, APICallError } from '@ai-sdk/provider'
 import { MillraceError } from '../part/error.ts'
 import { withoutCredentials, wordsOf } from '../part/error-words.ts'
+import { parseJson } from '../part/json.ts'
 
 /** A model as messages name it; `keyVariables` are where its key is looked for (our resolver sets them). */
 export interface NamedModel {
@@ -159,7 +160,7 @@ const nothingSaid = 'no reason given'
 
 /** Servers that only resemble OpenAI's say `{"error": "…"}` or `{"detail": "…"}`, which its package reads as "Not Found". */
 function bodyMessage(body: string | undefined): string | undefined {
-  const parsed = parseJson(body)
+  const parsed = jsonIn(body)
   if (!isRecord(parsed)) return undefined
   const { error, message, detail } = parsed
   return [isRecord(error) ? error['message'] : error, message, detail].find((text) => typeof text === 'string')
@@ -177,7 +178,7 @@ function retryAfterOf(raw: unknown): number | undefined {
 
 /** `{"error":{"details":[{"@type":"…RetryInfo","retryDelay":"34.4s"}]}}` → 34.4. */
 function retryInfo(raw: unknown): number | undefined {
-  const bodies = APICallError.isInstance(raw) ? [raw.data, parseJson(raw.responseBody)] : [raw]
+  const bodies = APICallError.isInstance(raw) ? [raw.data, jsonIn(raw.responseBody)] : [raw]
   for (const record of bodies.flatMap(layers)) {
     const details = Array.isArray(record['details']) ? record['details'].filter(isRecord) : []
     const info = details.find((detail) => String(detail['@type']).endsWith('RetryInfo'))
@@ -197,9 +198,9 @@ function networkFault(raw: unknown): string | undefined {
   return undefined
 }
 
-function parseJson(text: string | undefined): unknown {
+function jsonIn(text: string | undefined): unknown {
   try {
-    return JSON.parse(text ?? '')
+    return parseJson(text ?? '')
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@
  */
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
+import { recordable } from '../part/json.ts'
 import type { ModelPart } from '../part/part.ts'
 import { incompleteError, toModelError, type NamedModel } from './model-error.ts'
 
@@ -96,7 +97,7 @@ function toModelPart(part: LanguageModelV4StreamPart): ModelPart | undefined {
     }
     case 'tool-call':
       // A model of one's own may give the arguments as a value.
-      return typeof part.input === 'string' ? part : { ...part, input: JSON.stringify(part.input) ?? '' }
+      return typeof part.input === 'string' ? part : { ...part, input: JSON.stringify(recordable(part.input)) ?? '' }
     case 'stream-start':
       // V4's warnings know one more type (`deprecated`), which is kept.
       return part as ModelPart

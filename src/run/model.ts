@@ -6,6 +6,7 @@ import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { ModelMessage, Schema } from 'ai'
 import type { ZodType } from 'zod'
 import { messageOf, MillraceError } from '../part/error.ts'
+import { isDeepText, isRecordable, parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
@@ -128,6 +129,7 @@ export async function toToolSpec(
   try {
     const schema = await toSchema(implementation.parameters)
     const inputSchema = (await schema.jsonSchema) as ToolSpec['inputSchema']
+    if (!isRecordable(inputSchema)) throw new Error('it is nested too deep or no JSON')
     return { name, ...(description === undefined ? undefined : { description }), inputSchema }
   } catch (error) {
     throw new MillraceError(
@@ -140,6 +142,7 @@ export async function toToolSpec(
 
 /** What can be read of JSON that is still being written; undefined when nothing can. Never throws. */
 export async function readPartialJson(text: string): Promise<unknown> {
+  if (isDeepText(text)) return undefined
   const { ai } = await sdk()
   return (await ai.parsePartialJson(text)).value
 }
@@ -153,7 +156,7 @@ export type ParsedInput = { ok: true; value: unknown } | { ok: false; error: str
 export async function parseToolInput(implementation: ToolImplementation, text: string): Promise<ParsedInput> {
   let input: unknown
   try {
-    input = text.trim() === '' ? {} : JSON.parse(text, refusePrototype)
+    input = text.trim() === '' ? {} : parseJson(text, refusePrototype)
   } catch (error) {
     return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
   }

@@ -37,7 +37,8 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
   return {
     delta(more) {
       text += more
-      if (!reading && text.length >= next) void read()
+      // Only a preview: the answer itself is read, and judged, when it is complete.
+      if (!reading && text.length >= next) void read().catch(() => (over = true))
     },
     end() {
       over = true

@@ -12,6 +12,7 @@ import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { runLeftover, type Leftover } from './after.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
+import { attempt, emitEnd } from './emit-end.ts'
 import { pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
@@ -21,7 +22,6 @@ import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
-import { missingUsages } from './unfinished.ts'
 import { runSteps } from './walk.ts'
 import { createWriter } from './writer.ts'
 
@@ -265,18 +265,15 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
   if (error !== undefined && !state.open.answered) {
     value = toErrorValue(error, 'run-failed')
     outcome = outcomes.has(value.code) ? (value.code as Outcome) : 'failed'
-    if (outcome === 'failed') tell(scope, '', error)
+    if (outcome === 'failed') attempt(() => tell(scope, '', error))
   }
   const why = value ?? { code: 'ended', message: 'The run has ended.' }
-  for (const { step, part } of missingUsages(state)) emit(step, part)
-  for (const { step, part } of state.open.closing({ now: now(), outcome: 'aborted', error: why })) emit(step, part)
-  const { cost } = state
-  emit('', {
-    type: 'run-end',
+  const closing = { outcome: 'aborted', error: why } as const
+  emitEnd(state, emit, {
     outcome,
-    usage: state.usage ?? noUsage,
-    ...(output === undefined ? undefined : { output }),
-    ...(cost === undefined || state.usage === undefined ? undefined : { cost }),
+    output,
+    closing,
+    now: now(),
     ...(value === undefined ? undefined : { error: value }),
   })
 }

@@ -5,6 +5,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
+import { recordable } from '../part/json.ts'
 import type { Answer, Part } from '../part/part.ts'
 import { createCleaner } from '../part/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
@@ -131,7 +132,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   // What waits in the inbox is kept like the log, and told to whoever answers next.
   const leave = (run: string, requestId: string, message: PostedAnswer) =>
-    log.post(run, `answer:${requestId}`, redact(message))
+    log.post(run, `answer:${requestId}`, redact(recordable(message)))
 
   const runtime: Runtime = {
     agents,

@@ -3,6 +3,7 @@
  * A tool never fails a run: unknown names, bad input, throws and timeouts are results the model is told.
  */
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
+import { parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../part/open-items.ts'
 import type { Part, ToolOutcome } from '../part/part.ts'
@@ -76,7 +77,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
     return
   }
-  const input = implementation ? await parseToolInput(implementation, call.input) : parseJson(call.input)
+  const input = implementation ? await parseToolInput(implementation, call.input) : readArguments(call.input)
   if (!input.ok) {
     await inTool(nextPath(), 'tool-call', async () => fault(input.error))
     return
@@ -182,9 +183,9 @@ async function execute(
   }
 }
 
-function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
+function readArguments(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
   try {
-    return { ok: true, value: text.trim() === '' ? {} : JSON.parse(text) }
+    return { ok: true, value: text.trim() === '' ? {} : parseJson(text) }
   } catch (error) {
     return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
   }

@@ -2,12 +2,11 @@
 import type { Log, RunRow } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { createRedactor } from '../part/redact.ts'
-import { noUsage } from '../part/usage.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
+import { emitEnd } from './emit-end.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
-import { missingUsages } from './unfinished.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunEnding {
@@ -51,14 +50,10 @@ export async function writeEnd(
     const telling = { error, graceMs }
     await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
-  for (const { step, part } of missingUsages(state)) writer.emit(step, part)
-  for (const { step, part } of state.open.closing({ now: now(), outcome, error })) writer.emit(step, part)
-  const { usage, cost } = state
-  writer.emit('', {
-    type: 'run-end',
+  emitEnd(state, writer.emit, {
     outcome: answered ? 'completed' : code,
-    usage: usage ?? noUsage,
-    ...(cost === undefined || usage === undefined ? undefined : { cost }),
+    closing: { outcome, error },
+    now: now(),
     ...(answered ? undefined : { error }),
   })
   await writer.stored()

@@ -1,6 +1,10 @@
 /** A JSON request body, read with a cap and checked before anything else happens. */
 import { messageOf, MillraceError } from '../part/error.ts'
+import { isDeepText, maxDepth } from '../part/json.ts'
 import { readMessage, takeMessage } from './incoming-request.ts'
+
+/** A client sends back values that it was given, some levels down in its messages. */
+const deepest = maxDepth + 32
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
@@ -11,7 +15,8 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
   }
   const text = await readText(request, maxBytes)
   if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')
-  if (isDeep(text)) throw new MillraceError('bad-json', `The body is nested deeper than ${maxDepth} levels.`)
+  if (isDeepText(text, deepest))
+    throw new MillraceError('bad-json', `The body is nested deeper than ${deepest} levels.`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -22,32 +27,6 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
     throw new MillraceError('bad-json', 'The body must be a JSON object.')
   }
   return value as Record<string, unknown>
-}
-
-/** No real body comes near it; what recurses over values (JSON.stringify among others) runs out of stack at thousands. */
-const maxDepth = 256
-
-function isDeep(text: string): boolean {
-  let depth = 0
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x22: // "
-        inString = !inString
-        break
-      case 0x5c: // backslash: what it escapes is skipped
-        i++
-        break
-      case 0x5b: // [
-      case 0x7b: // {
-        if (!inString && ++depth > maxDepth) return true
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (!inString) depth--
-    }
-  }
-  return false
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

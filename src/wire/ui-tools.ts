@@ -8,6 +8,7 @@
  */
 import type { EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
+import { parseJson } from '../part/json.ts'
 import { callKey } from '../part/open-items.ts'
 import { isUnder } from '../part/path.ts'
 import { deltaEnd, deltaStart, type Send, type UiChunk } from './ui-chunk.ts'
@@ -151,7 +152,7 @@ export function createUiTools(ui7: boolean): UiTools {
 function parse(text: string): { value: unknown } | undefined {
   if (text.trim() === '') return { value: {} }
   try {
-    return { value: JSON.parse(text) }
+    return { value: parseJson(text) }
   } catch {
     return undefined
   }

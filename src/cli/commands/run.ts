@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { messageOf, MillraceError, wholeMessage } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
 import { nearest } from '../../pipeline/nearest.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import { unknownAgent } from '../../run/runtime-errors.ts'
@@ -125,7 +126,7 @@ async function readInput({ message, input }: RunFlags): Promise<Record<string, u
   if (input !== undefined) {
     let value: unknown
     try {
-      value = JSON.parse(readFileSync(input, 'utf8'))
+      value = parseJson(readFileSync(input, 'utf8'))
     } catch (error) {
       if (!existsSync(input)) throw new MillraceError('usage', `--input: there is no file ${input}.`)
       if (statSync(input).isDirectory()) throw new MillraceError('usage', `--input ${input} is a folder, not a file.`)

@@ -1,5 +1,7 @@
 /** Arguments for a tool out of the words of a request and the tool's JSON Schema: no understanding, only looking. */
 
+import { parseJson } from '../../part/json.ts'
+
 export type Schema = Record<string, unknown>
 
 /** `words`: what was said about this call. The result always has what the schema requires. */
@@ -149,7 +151,7 @@ function jsonIn(words: string): unknown {
   const end = words.lastIndexOf('}')
   if (start < 0 || end < start) return undefined
   try {
-    return JSON.parse(words.slice(start, end + 1))
+    return parseJson(words.slice(start, end + 1))
   } catch {
     // Braces that are not JSON are words like others.
     return undefined

@@ -3,6 +3,7 @@
  * the same conversation always gives the same plan.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { parseJson } from '../../part/json.ts'
 import { respondSpec } from '../respond-spec.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
 
@@ -216,7 +217,7 @@ function field(value: unknown, name: string): unknown {
 // Some clients send a tool's JSON result as text.
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

@@ -3,6 +3,7 @@
  * thoughts as they come, calls put together by their `index`, usage added up, and at the end why it ended.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import { recordable } from '../../part/json.ts'
 import { metadataKey } from './langchain-messages.ts'
 
 type Part = LanguageModelV4StreamPart
@@ -172,7 +173,9 @@ export function createLangChainParts() {
       // A model that does not stream gives its calls whole; of one that does these are the pieces once more.
       if (pieces.length === 0) {
         for (const { id: callId, name, args } of chunk.tool_calls ?? []) {
-          parts.push(...piece({ id: callId || crypto.randomUUID(), name, args: JSON.stringify(args ?? {}) }))
+          parts.push(
+            ...piece({ id: callId || crypto.randomUUID(), name, args: JSON.stringify(recordable(args) ?? {}) }),
+          )
         }
         for (const { id: callId, name, args } of chunk.invalid_tool_calls ?? []) {
           parts.push(...piece({ id: callId || crypto.randomUUID(), name, args: args ?? '' }))

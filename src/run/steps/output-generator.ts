@@ -1,5 +1,6 @@
 /** `output-generator`: maps variables to a value, or reads JSON out of a model's text. Calls no model. */
 import { messageOf, MillraceError } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
 import type { OutputConfig } from '../../pipeline/pipeline.ts'
 
 /** `config` has its references resolved already. */
@@ -17,7 +18,7 @@ export function readJson(text: string): unknown {
     const candidate = find(text)
     if (candidate === undefined || candidate.trim() === '') continue
     try {
-      return JSON.parse(candidate)
+      return parseJson(candidate)
     } catch (error) {
       // Without the piece of the text that it quotes.
       fault = messageOf(error).replace(/, (?:\.\.\.)?"[^]*$/u, '')
