@@ -1,5 +1,6 @@
 /** docs/parts.md: the parts of a run, out of the words beside their types in src/part/part.ts. */
 import { readFileSync } from 'node:fs'
+import { maxDepth, tooDeep } from '../../src/part/json.ts'
 import { code, markdownTable } from './table.ts'
 
 const source = readFileSync(new URL('../../src/part/part.ts', import.meta.url), 'utf8')
@@ -16,6 +17,12 @@ that spoke, such as \`main/answer/1\`; empty for the run itself). \`millrace log
 ## Their order
 
 ${docAt(grammar, 0).split('\n').slice(2).join('\n').trim()}
+
+## Values
+
+Every value in a log is JSON and nested at most ${maxDepth} levels deep. Where a tool, a step or a provider nests deeper, the log has \`${tooDeep}\`; for a
+cycle it has \`[circular]\`, for a BigInt its digits, for what throws while it is read \`[not JSON: …]\`. A model whose arguments for a tool are
+nested deeper is told so as the result of its call. A request body that is nested deeper than ${maxDepth + 32} levels is refused with status 400.
 
 ## What a model says
 

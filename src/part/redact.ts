@@ -7,6 +7,7 @@
  * every cut.
  */
 import type { RecordedPart } from './entry.ts'
+import { recordable } from './json.ts'
 import { callKey } from './open-items.ts'
 
 export interface Redactor {
@@ -19,7 +20,7 @@ export const redacted = '[redacted]'
 /** Takes known secrets out of any value, deep; what holds none is given back as it is. */
 export function createCleaner(secrets: readonly string[]): <T>(value: T) => T {
   const clean = createClean(secrets)
-  return clean === undefined ? (value) => value : (value) => redactDeep(value, clean.text, [])
+  return clean === undefined ? (value) => value : (value) => redactDeep(recordable(value), clean.text, [])
 }
 
 /** Takes known secrets out of one text that comes in pieces: of what a program prints, for instance. */
