@@ -27,6 +27,7 @@ test('what every key may be; what is undefined is left out', () => {
     env: ['REGION'],
     mcpServers: {},
     pricing: { 'box:m': { input: 0, output: 1.5 } },
+    limits: { lineBytes: 1, bodyBytes: 1, answerChars: 1 },
     requestDeadlineMs: 1000,
     server: {
       port: 0,

@@ -4,7 +4,7 @@ import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { EndpointProtocol } from '../run/models/providers.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { Pricing } from '../run/ports.ts'
-import type { Config, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
+import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
 
 export const endpointProtocols = [
   'openai-chat',
@@ -41,6 +41,12 @@ const server: Rules<ServerConfig> = {
   openai: keys(openai),
 }
 
+const limits: Rules<LimitsConfig> = {
+  lineBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  bodyBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  answerChars: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+}
+
 const record: Rules<RecordConfig> = {
   data: text,
   logFiles: must('true or false', (value) => typeof value === 'boolean'),
@@ -75,6 +81,7 @@ const config: Rules<Config> = {
   env: listOf(must('the name of an environment variable', isText)),
   mcpServers: names,
   pricing: each(keys<Pricing>({ input: usd, output: usd }, ['input', 'output'])),
+  limits: keys(limits),
   requestDeadlineMs: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   server: keys(server),
   record: keys(record),

@@ -30,12 +30,24 @@ export interface Config {
   mcpServers?: Record<string, McpServer>
   /** USD per million tokens, by model as YAML names it; a model that is not named has no known price. */
   pricing?: Record<string, Pricing>
+  /** How much is read from outside before it is cut off. */
+  limits?: LimitsConfig
   /** ms that a client has to answer a tool call or an approval before it counts as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
   /** For `millrace serve`. */
   server?: ServerConfig
   /** For `millrace serve` and `millrace run`. */
   record?: RecordConfig
+}
+
+/** What is longer ends the model call or the connection with an error that names the limit. */
+export interface LimitsConfig {
+  /** Bytes of one line or event of a provider's stream, and of one message of an MCP server. Default 16 MiB. */
+  lineBytes?: number
+  /** Bytes of one response of a provider, after decompression. Default 64 MiB. */
+  bodyBytes?: number
+  /** UTF-16 units of one model answer, tool calls and files included. Default 16 Mi; `limits` of an agent wins. */
+  answerChars?: number
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Known, Secret } from '../pipeline/pipeline.ts'
 import { createMcpPool } from '../run/mcp/pool.ts'
 import { createModelResolver } from '../run/models/resolver.ts'
 import type { Registry } from '../run/ports.ts'
+import { defaultReadLimits } from '../run/outside/read-limits.ts'
 import { builtinTools } from '../run/tools/builtin-tools.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
@@ -19,17 +20,21 @@ export interface RegistryOptions {
 
 /** Throws `bad-config` and `invalid-endpoint`. */
 export function createRegistry(config: Config, env: Env, { log }: RegistryOptions = {}): Registry {
-  const { models = {}, mcpServers, pricing, tools, callbacks, steps } = unpack(config)
+  const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
+  const { answerChars, ...given } = limits
+  const reading = { ...defaultReadLimits, ...given }
   return {
     ...(mcpServers === undefined
       ? undefined
-      : { mcp: createMcpPool(mcpServers, { secrets: secretValues(config, env) }) }),
+      : { mcp: createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }) }),
     ...(pricing === undefined ? undefined : { pricing: new Map(Object.entries(pricing)) }),
+    ...(answerChars === undefined ? undefined : { answerChars }),
     tools: new Map([...builtinTools, ...Object.entries(tools)]),
     callbacks: new Map(Object.entries(callbacks)),
     steps: new Map(Object.entries(steps)),
     models: createModelResolver({
       env,
+      limits: reading,
       ...(models.endpoints === undefined ? undefined : { endpoints: models.endpoints }),
       ...(log === undefined ? undefined : { log }),
       ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),

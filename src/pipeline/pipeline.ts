@@ -12,6 +12,7 @@ export interface Pipeline {
   input?: ValueSchema
   budget?: Budget
   timeouts?: Timeouts
+  limits?: AnswerLimits
   workflow: Step[]
   after: Step[]
   /** A template for the recorded output and JSON answers. */
@@ -36,6 +37,11 @@ export interface Budget {
   seconds?: number
   /** Model calls and tool calls. */
   steps?: number
+}
+/** How much may come from a model. */
+export interface AnswerLimits {
+  /** UTF-16 units of one model answer. */
+  answerChars?: number
 }
 /** Milliseconds. */
 export interface StepTimeouts {

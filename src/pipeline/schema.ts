@@ -1,6 +1,6 @@
 /** The schemas of a file and of what every step has. Each construct says what its keys mean: docs and editors show it. */
 import { z } from 'zod'
-import type { Budget, StepTimeouts, Timeouts } from './pipeline.ts'
+import type { AnswerLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
 import { duration, flag, integer, isMap, later, list, map, name, number, oneOf, preset, text } from './scalars.ts'
 
 export const budget = map({
@@ -20,6 +20,14 @@ const timeouts = map({
   ...perStep,
   run: duration(1).optional().describe('The whole run.'),
 }) satisfies z.ZodType<Timeouts>
+
+const limits = map({
+  answerChars: integer(1)
+    .optional()
+    .describe(
+      'Most characters of one model answer, tool calls and files included; default: the config, or 16,777,216.',
+    ),
+}) satisfies z.ZodType<AnswerLimits>
 
 const reserved = new Set(['input', 'env', 'stepResult'])
 export const resultName = name
@@ -64,6 +72,7 @@ export const file = map({
     .describe('What $input must hold, checked before anything runs; a name that ends in "?" may be missing.'),
   budget: budget.optional().describe('What a run may spend; it ends when more is spent.'),
   timeouts: timeouts.optional().describe('How long things may take.'),
+  limits: limits.optional().describe('How much a model may send; the call fails when it sends more.'),
   onDisconnect: z
     .union(
       [

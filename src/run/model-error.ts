@@ -10,6 +10,8 @@
  * | `model-incomplete` | the stream ended without saying that the answer is complete | yes |
  * | `model-failed` | the model reported an error of no known kind, or sent what cannot be read | no |
  * | `missing-key` | a provider package found no key | no |
+ * | `line-too-long`, `body-too-large` | more came than the config allows | no |
+ * | `redirect-refused` | the provider sent us on to another origin | no |
  * | `aborted` | our own signal | no |
  *
  * The message holds what the provider said, without credentials; what is the machine's or a package's own word (a broken
@@ -39,7 +41,8 @@ export function isRetryable(error: unknown): boolean {
 }
 
 export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {
-  if (raw instanceof MillraceError) return raw
+  const own = ownErrorIn(raw)
+  if (own !== undefined) return own
   const name = nameOf(model)
   const status = statusOf(raw)
   const said = whatWasSaid(raw)
@@ -71,6 +74,14 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
     return fail('model-unavailable', `${name} cannot be reached${why}.`, wordsOf(raw))
   }
   return fail('model-failed', `${name} failed.`, wordsOf(raw))
+}
+
+/** What we threw ourselves while a provider's answer was read, behind what its package made of it. */
+function ownErrorIn(raw: unknown): MillraceError | undefined {
+  for (let error = raw, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
+    if (error instanceof MillraceError) return error
+  }
+  return undefined
 }
 
 export function incompleteError(model: NamedModel): MillraceError {

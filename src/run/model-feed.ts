@@ -9,6 +9,7 @@ import type { ModelPart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import type { Speaking } from './limits.ts'
+import { answerTooLong } from './outside/read-limits.ts'
 import type { Scope } from './scope.ts'
 
 export interface FeedOptions {
@@ -26,7 +27,8 @@ export interface FeedOptions {
 export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, alive }: FeedOptions) {
   const { open, callIds } = scope.state
   const root = parentPath(path)
-  const { limits } = scope
+  const { limits, answerChars } = scope
+  let length = 0
   const pricing = scope.registry.pricing?.get(model)
   const speaking: Speaking = {
     inputCharacters: limits.some(({ watches }) => watches) ? JSON.stringify(messages).length : 0,
@@ -46,6 +48,8 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
 
   function part(said: ModelPart): void {
     const part = callIds.toLog(root, said)
+    length += 'delta' in part ? part.delta.length : lengthOf(part, inputs)
+    if (length > answerChars) throw answerTooLong(answerChars)
     switch (part.type) {
       case 'stream-start':
       case 'response-metadata':
@@ -130,4 +134,12 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   }
 
   return feed
+}
+
+/** What a part that is no delta adds to an answer: its texts, among them arguments and files. */
+function lengthOf(part: ModelPart, inputs: ReadonlyMap<string, string>): number {
+  // Its deltas are counted already.
+  if (part.type === 'tool-call' && inputs.has(part.toolCallId)) return 1
+  const { type: _, ...fields } = part
+  return Object.values(fields).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 1)
 }

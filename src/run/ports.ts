@@ -69,6 +69,8 @@ export interface Registry {
   models: ModelResolver
   /** The MCP servers of the config, when it names any. */
   mcp?: McpPool
+  /** UTF-16 units of one model answer, for agents that do not say another number. */
+  answerChars?: number
   /** USD per million tokens, by the name people write in YAML. A model that is not named has no known price. */
   pricing?: ReadonlyMap<string, Pricing>
 }

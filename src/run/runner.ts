@@ -23,6 +23,7 @@ import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
 import { runSteps } from './walk.ts'
+import { defaultAnswerChars } from './outside/read-limits.ts'
 import { createWriter } from './writer.ts'
 
 export interface RunnerOptions {
@@ -164,12 +165,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     },
     limits: limit === undefined ? [] : [limit],
     timeouts: pipeline.timeouts ?? {},
+    answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
     depth: 0,
     agent: options.agent,
     afterwards(inner, called, path) {
       // The branch or step that made the call is over by then, with its signal and its limits.
-      const { input, inputAt, variables, depth } = inner
-      left.afters.push({ scope: within(scope, { input, inputAt, variables, depth }), pipeline: called, path })
+      const { input, inputAt, variables, depth, answerChars } = inner
+      left.afters.push({
+        scope: within(scope, { input, inputAt, variables, depth, answerChars }),
+        pipeline: called,
+        path,
+      })
     },
     speaking,
     tellAbort: (root, error) => tellAbort(scope, pipeline, { error, graceMs, root, told: toldAborts }),

@@ -45,6 +45,8 @@ export interface Scope {
   readonly speaking: Map<string, Speaking>
   /** ms, for every model call here. */
   readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
+  /** UTF-16 units that one model answer may have here. */
+  readonly answerChars: number
   /** The step of a pipeline that this is the scope of. */
   readonly step?: StepName
   /** How many agents deep. */

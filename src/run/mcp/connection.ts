@@ -3,6 +3,7 @@ import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@mo
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { wordsOf } from '../../part/error-words.ts'
 import { sessionEnded, stoppedError } from './fault.ts'
+import type { ReadLimits } from '../outside/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
 import type { CallOptions, McpTool } from './pool.ts'
 import { toValue } from './result.ts'
@@ -21,6 +22,7 @@ export interface OpenOptions {
   signal: AbortSignal
   /** What must not be found in anything that the server prints. */
   secrets: readonly string[]
+  limits: ReadLimits
   /** Called once when the connection is gone, for whatever reason. */
   onEnd: () => void
 }
@@ -29,12 +31,13 @@ export interface OpenOptions {
 export async function openConnection(
   name: string,
   server: McpServer,
-  { signal, secrets, onEnd }: OpenOptions,
+  { signal, secrets, limits, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
   // Its name alone: the command or the address is for nobody but who wrote the config, and arguments hold keys.
   const who = `The MCP server "${name}"`
-  const transport = await createTransport(server, secrets)
-  const client = new Client({ name: 'millrace', version: '0' })
+  const transport = await createTransport(server, { who, secrets, limits })
+  // Each page of a list may be as large as one message.
+  const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20 })
   let listing: Promise<McpTool[]> | undefined
   let running = 0
   // A refusal of the very first request is no forgotten session.
@@ -61,6 +64,7 @@ export async function openConnection(
   } catch (error) {
     signal.removeEventListener('abort', stop)
     await transport.close()
+    if (transport.refusal !== undefined) throw transport.refusal
     const message = `${who} cannot be reached: ${transport.fate ?? reasonOf(error)}.`
     throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
   } finally {
@@ -79,6 +83,7 @@ export async function openConnection(
     const fault = (code: string, text: string) =>
       new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
     if (stopped?.aborted) return stoppedError(stopped)
+    if (transport.refusal !== undefined) return transport.refusal
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
@@ -143,10 +148,16 @@ export async function openConnection(
 const forgotten = new Set<number>([400, 404])
 const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
 
-async function createTransport(server: McpServer, secrets: readonly string[]) {
-  if ('url' in server) return new HttpTransport(server)
+interface TransportOptions {
+  who: string
+  secrets: readonly string[]
+  limits: ReadLimits
+}
+
+async function createTransport(server: McpServer, options: TransportOptions) {
+  if ('url' in server) return new HttpTransport(server, options)
   const { StdioTransport } = await import('./stdio-transport.ts')
-  return new StdioTransport(server, secrets)
+  return new StdioTransport(server, options)
 }
 
 /** An error that the server itself sent: its words are for whoever called the tool. */

@@ -5,6 +5,10 @@ import {
   type JSONRPCMessage,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client'
+import { MillraceError } from '../../part/error.ts'
+import { boundResponse } from '../outside/bounded-response.ts'
+import type { ReadLimits } from '../outside/read-limits.ts'
+import { fetchWithinOrigin } from '../outside/within-origin.ts'
 import type { McpHttpServer } from './server.ts'
 
 /** ms to say goodbye to the session when closing. */
@@ -15,12 +19,14 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   fate: string | undefined
   /** See {@link StdioTransport}. */
   readonly fateDetail = undefined
+  /** Why the connection was closed from here because of what the server sent. */
+  refusal: MillraceError | undefined
   /** What a program would have printed. */
   readonly lastWords = undefined
   #closing: Promise<void> | undefined
 
-  constructor({ url, headers }: McpHttpServer) {
-    let lose = (_fate: string) => {}
+  constructor({ url, headers }: McpHttpServer, { who, limits }: { who: string; limits: ReadLimits }) {
+    let lose = (_error: unknown) => {}
     super(new URL(url), {
       requestInit: { headers: { ...headers } },
       // A stream that breaks is taken up once again (a server may end one on purpose), and soon: whoever waits for a
@@ -33,16 +39,21 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       },
       fetch: async (target, init) => {
         try {
-          return await fetch(target, init)
+          const response = await fetchWithinOrigin(fetch, String(target), init ?? {}, who)
+          const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+          return boundResponse(response, { who, limits, shape: isStream ? 'messages' : 'message' }, (error) =>
+            lose(error),
+          )
         } catch (error) {
           // No answer at all: the other requests, which the SDK would let wait for their timeout, end with this one.
-          if (init?.signal?.aborted !== true) lose(networkFault(error))
+          if (init?.signal?.aborted !== true) lose(error)
           throw error
         }
       },
     })
-    lose = (fate) => {
-      this.fate ??= fate
+    lose = (error) => {
+      if (error instanceof MillraceError) this.refusal ??= error
+      this.fate ??= networkFault(error)
       void this.close()
     }
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createMcpPool, type McpPool } from './pool.ts'
+import type { ReadLimits } from '../outside/read-limits.ts'
 import type { McpServer } from './server.ts'
 import { StdioTransport } from './stdio-transport.ts'
 import {
@@ -15,8 +16,8 @@ import {
 let journal: Journal
 const pools: McpPool[] = []
 
-function poolOf(servers: Record<string, McpServer>): McpPool {
-  const pool = createMcpPool(servers)
+function poolOf(servers: Record<string, McpServer>, limits?: ReadLimits): McpPool {
+  const pool = createMcpPool(servers, limits === undefined ? {} : { limits })
   pools.push(pool)
   return pool
 }
@@ -133,7 +134,7 @@ test('nobody has to wait for a server that does not get ready', async () => {
 })
 
 test('what is closed while it is being started ends', async () => {
-  const transport = new StdioTransport(lines(journal))
+  const transport = new StdioTransport(lines(journal), { who: 'the server' })
   const started = transport.start()
   await transport.close()
   await started
@@ -142,7 +143,9 @@ test('what is closed while it is being started ends', async () => {
 
 test('a server that has shut its stdin is ended', async () => {
   const ready = `console.log('{"jsonrpc":"2.0","method":"notifications/ready"}')`
-  const transport = new StdioTransport(script(`require('fs').closeSync(0); ${ready}; setInterval(() => {}, 1000)`))
+  const transport = new StdioTransport(script(`require('fs').closeSync(0); ${ready}; setInterval(() => {}, 1000)`), {
+    who: 'the server',
+  })
   const heard = new Promise<unknown>((resolve) => (transport.onmessage = resolve))
   const closed = new Promise<void>((resolve) => (transport.onclose = resolve))
   await transport.start()
@@ -219,10 +222,10 @@ test('a list in pages is one list, asked for once until the server says that it 
 })
 
 test('a message beyond every measure ends the connection, not the memory', async () => {
-  const pool = poolOf({ own: lines(journal) })
+  const pool = poolOf({ own: lines(journal) }, { lineBytes: 100_000, bodyBytes: 100_000 })
   await expect(pool.call('own', 'big', {})).rejects.toMatchObject({
-    code: 'mcp-lost',
-    message: expect.stringContaining('too large'),
+    code: 'line-too-long',
+    message: expect.stringContaining('limits.lineBytes'),
   })
 })
 

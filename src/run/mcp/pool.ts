@@ -2,6 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import type { McpConnection, openConnection } from './connection.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
+import { defaultReadLimits, type ReadLimits } from '../outside/read-limits.ts'
 import { callTimeout, checkServer, type McpServer } from './server.ts'
 
 export interface McpTool {
@@ -20,7 +21,7 @@ export interface CallOptions {
 /**
  * Everything rejects with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (it does not start, or nothing
  * answers), `mcp-lost` (it went away meanwhile: the call may or may not have been done), `mcp-closed`, `timed-out`,
- * `aborted`, and `tool-failed` with what the server said. After a loss the next use connects again.
+ * `line-too-long` and `body-too-large` (it sent more than the config allows), `redirect-refused`, `aborted`, and `tool-failed` with what the server said. After a loss the next use connects again.
  */
 export interface McpPool {
   readonly names: readonly string[]
@@ -37,7 +38,7 @@ export interface McpPool {
 /** Connects to nothing yet. `secrets` are found in nothing that errors tell of a server's output. Throws `bad-config`. */
 export function createMcpPool(
   servers: Readonly<Record<string, McpServer>>,
-  { secrets = [] }: { secrets?: readonly string[] } = {},
+  { secrets = [], limits = defaultReadLimits }: { secrets?: readonly string[]; limits?: ReadLimits } = {},
 ): McpPool {
   const known = new Map(Object.entries(servers))
   for (const [name, server] of known) checkServer(name, server)
@@ -60,7 +61,7 @@ export function createMcpPool(
     const forget = () => {
       if (connections.get(name) === opening) connections.delete(name)
     }
-    const opening = open(name, server, { signal: end.signal, secrets, onEnd: forget })
+    const opening = open(name, server, { signal: end.signal, secrets, limits, onEnd: forget })
     connections.set(name, opening)
     opening.catch(forget)
     return opening

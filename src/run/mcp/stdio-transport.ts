@@ -8,9 +8,10 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
 import type { ChildProcess } from 'node:child_process'
-import { messageOf } from '../../part/error.ts'
+import type { MillraceError } from '../../part/error.ts'
 import { createTextCleaner } from '../../part/redact.ts'
 import { toLastWords } from './last-words.ts'
+import { defaultReadLimits, lineTooLong, type ReadLimits } from '../outside/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
 
 /** What a server is given of our environment unasked: where things are, nothing secret. */
@@ -56,18 +57,33 @@ export class StdioTransport implements Transport {
   /** The last that it wrote to stderr, once it has ended: for the log, for it was not written for a client. */
   lastWords: string | undefined
 
+  /** Why the connection was closed from here because of what the server sent. */
+  refusal: MillraceError | undefined
+
   readonly #server: McpStdioServer
   readonly #secrets: readonly string[]
-  readonly #buffer = new ReadBuffer()
+  readonly #limits: ReadLimits
+  readonly #who: string
+  readonly #buffer: ReadBuffer
   #child: ChildProcess | undefined
   #stderr = ''
   #starting: Promise<void> | undefined
   #gone: Promise<void> | undefined
   #closing = false
 
-  constructor(server: McpStdioServer, secrets: readonly string[] = []) {
+  constructor(
+    server: McpStdioServer,
+    {
+      who,
+      secrets = [],
+      limits = defaultReadLimits,
+    }: { who: string; secrets?: readonly string[]; limits?: ReadLimits },
+  ) {
     this.#server = server
     this.#secrets = secrets
+    this.#limits = limits
+    this.#who = who
+    this.#buffer = new ReadBuffer({ maxBufferSize: limits.lineBytes })
   }
 
   async start(): Promise<void> {
@@ -149,9 +165,10 @@ export class StdioTransport implements Transport {
   #read(chunk: Buffer): void {
     try {
       this.#buffer.append(chunk)
-    } catch (error) {
-      this.fate = 'it sent a message that is too large'
-      this.fateDetail = messageOf(error)
+    } catch {
+      this.refusal ??= lineTooLong(this.#who, this.#limits)
+      this.fate ??= this.refusal.message
+      this.#child?.stdout?.destroy()
       void this.close()
       return
     }

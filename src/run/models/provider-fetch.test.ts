@@ -2,8 +2,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { once } from 'node:events'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { providerFetch } from './provider-fetch.ts'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { createProviderFetch } from './provider-fetch.ts'
+
+const providerFetch = createProviderFetch({ who: 'box:tiny' })
 
 const symbol = Symbol.for('undici.globalDispatcher.1')
 const holder = globalThis as unknown as Record<symbol, { dispatch(...args: unknown[]): unknown }>
@@ -96,7 +98,7 @@ test('a fetch that somebody has put in its place is asked', async () => {
   const asked: unknown[] = []
   globalThis.fetch = async (...request) => (asked.push(request), new Response('theirs'))
   expect(await (await providerFetch('http://127.0.0.1:9/', post)).text()).toBe('theirs')
-  expect(asked).toEqual([['http://127.0.0.1:9/', post]])
+  expect(asked).toEqual([['http://127.0.0.1:9/', { ...post, redirect: 'manual' }]])
 })
 
 test('where there is no dispatcher the platform is asked', async () => {
@@ -238,7 +240,8 @@ test('of an answer that nobody reads no more is taken than a little', async () =
     fill()
   })
   forbidFetch()
-  const { body } = await providerFetch(url, post)
+  const limits = { lineBytes: 512 << 20, bodyBytes: 512 << 20 }
+  const { body } = await createProviderFetch({ who: 'box:tiny', limits })(url, post)
   await full.promise
   expect(sent).toBeLessThan(64)
   let bytes = 0
@@ -304,5 +307,126 @@ test('nobody there, and an answer that breaks off, are told in the words of fetc
     name: 'TypeError',
     message: 'fetch failed',
     cause: { code: 'ECONNREFUSED' },
+  })
+})
+
+describe('redirects', () => {
+  const secrets = { ...post, headers: { 'x-api-key': 'k', 'x-goog-api-key': 'k', authorization: 'Bearer k' } }
+
+  test.each([
+    [307, 'the dispatcher'],
+    [308, 'the platform'],
+    [302, 'the dispatcher'],
+    [303, 'the platform'],
+  ])('a %i to another origin is refused, and that origin is asked nothing (%s)', async (status, way) => {
+    let asked = 0
+    const stranger = await serve((_, outgoing) => (asked++, outgoing.end('thank you')))
+    const url = await serve((_, outgoing) =>
+      outgoing.writeHead(status, { location: `${stranger}/v1?token=hidden` }).end(),
+    )
+    if (way === 'the platform') globalThis.fetch = (...request) => fetch(...request)
+    else forbidFetch()
+    const error = await providerFetch(`${url}/v1?key=hidden`, secrets).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'redirect-refused', detail: `from ${url} to ${stranger}` })
+    expect(JSON.stringify(error) + String(error)).not.toContain('hidden')
+    expect(asked).toBe(0)
+  })
+
+  test.each(['the dispatcher', 'the platform'])('within an origin keys and body go along (%s)', async (way) => {
+    const url = await serve(async (incoming, outgoing) => {
+      const { headers, method } = incoming
+      if (incoming.url === '/') return void outgoing.writeHead(308, { location: 'there?a=b' }).end('gone')
+      const key = headers['x-api-key']
+      outgoing.end(`${method} ${incoming.url} ${key as string} ${await textOf(incoming)}`)
+    })
+    if (way === 'the platform') globalThis.fetch = (...request) => fetch(...request)
+    else forbidFetch()
+    const response = await providerFetch(`${url}/`, secrets)
+    expect(await response.text()).toBe(`POST /there?a=b k ${post.body}`)
+  })
+
+  test('a 303 is asked for with GET, and a circle ends', async () => {
+    const url = await serve(async (incoming, outgoing) => {
+      if (incoming.url === '/') outgoing.writeHead(303, { location: '/there' }).end()
+      else if (incoming.url === '/circle') outgoing.writeHead(307, { location: '/circle' }).end()
+      else outgoing.end(`${incoming.method} ${await textOf(incoming)}`)
+    })
+    expect(await (await providerFetch(`${url}/`, post)).text()).toBe('GET ')
+    await expect(providerFetch(`${url}/circle`, post)).rejects.toMatchObject({ code: 'redirect-refused' })
+  })
+})
+
+describe('limits', () => {
+  const small = createProviderFetch({ who: 'box:tiny', limits: { lineBytes: 1000, bodyBytes: 10_000 } })
+  const ways = ['the dispatcher', 'the platform']
+
+  function go(way: string): void {
+    if (way === 'the platform') globalThis.fetch = (...request) => fetch(...request)
+    else forbidFetch()
+  }
+
+  /** Writes a text again and again until the other side leaves; says how often. */
+  async function endless(
+    text: string,
+    headers: Record<string, string> = {},
+  ): Promise<{ url: string; left: Promise<void> }> {
+    const left = Promise.withResolvers<void>()
+    const url = await serve((_, outgoing) => {
+      outgoing.on('close', left.resolve).writeHead(200, headers)
+      const fill = () => {
+        while (!outgoing.destroyed && outgoing.write(text));
+      }
+      outgoing.on('drain', fill)
+      fill()
+    })
+    return { url, left: left.promise }
+  }
+
+  describe.each(ways)('by %s', (way) => {
+    test.each([
+      ['a line without an end', 'x', 'line-too-long', 'limits.lineBytes'],
+      ['an event without an end', 'data: x\n', 'line-too-long', 'limits.lineBytes'],
+      ['an event of lines that end in CRLF', 'data: x\r\n', 'line-too-long', 'limits.lineBytes'],
+      ['an answer without an end', 'data: x\n\n', 'body-too-large', 'limits.bodyBytes'],
+    ])('%s', async (_, text, code, limit) => {
+      const { url, left } = await endless(text.repeat(100), { 'content-type': 'text/event-stream' })
+      go(way)
+      const response = await small(url, post)
+      await expect(response.text()).rejects.toMatchObject({ code, message: expect.stringContaining(limit) })
+      await left
+    })
+
+    test('JSON without an end', async () => {
+      const { url, left } = await endless('[1,', { 'content-type': 'application/json' })
+      go(way)
+      await expect((await small(url, post)).text()).rejects.toMatchObject({ code: 'body-too-large' })
+      await left
+    })
+
+    test('what is small and becomes large when it is decompressed', async () => {
+      const bomb = gzipSync(Buffer.alloc(1 << 20, 'data: x\n\n'))
+      const url = await serve((_, outgoing) => outgoing.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
+      go(way)
+      expect(bomb.length).toBeLessThan(10_000)
+      await expect((await small(url, post)).text()).rejects.toMatchObject({ code: 'body-too-large' })
+    })
+
+    test('of the body of an error the beginning is read', async () => {
+      const url = await serve((_, outgoing) => outgoing.writeHead(400).end('x'.repeat(1 << 20)))
+      go(way)
+      const response = await small(url, post)
+      expect(response.status).toBe(400)
+      expect((await response.text()).length).toBe(256 * 1024)
+    })
+  })
+
+  test('what keeps within them is read whole, however it is cut', async () => {
+    const events = `data: ${'x'.repeat(900)}\n\n`.repeat(10)
+    const url = await serve((_, outgoing) => {
+      for (let at = 0; at < events.length; at += 700) outgoing.write(events.slice(at, at + 700))
+      outgoing.end()
+    })
+    forbidFetch()
+    expect(await (await small(url, post)).text()).toBe(events)
   })
 })

@@ -8,6 +8,12 @@
  * put another `fetch` into the process, and for any request that is not of this kind, the platform's `fetch` is asked.
  */
 
+import { boundResponse } from '../outside/bounded-response.ts'
+import { createByteMeter, type ByteMeter, type MeterOptions } from '../outside/byte-meter.ts'
+import { defaultReadLimits, type ReadLimits } from '../outside/read-limits.ts'
+import { fetchWithinOrigin } from '../outside/within-origin.ts'
+import { decodingsOf, listOf, toHeaders, toResponse } from './http-message.ts'
+
 /** undici's interface of a dispatcher, as Node's `fetch` uses it. */
 interface Dispatcher {
   dispatch(request: DispatchedRequest, handler: DispatchHandler): unknown
@@ -34,34 +40,64 @@ interface DispatchHandler {
 /** Under which undici, within Node and as a package, keeps it. */
 const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
 
-export async function providerFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+export interface ProviderFetchOptions {
+  /** Begins the sentence of an error: `openai:gpt-5`. */
+  who: string
+  limits?: ReadLimits
+}
+
+/** Rejects, or its body fails, with `redirect-refused`, `line-too-long` and `body-too-large`; otherwise as `fetch` does. */
+export function createProviderFetch({ who, limits = defaultReadLimits }: ProviderFetchOptions): typeof fetch {
+  const bounds = { who, limits }
+  return async (input, init = {}) => {
+    const url = typeof input === 'string' || input instanceof URL ? String(input) : input.url
+    const given = typeof input === 'string' || input instanceof URL ? init : { ...partsOf(input), ...init }
+    return fetchWithinOrigin((at, request) => send(at, request, bounds), url, given, who)
+  }
+}
+
+function partsOf({ method, headers, body, signal }: Request): RequestInit {
+  // A body that is a stream needs `duplex`, which the types do not know.
+  return { method, headers, signal, ...(body === null ? undefined : { body, duplex: 'half' }) } as RequestInit
+}
+
+async function send(at: string, init: RequestInit, bounds: Bounds): Promise<Response> {
   const dispatcher = isNodesOwn(globalThis.fetch) ? findDispatcher() : undefined
-  const { method = 'GET', headers, body, signal, ...rest } = init
-  const isPlain = typeof input === 'string' && typeof body === 'string' && Object.keys(rest).length === 0
-  if (dispatcher === undefined || !isPlain) return globalThis.fetch(input, init)
+  const { method = 'GET', headers, body, signal, redirect: _, ...rest } = init
+  const url = new URL(at)
+  const isPlain = typeof body === 'string' && Object.keys(rest).length === 0
+  // `fetch` refuses a name and a password in the address, and says so.
+  if (dispatcher === undefined || !isPlain || url.username !== '' || url.password !== '') {
+    const response = await globalThis.fetch(at, init)
+    return boundResponse(response, { ...bounds, shape: shapeOf(response.headers) })
+  }
   signal?.throwIfAborted()
-  const url = new URL(input)
-  // It refuses them, and says so.
-  if (url.username !== '' || url.password !== '') return globalThis.fetch(input, init)
   const request = { origin: url.origin, path: url.pathname + url.search, method, headers: listOf(headers), body }
-  const response = await ask(dispatcher, request, signal ?? undefined)
-  // Whoever follows where it leads is asked from the beginning; nothing was answered yet.
-  return response ?? globalThis.fetch(input, init)
+  return ask(dispatcher, request, signal ?? undefined, bounds)
+}
+
+type Bounds = Required<ProviderFetchOptions>
+
+function shapeOf(headers: Headers): MeterOptions['shape'] {
+  return headers.get('content-type')?.includes('json') === true ? 'document' : 'lines'
 }
 
 /** Bytes that wait for whoever reads the answer before the connection is read no further. */
 const readAhead = 64 * 1024
 
-/** Undefined for an answer that only says where the answer is. */
+/** A redirect is answered without its body. */
 function ask(
   dispatcher: Dispatcher,
   request: DispatchedRequest,
   signal: AbortSignal | undefined,
-): Promise<Response | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<Response | undefined>()
+  bounds: Bounds,
+): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>()
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let abort: ((reason?: unknown) => void) | undefined
   let over = false
+  /** Of a body that comes as it is; what is decoded, and what is an error's, is bounded behind the decoding. */
+  let meter: ByteMeter | undefined
   /** Whether the answer has begun: from then on what goes wrong is told in its body. */
   let answered = false
   /** What came in this turn: one read of the socket is one piece of the answer, however many chunks of HTTP it holds. */
@@ -98,9 +134,17 @@ function ask(
     },
     onHeaders(status, headers, resume, statusText) {
       if (status < 200) return true
-      if (redirects.has(status)) {
+      let names: Headers
+      try {
+        names = toHeaders(headers)
+      } catch (error) {
+        fail(new TypeError('fetch failed', { cause: error }))
+        abort?.(error)
+        return true
+      }
+      if (status >= 300 && status < 400 && names.has('location')) {
         leave()
-        resolve(undefined)
+        resolve(new Response(null, { status, headers: names }))
         abort?.()
         return true
       }
@@ -116,7 +160,11 @@ function ask(
         new ByteLengthQueuingStrategy({ highWaterMark: readAhead }),
       )
       try {
-        resolve(toResponse(status, statusText, headers, body))
+        const metering = { ...bounds, shape: shapeOf(names) }
+        const isPlain = status < 400 && decodingsOf(names).length === 0
+        if (isPlain) meter = createByteMeter(metering)
+        const response = toResponse(status, statusText, names, body)
+        resolve(isPlain ? response : boundResponse(response, metering))
         answered = true
       } catch (error) {
         // A status that no response can have.
@@ -127,6 +175,14 @@ function ask(
     },
     onData(bytes) {
       if (over) return true
+      try {
+        meter?.(bytes)
+      } catch (error) {
+        hand()
+        fail(error)
+        abort?.(error)
+        return true
+      }
       if (pieces.length === 0) queueMicrotask(hand)
       pieces.push(bytes)
       bytesWaiting += bytes.length
@@ -150,57 +206,6 @@ function ask(
     fail(error)
   }
   return promise
-}
-
-const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-const nullBody: ReadonlySet<number> = new Set([204, 205, 304])
-
-function toResponse(
-  status: number,
-  statusText: string,
-  raw: readonly Buffer[],
-  body: ReadableStream<Uint8Array>,
-): Response {
-  const headers = new Headers()
-  for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1'))
-  return new Response(nullBody.has(status) ? null : decoded(body, headers.get('content-encoding')), {
-    status,
-    // A gateway may say its own in any language; nobody reads it, and a `Response` takes Latin-1 alone.
-    statusText: /^[\t -~\u0080-\u00ff]*$/u.test(statusText) ? statusText : '',
-    headers,
-  })
-}
-
-/** No compression is asked for: it would hold deltas back. A server may compress all the same. */
-function decoded(body: ReadableStream<Uint8Array>, encoding: string | null): ReadableStream<Uint8Array> {
-  let plain = body
-  for (const coding of encoding?.toLowerCase().split(',').toReversed() ?? []) {
-    const format = formats.get(coding.trim())
-    if (format === undefined) continue
-    plain = plain.pipeThrough(new DecompressionStream(format) as ReadableWritablePair<Uint8Array, Uint8Array>)
-  }
-  return plain
-}
-
-const formats = new Map<string, CompressionFormat>([
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'brotli' as CompressionFormat],
-])
-
-function listOf(given: RequestInit['headers']): string[] {
-  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': 'identity' }
-  const isPlain = given === undefined || (Object.getPrototypeOf(given) === Object.prototype && isTrimmed(given))
-  for (const [name, value] of isPlain ? Object.entries(given ?? {}) : new Headers(given)) {
-    headers[name.toLowerCase()] = value as string
-  }
-  return Object.entries(headers).flat()
-}
-
-/** `Headers` takes spaces and line breaks off the ends of values, and refuses what cannot be sent. */
-function isTrimmed(given: object): boolean {
-  return Object.values(given).every((value) => typeof value === 'string' && /^(?:[!-~](?:[ -~]*[!-~])?)?$/u.test(value))
 }
 
 let known: { fetch: unknown; own: boolean } = { fetch: undefined, own: false }

@@ -1,7 +1,8 @@
 /** The provider packages, and which variables of the environment each listens to. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { withCalledTools } from './declare-called.ts'
-import { providerFetch } from './provider-fetch.ts'
+import type { ReadLimits } from '../outside/read-limits.ts'
+import { createProviderFetch } from './provider-fetch.ts'
 
 /** What a server speaks; each is served by the AI SDK package of that name. */
 export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
@@ -38,6 +39,7 @@ interface LoadOptions {
   protocol: EndpointProtocol
   apiKey: string | undefined
   baseURL: string | undefined
+  limits?: ReadLimits | undefined
 }
 
 /** Imports the package and makes the model. */
@@ -47,12 +49,15 @@ export async function loadModel({
   protocol,
   apiKey,
   baseURL,
+  limits,
 }: LoadOptions): Promise<LanguageModelV4> {
+  const fetch = createProviderFetch({
+    who: `${provider}:${modelId}`,
+    ...(limits === undefined ? undefined : { limits }),
+  })
   // Without a key given, these packages read their own variable of the environment: another server must never get it.
   const settings =
-    apiKey === undefined
-      ? { baseURL, apiKey: 'none', fetch: fetchWithoutKey }
-      : { baseURL, apiKey, fetch: providerFetch }
+    apiKey === undefined ? { baseURL, apiKey: 'none', fetch: withoutKey(fetch) } : { baseURL, apiKey, fetch }
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
@@ -71,7 +76,7 @@ export async function loadModel({
       // Without `includeUsage` these servers do not say what a stream has cost; without structured outputs they would
       // not be told the shape that an answer must have.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
-      const settings = { name: provider, baseURL: baseURL!, apiKey, fetch: providerFetch, ...asked }
+      const settings = { name: provider, baseURL: baseURL!, apiKey, fetch, ...asked }
       return createOpenAICompatible(settings)(modelId)
     }
   }
@@ -80,8 +85,10 @@ export async function loadModel({
 const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key']
 
 /** A server that wants no key may refuse one that means nothing. */
-function fetchWithoutKey(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  const headers = new Headers(init?.headers)
-  for (const name of keyHeaders) headers.delete(name)
-  return providerFetch(input, { ...init, headers })
+function withoutKey(send: typeof fetch): typeof fetch {
+  return (input, init) => {
+    const headers = new Headers(init?.headers)
+    for (const name of keyHeaders) headers.delete(name)
+    return send(input, { ...init, headers })
+  }
 }

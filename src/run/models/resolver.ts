@@ -5,6 +5,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
+import type { ReadLimits } from '../outside/read-limits.ts'
 import type { LanguageModel, ModelResolver } from '../ports.ts'
 import { createDemoModel } from './demo.ts'
 import { createLazyModel } from './lazy-model.ts'
@@ -29,6 +30,8 @@ export interface ModelResolverOptions {
   /** Models made by the caller; they win over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
+  /** How much is read of a provider's answer. */
+  limits?: ReadLimits
   /** Where `recording:<run>` finds its runs. */
   log?: Log
 }
@@ -38,7 +41,7 @@ const kept = 100
 
 /** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept, the last 100 of them. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
-  const { env, providers = new Map<string, never>(), defaultModel } = options
+  const { env, providers = new Map<string, never>(), defaultModel, limits } = options
   const endpoints = new Map<string, Endpoint>()
   for (const endpoint of options.endpoints ?? []) {
     checkEndpoint(endpoint, endpoints.has(endpoint.name) || providers.has(endpoint.name))
@@ -76,7 +79,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const apiKey = firstOf(env, keyVariables)
     if (apiKey === undefined) throw missingKey(keyVariables, name)
     const baseURL = firstOf(env, entry.baseVariables)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
   }
 
   function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
@@ -84,7 +87,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
     const apiKey = firstOf(env, keyVariables)
     if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
   }
 
   function unknown(name: string): MillraceError {

@@ -39,7 +39,8 @@ export function runCallAgent(
       return checkInput(pipeline.input, resolve(config.input ?? '$input', { input, variables, env }))
     }
     const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
-    const inner = within(scope, { input, inputAt, variables: new Map(), depth: scope.depth + 1 })
+    const answerChars = pipeline.limits?.answerChars ?? scope.answerChars
+    const inner = within(scope, { input, inputAt, variables: new Map(), depth: scope.depth + 1, answerChars })
     const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
     if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
     const value = pipelineValue(inner, pipeline, last)

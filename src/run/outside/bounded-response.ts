@@ -1,0 +1,62 @@
+/** A response whose body is read only as far as the limits allow. */
+import { createByteMeter, type ByteMeter, type MeterOptions } from './byte-meter.ts'
+import { errorBodyBytes } from './read-limits.ts'
+
+/** The same response; reading its body fails with the limit that was passed. Of an error's body the beginning is kept. */
+export function boundResponse(response: Response, options: MeterOptions, onPassed?: (error: Error) => void): Response {
+  const { body, status, statusText, headers } = response
+  if (body === null) return response
+  const bounded = response.ok ? boundBody(body, createByteMeter(options), onPassed) : firstBytes(body, errorBodyBytes)
+  return new Response(bounded, { status, statusText, headers })
+}
+
+export function boundBody(
+  body: ReadableStream<Uint8Array>,
+  meter: ByteMeter,
+  onPassed?: (error: Error) => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) return controller.close()
+        try {
+          meter(value)
+        } catch (error) {
+          controller.error(error)
+          leave(reader, error)
+          onPassed?.(error as Error)
+          return
+        }
+        controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+export function firstBytes(body: ReadableStream<Uint8Array>, most: number): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  let left = most
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (!done) controller.enqueue(value.length > left ? value.subarray(0, left) : value)
+        left -= value?.length ?? 0
+        if (!done && left > 0) return
+        controller.close()
+        if (!done) leave(reader, 'the rest is not needed')
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function leave(reader: ReadableStreamDefaultReader<Uint8Array>, reason: unknown): void {
+  // A connection that is broken already rejects its cancellation.
+  reader.cancel(reason).catch(() => undefined)
+}

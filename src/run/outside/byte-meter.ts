@@ -1,0 +1,48 @@
+/** Counts what a response body brings, and throws when one of the limits is passed. */
+import { bodyTooLarge, lineTooLong, type ReadLimits } from './read-limits.ts'
+
+/** Throws `line-too-long` or `body-too-large`. */
+export type ByteMeter = (bytes: Uint8Array) => void
+
+export interface MeterOptions {
+  /** Begins the sentence of an error: `openai:gpt-5`. */
+  who: string
+  limits: ReadLimits
+  /**
+   * `document`: one body, as JSON is. `lines`: a stream of events that is one answer. `message`: one message of a server that
+   * sends many. `messages`: a stream of those, which may go on for as long as the connection does.
+   */
+  shape: 'document' | 'lines' | 'message' | 'messages'
+}
+
+const lineFeed = 10
+const carriageReturn = 13
+
+export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter {
+  let total = 0
+  // What a parser of server-sent events holds: everything since the last empty line.
+  let event = 0
+  let isLineEmpty = true
+  let before = 0
+
+  function readLines(bytes: Uint8Array): void {
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i]!
+      event += 1
+      if (byte === lineFeed || byte === carriageReturn) {
+        const isSecondOfPair = byte === lineFeed && before === carriageReturn
+        if (isLineEmpty && !isSecondOfPair) event = 0
+        isLineEmpty = true
+      } else isLineEmpty = false
+      before = byte
+      if (event > limits.lineBytes) throw lineTooLong(who, limits)
+    }
+  }
+
+  return (bytes) => {
+    total += bytes.length
+    if (shape === 'lines' || shape === 'messages') readLines(bytes)
+    if (shape === 'message' && total > limits.lineBytes) throw lineTooLong(who, limits)
+    if ((shape === 'document' || shape === 'lines') && total > limits.bodyBytes) throw bodyTooLarge(who, limits)
+  }
+}
