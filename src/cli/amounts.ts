@@ -1,9 +1,9 @@
 /** Times, tokens and money as tables and sentences show them. */
 import type { Usage } from '../part/usage.ts'
 
-/** `0.42s`, `12.3s`, `4m 05s`. */
+/** `0.42s`, `12.3s`, `4m 05s`. Never negative: the clock may have been set back since a run started. */
 export function formatDuration(ms: number): string {
-  const seconds = ms / 1000
+  const seconds = Math.max(0, ms) / 1000
   if (seconds < 10) return `${seconds.toFixed(2)}s`
   if (seconds < 60) return `${seconds.toFixed(1)}s`
   const whole = Math.round(seconds)

@@ -13,6 +13,7 @@ import { conversation, messagesOf } from './history.ts'
 import { leftFor } from './left-for.ts'
 import { createPresence } from './presence.ts'
 import { mostRecoveries } from './recovery.ts'
+import { systemClock } from './run-clock.ts'
 import { execute, type RunnerEnd } from './runner.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
 import type { RuntimeOptions } from './runtime.ts'
@@ -43,7 +44,7 @@ interface Active {
 }
 
 export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
-  const { agents, registry, store, env = {}, secrets = [], now = Date.now, graceMs = 300 } = options
+  const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
   const { requestDeadlineMs = 24 * 3600_000 } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
@@ -61,7 +62,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     if (open === undefined || open.answered || open.suspended) return
     void stop(run, reason).catch(() => undefined)
   })
-  const deadlines = createDeadlines(now, (run, requestId) => {
+  const deadlines = createDeadlines(clock, (run, requestId) => {
     void log
       .post(run, `answer:${requestId}`, { closed: 'deadline' })
       .then(() => wake(run))
@@ -99,7 +100,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       env,
       secrets,
       controller,
-      now,
+      clock,
       graceMs,
       requestDeadlineMs,
       onStored: begun.resolve,
@@ -121,7 +122,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     })
     const done: Promise<void> = left.then(async ({ type }) => {
       // What is left to do then, the next process does.
-      if (type === 'suspended') await afterSuspend(row.id, state).catch(() => undefined)
+      if (type === 'suspended') await afterSuspend(row.id, state, state.lastTimestamp).catch(() => undefined)
+      else deadlines.clear(row.id)
       if (settling.get(row.id) === done) settling.delete(row.id)
     })
     settling.set(row.id, done)
@@ -149,8 +151,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return result
   }
 
-  async function afterSuspend(run: string, state: RunState): Promise<void> {
-    for (const { requestId, deadline } of state.open.requests.values()) deadlines.set(run, requestId, deadline)
+  async function afterSuspend(run: string, { open }: RunState, now: number): Promise<void> {
+    deadlines.keep(run, open.requests, now)
     // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
     await wake(run)
   }
@@ -176,7 +178,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         const message = `The run cannot go on: ${refused}`
         return close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       }
-      deadlines.clear(run)
       await own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
     })
   }
@@ -220,7 +221,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   }
 
   async function close(row: RunRow, state: RunState, ending: RunEnding): Promise<void> {
-    await writeEnd({ log, registry, now, graceMs, secrets }, row, state, ending)
+    await writeEnd({ log, registry, clock, graceMs, secrets }, row, state, ending)
     deadlines.clear(row.id)
   }
 
@@ -268,7 +269,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     onLost,
 
     /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
-    attend: async (run: string) => afterSuspend(run, await foldState(log, run)),
+    attend: async (run: string) => afterSuspend(run, await foldState(log, run), clock.wall()),
 
     /** Gives the active runs their time, then ends them. */
     async close(closeGraceMs: number): Promise<void> {

@@ -18,6 +18,7 @@ import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import { createLimit, type Limit } from './limits.ts'
 import { handedOn, recovered } from './recovery.ts'
+import { createRunClock, type Clock } from './run-clock.ts'
 import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
@@ -49,7 +50,7 @@ export interface RunnerOptions {
   env: Readonly<Record<string, string>>
   secrets: readonly string[]
   controller: AbortController
-  now(): number
+  clock: Clock
   /** How long a stopped run's steps may take to settle before it is ended over their heads. */
   graceMs: number
   /** How long a client has to answer a request. */
@@ -71,7 +72,8 @@ type Settled =
 const outcomes: ReadonlySet<string> = new Set<Outcome>(['aborted', 'budget-exceeded', 'timed-out', 'interrupted'])
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
-  const { log, registry, pipeline, runId, state, controller, now, graceMs } = options
+  const { log, registry, pipeline, runId, state, controller, graceMs } = options
+  const now = createRunClock(options.clock, state.lastTimestamp)
   const { signal } = controller
   let lost: { error: unknown } | undefined
   const waiting = new Map<string, { resolve(response: EntryOf<'response'>): void; reject(error: unknown): void }>()
@@ -122,7 +124,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
 
   // Before the limits, which count from them.
   for (const part of options.first) writer.emit('', part)
-  const limit = limitOfRun(options, speaking)
+  const limit = limitOfRun(options, speaking, now)
   limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
 
   const scope: Scope = {
@@ -245,7 +247,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
 }
 
 /** Undefined when nothing is limited: most runs. */
-function limitOfRun({ pipeline, state, now }: RunnerOptions, speaking: Scope['speaking']): Limit | undefined {
+function limitOfRun(
+  { pipeline, state }: RunnerOptions,
+  speaking: Scope['speaking'],
+  now: () => number,
+): Limit | undefined {
   const { budget, timeouts } = pipeline
   if (budget === undefined && timeouts?.run === undefined) return undefined
   const startedAt = state.start?.timestamp ?? now()

@@ -18,6 +18,7 @@ import { endOfRequest, type PostedAnswer } from './inbox.ts'
 import type { Registry } from './ports.ts'
 import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
+import type { Clock } from './run-clock.ts'
 import { readResult, type RunResult } from './run-result.ts'
 import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wrongAnswer } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
@@ -43,7 +44,7 @@ export interface RuntimeOptions {
   env?: Readonly<Record<string, string>>
   /** Values that must never be recorded or sent. */
   secrets?: readonly string[]
-  now?: () => number
+  clock?: Clock
   newRunId?: () => string
   /** ms that a stopped run's steps get to settle; default 300. */
   graceMs?: number

@@ -19,6 +19,8 @@ export interface RunState {
   /** The same as it stood at an entry. */
   inputAt(seq: number): Record<string, unknown>
   readonly lastSeq: number
+  /** Epoch ms of the last entry; 0 before the first. */
+  readonly lastTimestamp: number
   /** Steps that have finished, without what came below them. */
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
   /** How often the run went on behind a crash since a step or a tool last came to its own end. */
@@ -74,6 +76,7 @@ export function createRunState(): RunState {
     end: undefined as EntryOf<'run-end'> | undefined,
     input: {} as Record<string, unknown>,
     lastSeq: 0,
+    lastTimestamp: 0,
     recoveries: 0,
     usage: undefined as Usage | undefined,
     cost: 0 as number | undefined,
@@ -109,6 +112,7 @@ export function createRunState(): RunState {
 
   function apply(entry: Entry): void {
     state.lastSeq = entry.seq
+    state.lastTimestamp = Math.max(state.lastTimestamp, entry.timestamp)
     const { step } = entry
     if (entry.type === 'step-start' && loopTypes.has(entry.stepType)) turns(step)
     let loop = loopOf.get(step)

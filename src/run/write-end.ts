@@ -5,6 +5,7 @@ import { createRedactor } from '../part/redact.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import { emitEnd } from './emit-end.ts'
 import type { Registry } from './ports.ts'
+import { createRunClock, type Clock } from './run-clock.ts'
 import type { RunState } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
 import { createWriter } from './writer.ts'
@@ -19,18 +20,19 @@ export interface RunEnding {
 export interface EndContext {
   log: Log
   registry: Registry
-  now(): number
+  clock: Clock
   graceMs: number
   secrets: readonly string[]
 }
 
 /** Resolves when it is stored; throws when the store refused it. */
 export async function writeEnd(
-  { log, registry, now, graceMs, secrets }: EndContext,
+  { log, registry, clock, graceMs, secrets }: EndContext,
   { id: run, epoch }: RunRow,
   state: RunState,
   { code, message, outcome }: RunEnding,
 ): Promise<void> {
+  const now = createRunClock(clock, state.lastTimestamp)
   const writer = createWriter({
     log,
     run,

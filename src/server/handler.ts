@@ -87,7 +87,7 @@ export function createHandler(options: HandlerOptions): Handler {
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {} } = options
   const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai }
-  const began = Date.now()
+  const began = performance.now()
   const app = new Hono()
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
@@ -143,7 +143,7 @@ export function createHandler(options: HandlerOptions): Handler {
     })
   })
   app.get('/health', () => {
-    const uptime = Math.round((Date.now() - began) / 1000)
+    const uptime = Math.round((performance.now() - began) / 1000)
     return Response.json({ status: 'ok', version, uptime, runs: { active: runtime.active } })
   })
   app.get('/api/agents', () => Response.json({ agents: runtime.agents.list().map(describe), errors: agentErrors() }))

@@ -111,7 +111,8 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     const view = await readView(inner, row.id)
     if (view === undefined) return
     const { runId: id, agent, threadId, status, startedAt, endedAt = row.updatedAt, summary, usage, cost, error } = view
-    const duration = endedAt - startedAt
+    // Negative in a log of an earlier version whose clock was set back.
+    const duration = Math.max(0, endedAt - startedAt)
     const { totalTokens: tokens } = usage
     const told = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
     const file = fileOf(row.id, '.summary.json')

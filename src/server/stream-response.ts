@@ -69,7 +69,7 @@ function createSource(
   reader: RunReader,
 ) {
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
-  let lastWrite = Date.now()
+  let lastWrite = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
   let left = false
@@ -148,7 +148,7 @@ function createSource(
     if (left) return asked!.resolve(undefined)
     const text = given ?? encoder.fail(failure)
     if (encoder.state !== 'open') drop(true)
-    lastWrite = Date.now()
+    lastWrite = performance.now()
     if (text === '') advance()
     else asked!.resolve(text)
   }
@@ -156,9 +156,9 @@ function createSource(
   // Looks when the silence may be over instead of being set anew with every write.
   function watch(ms: number): void {
     timer = setTimeout(() => {
-      const rest = lastWrite + keepAliveMs - Date.now()
+      const rest = lastWrite + keepAliveMs - performance.now()
       if (rest > 0) return watch(rest)
-      lastWrite = Date.now()
+      lastWrite = performance.now()
       source.say?.(wire.keepAlive)
       watch(keepAliveMs)
     }, ms)

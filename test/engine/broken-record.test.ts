@@ -200,6 +200,10 @@ describe('a run that nothing can be said of, for want of a clock', () => {
     const clock = { stopped: false }
     const [began, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const store = memoryStore()
+    const read = () => {
+      if (clock.stopped) throw new Error('the clock has stopped')
+      return Date.now()
+    }
     const mine = async () => {
       began.resolve()
       await goes.promise
@@ -214,10 +218,7 @@ describe('a run that nothing can be said of, for want of a clock', () => {
         models: { providers: [], resolve: () => expect.unreachable() },
       },
       store,
-      now() {
-        if (clock.stopped) throw new Error('the clock has stopped')
-        return Date.now()
-      },
+      clock: { wall: read, steady: read },
     })
     // A runtime that a run never leaves waits for it for ever: that is a failure here, and no reason to hang.
     onTestFinished(async () => void (runtime.active === 0 && (await runtime.close(0))))

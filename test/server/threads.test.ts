@@ -1,6 +1,6 @@
 /** `GET /api/threads/:id`: a conversation as a whole. */
-import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -65,6 +65,43 @@ test('where the client keeps it: what it sent last, and what was said to that', 
   await says('changed')
   const whole = await thread('c')
   expect([whole.runs.length, words(whole)]).toEqual([3, ['changed', 'again']])
+})
+
+test('with the clock set back the newest run is still the newest: in its thread, for a resume, page by page', async () => {
+  const gate = latch()
+  const script = [
+    [text('one'), finish()],
+    [text('two'), finish()],
+    [text('three'), gate, finish()],
+  ]
+  server = await startServer({ agents: { a: agent() }, scripts: { m: createScriptedModel(script) } })
+  const real = Date.now.bind(Date)
+  let hoursBack = 0
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() - hoursBack * 3_600_000)
+  try {
+    const contents: string[] = []
+    for (const content of ['first', 'second', 'third']) {
+      contents.push(content)
+      const messages = contents.map((each) => ({ role: 'user', content: each }))
+      const response = await server.post('/api/chat', { agentId: 'a', id: 'c', messages })
+      if (content !== 'third') await response.text()
+      else await gate.reached
+      hoursBack++
+    }
+    const resumed = await fetch(`${server.url}/api/chat/c/stream`)
+    expect(resumed.status).toBe(200)
+    gate.open()
+    expect(await resumed.text()).toContain('three')
+    const whole = await thread('c')
+    expect(whole.runs).toMatchObject([{ title: 'third' }, { title: 'second' }, { title: 'first' }])
+    expect(words(whole).at(-1)).toBe('three')
+    const second = (await thread('c', `?limit=1&before=${whole.runs[0]!.id}`)).runs
+    expect(second).toMatchObject([{ title: 'second' }])
+    const list = await fetch(`${server.url}/api/runs?thread=c&before=${second[0]!.id}`)
+    expect(((await list.json()) as Thread).runs).toMatchObject([{ title: 'first' }])
+  } finally {
+    clock.mockRestore()
+  }
 })
 
 test('a thread that is not there is a 404, a page that is none a 400', async () => {

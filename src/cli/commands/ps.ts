@@ -97,7 +97,7 @@ function toCells(
 ): string[] {
   // How long it has run, as long as it does.
   const end = endedAt ?? (isLost ? updatedAt : status === 'running' ? Date.now() : undefined)
-  const took = end === undefined ? '' : formatDuration(Math.max(0, end - startedAt))
+  const took = end === undefined ? '' : formatDuration(end - startedAt)
   const words = (title ?? '').replaceAll(/\s+/gu, ' ')
   return [id, agent, isLost ? orphaned : status, formatTime(startedAt), took, formatTokens(usage), words]
 }
