@@ -5,6 +5,7 @@ import type { EndpointProtocol } from '../run/models/providers.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { Pricing } from '../run/ports.ts'
 import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
+import type { DefaultTimeouts } from '../run/time-limits.ts'
 
 export const endpointProtocols = [
   'openai-chat',
@@ -20,6 +21,10 @@ type Rules<T> = Record<keyof Required<T>, Rule>
 /** What timers take; more would fire at once. */
 const longest = 2 ** 31 - 1
 const ms = wholeNumber(1, longest)
+const timeLimit = must(
+  'ms (a whole number from 1) or "none"',
+  (value) => value === 'none' || (Number.isSafeInteger(value) && (value as number) >= 1),
+)
 const names = must('an object of names', isObject)
 const text = must('a text', isText)
 const usd = must('a number of USD', (value) => typeof value === 'number' && value >= 0)
@@ -83,6 +88,7 @@ const config: Rules<Config> = {
   pricing: each(keys<Pricing>({ input: usd, output: usd }, ['input', 'output'])),
   limits: keys(limits),
   requestDeadlineMs: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  timeouts: keys<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
   server: keys(server),
   record: keys(record),
 }

@@ -2,6 +2,7 @@
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { McpServer } from '../run/mcp/server.ts'
 import type { Callback, LanguageModel, PrimitiveHandler, Pricing, ToolImplementation } from '../run/ports.ts'
+import type { DefaultTimeouts } from '../run/time-limits.ts'
 import type { Pack } from './packs.ts'
 
 /** What a config says; each key may be left out. A name used in YAML that nobody registers is a load error. */
@@ -34,6 +35,8 @@ export interface Config {
   limits?: LimitsConfig
   /** ms that a client has to answer a tool call or an approval before it counts as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
+  /** For agents that set no `timeouts` of their own: ms, or `none`. */
+  timeouts?: DefaultTimeouts
   /** For `millrace serve`. */
   server?: ServerConfig
   /** For `millrace serve` and `millrace run`. */

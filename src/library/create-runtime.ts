@@ -40,6 +40,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
     store,
     env: allowedEnv(config, environment),
     secrets: secretValues(config, environment),
+    ...(config.timeouts === undefined ? undefined : { defaultTimeouts: config.timeouts }),
     ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
   })
 }

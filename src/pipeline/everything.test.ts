@@ -294,7 +294,7 @@ describe('JSON Schema', () => {
     expect(row('llm', 'stream')).toMatchObject({ type: 'true or false', default: 'false' })
     expect(row('llm', 'messages')).toMatchObject({ default: '$input.messages' })
     expect(row('llm', 'messages[].role')).toMatchObject({ type: 'system or user or assistant', required: true })
-    expect(row('file', 'timeouts.run')).toMatchObject({ type: 'duration' })
+    expect(row('file', 'timeouts.run')).toMatchObject({ type: 'duration or none' })
     expect(row('file', 'onDisconnect')).toMatchObject({ type: 'one of cancel, detach or map' })
     expect(row('step', 'id')).toMatchObject({ type: 'text', required: true })
     expect(row('loop', 'max')).toMatchObject({ default: '10' })

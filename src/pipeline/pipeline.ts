@@ -43,17 +43,18 @@ export interface AnswerLimits {
   /** UTF-16 units of one model answer. */
   answerChars?: number
 }
-/** Milliseconds. */
+/** Milliseconds. `none` where a default would hold otherwise. */
+export type TimeLimit = number | 'none'
 export interface StepTimeouts {
   /** From a model call's start to its first content. */
-  firstToken?: number
+  firstToken?: TimeLimit
   /** Between two parts of a model's stream. */
-  idle?: number
+  idle?: TimeLimit
   /** The whole of one step of the file. */
   step?: number
 }
 export interface Timeouts extends StepTimeouts {
-  run?: number
+  run?: TimeLimit
 }
 
 interface StepBase {

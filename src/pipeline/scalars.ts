@@ -39,6 +39,10 @@ export function duration(min: number) {
     .preprocess(toMilliseconds, z.number(durationWords).min(min, durationWords).max(longestDuration, durationWords))
     .meta({ yaml: 'duration' })
 }
+/** A duration that has a default. */
+export function timeLimit() {
+  return z.union([duration(1), z.literal('none')], `${durationWords}, or none`)
+}
 function toMilliseconds(value: unknown): unknown {
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(value) : null
   return match ? Math.round(Number(match[1]) * units[(match[2] ?? 'ms') as keyof typeof units]) : value

@@ -1,7 +1,21 @@
 /** The schemas of a file and of what every step has. Each construct says what its keys mean: docs and editors show it. */
 import { z } from 'zod'
 import type { AnswerLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
-import { duration, flag, integer, isMap, later, list, map, name, number, oneOf, preset, text } from './scalars.ts'
+import {
+  duration,
+  flag,
+  integer,
+  isMap,
+  later,
+  list,
+  map,
+  name,
+  number,
+  oneOf,
+  preset,
+  text,
+  timeLimit,
+} from './scalars.ts'
 
 export const budget = map({
   tokens: integer(1).optional().describe('Most tokens, in and out.'),
@@ -11,14 +25,18 @@ export const budget = map({
 }) satisfies z.ZodType<Budget>
 
 const perStep = {
-  firstToken: duration(1).optional().describe('From the start of a model call to its first content.'),
-  idle: duration(1).optional().describe('Between two pieces of a model’s stream.'),
+  firstToken: timeLimit()
+    .optional()
+    .describe('From the start of a model call to its first content. Default 2m; 10m where the step sets reasoning.'),
+  idle: timeLimit()
+    .optional()
+    .describe('Between two pieces of a model’s stream. Default 2m; 10m where the step sets reasoning.'),
   step: duration(1).optional().describe('The whole of one step.'),
 }
 export const stepTimeouts = map(perStep) satisfies z.ZodType<StepTimeouts>
 const timeouts = map({
   ...perStep,
-  run: duration(1).optional().describe('The whole run.'),
+  run: timeLimit().optional().describe('The whole run. Default 15m, not counting restarts and waiting in a thread.'),
 }) satisfies z.ZodType<Timeouts>
 
 const limits = map({

@@ -130,24 +130,25 @@ interface Attempts extends ModelStep {
 
 async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
   for (let attempt = 1; ; attempt++) {
-    const watch = createStallWatch(scope.timeouts)
     const { name: model, call, onChunk, onText } = step
+    const { timeouts, defaultTimeouts: defaults, signal: outer } = scope
+    const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), signal: outer })
     const feed = createFeed(scope, path, {
       model,
       messages: call.messages,
-      ...(watch === undefined ? undefined : { alive: watch.alive }),
+      ...(watch === undefined ? undefined : { silence: watch.countdown }),
       ...(onChunk === undefined ? undefined : { onChunk }),
       ...(onText === undefined ? undefined : { onText }),
     })
     try {
-      const signal = watch === undefined ? scope.signal : AbortSignal.any([scope.signal, watch.signal])
+      const signal = watch?.signal ?? outer
       const messages = toProvider(call.messages, scope.state.turns(step.root))
       await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       return feed.usage
     } catch (error) {
       step.failed.hasContent = feed.hasContent
-      if (watch?.signal.aborted && !scope.signal.aborted) throw watch.signal.reason
+      if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
       // A provider's own error part tells more than the broken stream behind it.
       const cause = feed.error ?? error
       if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
@@ -163,6 +164,12 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       watch?.release()
     }
   }
+}
+
+const unreasoned: ReadonlySet<string | undefined> = new Set([undefined, 'provider-default', 'none', 'minimal'])
+
+function reasons({ reasoning }: Pick<ModelCall, 'reasoning'>): boolean {
+  return !unreasoned.has(reasoning)
 }
 
 /**

@@ -20,11 +20,11 @@ export interface FeedOptions {
   onChunk?: string
   /** Sees the text of the answer as it is written. */
   onText?: (delta: string) => void
-  /** Content came. */
-  alive?(): void
+  /** Restarted by every piece of content. */
+  silence?: { restart: boolean }
 }
 
-export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, alive }: FeedOptions) {
+export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, silence }: FeedOptions) {
   const { open, callIds } = scope.state
   const root = parentPath(path)
   const { limits, answerChars } = scope
@@ -68,7 +68,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
       default:
     }
     feed.hasContent = true
-    alive?.()
+    if (silence !== undefined) silence.restart = true
     if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
     say(part)
     if (!('delta' in part)) return

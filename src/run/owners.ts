@@ -45,7 +45,7 @@ interface Active {
 
 export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
-  const { requestDeadlineMs = 24 * 3600_000 } = options
+  const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {} } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
   /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
@@ -102,6 +102,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       controller,
       clock,
       graceMs,
+      defaultTimeouts,
       requestDeadlineMs,
       onStored: begun.resolve,
     }).catch((error: unknown): RunnerEnd => {

@@ -23,6 +23,7 @@ import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
+import { limitUnsetRun, msOf, type DefaultTimeouts } from './time-limits.ts'
 import { runSteps } from './walk.ts'
 import { defaultAnswerChars } from './outside/read-limits.ts'
 import { createWriter } from './writer.ts'
@@ -53,6 +54,8 @@ export interface RunnerOptions {
   clock: Clock
   /** How long a stopped run's steps may take to settle before it is ended over their heads. */
   graceMs: number
+  /** What holds where the agent sets no timeouts. */
+  defaultTimeouts: DefaultTimeouts
   /** How long a client has to answer a request. */
   requestDeadlineMs: number
   /** What was said until then is stored; told after each append. */
@@ -168,6 +171,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     limits: limit === undefined ? [] : [limit],
     timeouts: pipeline.timeouts ?? {},
     answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
+    defaultTimeouts: options.defaultTimeouts,
     depth: 0,
     agent: options.agent,
     afterwards(inner, called, path) {
@@ -193,9 +197,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const inbox = readInbox(log, runId, taken, leaveInbox.signal, take)
 
   // Watched from here on, so that a step which ignores the signal cannot keep the run from ending.
+  let releaseTime: (() => void) | undefined
+  const abort = (error: unknown) => controller.abort(error)
   const begin = async () => {
     await options.turn(signal)
     if (signal.aborted) throw signal.reason
+    releaseTime = limitUnsetRun({ timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }, abort)
     if (options.first.length === 0) {
       // Stored before anything else: what kills the server at once is counted too.
       writer.emit('', recovered)
@@ -213,6 +220,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   release()
   leaveInbox.abort('over')
   limit?.release()
+  releaseTime?.()
 
   if (how.type === 'suspended') {
     giveUp(new Suspended())
@@ -246,16 +254,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
 }
 
-/** Undefined when nothing is limited: most runs. */
+/** Undefined when the agent limits nothing: most runs. */
 function limitOfRun(
   { pipeline, state }: RunnerOptions,
   speaking: Scope['speaking'],
   now: () => number,
 ): Limit | undefined {
   const { budget, timeouts } = pipeline
-  if (budget === undefined && timeouts?.run === undefined) return undefined
+  const timeout = timeouts?.run === undefined ? undefined : msOf(timeouts.run)
+  if (budget === undefined && timeout === undefined) return undefined
   const startedAt = state.start?.timestamp ?? now()
-  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout: timeouts?.run, startedAt, now })
+  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout, startedAt, now })
 }
 
 /** The whole pipeline; resolves with its value. */

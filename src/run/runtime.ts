@@ -22,6 +22,7 @@ import type { Clock } from './run-clock.ts'
 import { readResult, type RunResult } from './run-result.ts'
 import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wrongAnswer } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
+import type { DefaultTimeouts } from './time-limits.ts'
 import { createThreadGate } from './threads.ts'
 
 /** An agent as a runtime holds it. */
@@ -50,6 +51,8 @@ export interface RuntimeOptions {
   graceMs?: number
   /** ms that a client has to answer a request before it is closed as unavailable; default 24 hours. */
   requestDeadlineMs?: number
+  /** What holds where an agent sets no timeouts: ms or `none`; default 2 minutes of silence, 15 minutes for a run. */
+  defaultTimeouts?: DefaultTimeouts
 }
 
 /** What a start may say beside agent and input; everything has a default. */

@@ -8,6 +8,7 @@ import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
 import { nameFailure, type StepName } from './step-name.ts'
+import type { DefaultTimeouts } from './time-limits.ts'
 import { missingUsages } from './unfinished.ts'
 
 export interface Scope {
@@ -43,10 +44,12 @@ export interface Scope {
   readonly limits: readonly Limit[]
   /** Model calls under way, by path. */
   readonly speaking: Map<string, Speaking>
-  /** ms, for every model call here. */
+  /** For every model call here, as the agent sets them. */
   readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
   /** UTF-16 units that one model answer may have here. */
   readonly answerChars: number
+  /** What holds where the agent sets nothing. */
+  readonly defaultTimeouts: DefaultTimeouts
   /** The step of a pipeline that this is the scope of. */
   readonly step?: StepName
   /** How many agents deep. */

@@ -1,45 +1,72 @@
-/** Notices a model that says nothing: before its first content, and between two parts. One timer for a whole call. */
-import { MillraceError } from '../part/error.ts'
+/** Ends a model call that is silent for too long: before its first content, or between two parts of its answer. */
+import { formatLimit } from '../part/format-limit.ts'
 import type { StepTimeouts } from '../pipeline/pipeline.ts'
+import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
+import { defaultTimeouts, msOf, reasoningSilence, timedOut, type DefaultTimeouts } from './time-limits.ts'
 
 export interface StallWatch {
-  /** Aborts with `timed-out`. */
+  /** Aborts with `timed-out`, or with the reason of the run's signal. */
   readonly signal: AbortSignal
-  /** Content came. Cheap: it is called for every delta. */
-  alive(): void
+  /** Set it with every piece of content. */
+  readonly countdown: Pick<Countdown, 'restart'>
+  /** The call, and not the run, was ended. */
+  readonly expired: unknown
   release(): void
 }
 
-/** Undefined when there is nothing to watch. */
-export function createStallWatch({
-  firstToken,
-  idle,
-}: Pick<StepTimeouts, 'firstToken' | 'idle'>): StallWatch | undefined {
+type Silence = Pick<StepTimeouts, 'firstToken' | 'idle'>
+
+export interface StallOptions {
+  /** What the agent sets. */
+  timeouts: Silence
+  defaults: DefaultTimeouts
+  /** The model was asked to think. */
+  reasons: boolean
+  signal: AbortSignal
+}
+
+/** Undefined when neither limit holds. */
+export function createStallWatch({ timeouts, defaults, reasons, signal }: StallOptions): StallWatch | undefined {
+  const limitOf = (key: keyof Silence) =>
+    msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
+  const firstToken = limitOf('firstToken')
+  const idle = limitOf('idle')
   if (firstToken === undefined && idle === undefined) return undefined
+  // Forwarded by hand: `AbortSignal.any` takes several times the memory.
   const controller = new AbortController()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let last: number | undefined
+  const forward = () => controller.abort(signal.reason)
+  if (signal.aborted) forward()
+  else signal.addEventListener('abort', forward)
 
-  const give = (ms: number, what: string) =>
-    controller.abort(new MillraceError('timed-out', `The model said nothing for ${ms} ms ${what}.`))
-
-  function look(): void {
-    if (idle === undefined || last === undefined) return
-    const silent = performance.now() - last
-    if (silent >= idle) give(idle, 'in the middle of its answer')
-    else timer = setTimeout(look, idle - silent)
+  let expired: unknown
+  let spoke = false
+  const countdown: Countdown = {
+    ms: firstToken ?? Infinity,
+    every: idle ?? Infinity,
+    since: performance.now(),
+    restart: false,
+    restarted() {
+      spoke = true
+      countdown.ms = idle ?? Infinity
+    },
+    expire() {
+      const key = spoke ? 'idle' : 'firstToken'
+      const where = spoke ? 'in the middle of its answer' : 'before its first token'
+      const message = `The model said nothing for ${formatLimit(countdown.ms)} ${where}.`
+      expired = timedOut(message, timeouts[key] === undefined ? key : undefined)
+      controller.abort(expired)
+    },
   }
-
-  if (firstToken !== undefined) timer = setTimeout(() => give(firstToken, 'before its first token'), firstToken)
+  addCountdown(countdown)
   return {
     signal: controller.signal,
-    alive() {
-      if (last === undefined) {
-        clearTimeout(timer)
-        if (idle !== undefined) timer = setTimeout(look, idle)
-      }
-      last = performance.now()
+    countdown,
+    get expired() {
+      return expired
     },
-    release: () => clearTimeout(timer),
+    release() {
+      removeCountdown(countdown)
+      signal.removeEventListener('abort', forward)
+    },
   }
 }

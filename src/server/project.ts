@@ -52,7 +52,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   try {
     const registry = createRegistry(config, env, { log: store.log })
     const agents = openAgentFolder(dir, knownNames(registry, findSecrets(config, env)), unpack(config).agents)
-    const { requestDeadlineMs, server } = config
+    const { requestDeadlineMs, timeouts, server } = config
     const runtime = createRuntime({
       agents,
       registry,
@@ -60,6 +60,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       env: allowedEnv(config, env),
       secrets: [...new Set([...secretValues(config, env), ...secrets])],
       requestDeadlineMs,
+      defaultTimeouts: timeouts,
       graceMs: server?.stopGraceMs,
     })
     return { runtime, agents, config, files }

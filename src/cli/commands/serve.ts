@@ -3,6 +3,7 @@ import { parseEndpoint } from '../../server/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
 import { refreshSchema } from '../editor-schema.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
+import { limitsLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
 import { widthOf } from '../width.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
@@ -138,6 +139,9 @@ function welcome(dir: string, { url, project }: Served, apiKey: string | undefin
 
 Agents
 ${lines.join('\n') || `  ${none}`}
+
+Time limits
+  ${limitsLine(project.config.timeouts)} (agents and the config change them with "timeouts")
 
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}

@@ -4,7 +4,7 @@
  * first delta it costs more than all of our own work.
  *
  * So the request is handed to what Node's `fetch` would hand it to: undici's global dispatcher, with its connections, its
- * timeouts, its proxies, and whatever the process has put in its place. Where there is none (Bun, Deno), where somebody has
+ * proxies, and whatever the process has put in its place. Where there is none (Bun, Deno), where somebody has
  * put another `fetch` into the process, and for any request that is not of this kind, the platform's `fetch` is asked.
  */
 
@@ -26,6 +26,9 @@ interface DispatchedRequest {
   /** Names and values in turn. */
   headers: string[]
   body: string
+  /** ms; 0 means none. */
+  headersTimeout: number
+  bodyTimeout: number
 }
 
 interface DispatchHandler {
@@ -72,7 +75,14 @@ async function send(at: string, init: RequestInit, bounds: Bounds): Promise<Resp
     return boundResponse(response, { ...bounds, shape: shapeOf(response.headers) })
   }
   signal?.throwIfAborted()
-  const request = { origin: url.origin, path: url.pathname + url.search, method, headers: listOf(headers), body }
+  const request = {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method,
+    headers: listOf(headers),
+    body,
+    ...unlimited,
+  }
   return ask(dispatcher, request, signal ?? undefined, bounds)
 }
 
@@ -81,6 +91,9 @@ type Bounds = Required<ProviderFetchOptions>
 function shapeOf(headers: Headers): MeterOptions['shape'] {
   return headers.get('content-type')?.includes('json') === true ? 'document' : 'lines'
 }
+
+/** How long a model may be silent is the run's to say (`timeouts`); undici's own five minutes would cut off a longer limit. */
+const unlimited = { headersTimeout: 0, bodyTimeout: 0 }
 
 /** Bytes that wait for whoever reads the answer before the connection is read no further. */
 const readAhead = 64 * 1024

@@ -1,0 +1,44 @@
+/** How long model calls and runs may take where neither the agent nor the config says. */
+import { MillraceError } from '../part/error.ts'
+import { formatLimit } from '../part/format-limit.ts'
+import type { TimeLimit, Timeouts } from '../pipeline/pipeline.ts'
+import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
+
+/** Milliseconds. */
+export const defaultTimeouts = { firstToken: 120_000, idle: 120_000, run: 900_000 } as const
+
+/** For calls whose step sets `reasoning`: some models think for minutes before they say anything. */
+export const reasoningSilence = 600_000
+
+/** What holds where an agent sets nothing. A key that is left out means the built-in default. */
+export type DefaultTimeouts = Pick<Timeouts, 'firstToken' | 'idle' | 'run'>
+
+export function msOf(limit: TimeLimit): number | undefined {
+  return limit === 'none' ? undefined : limit
+}
+
+/**
+ * The default for a whole run. It counts only while the run is under way in this process: neither its wait for its turn in
+ * a thread, nor for an answer, nor a restart of the server. Gives back how to end it.
+ */
+export function limitUnsetRun(
+  { timeouts, defaults }: { timeouts?: Timeouts | undefined; defaults: DefaultTimeouts },
+  expire: (error: MillraceError) => void,
+): (() => void) | undefined {
+  const ms = timeouts?.run === undefined ? msOf(defaults.run ?? defaultTimeouts.run) : undefined
+  if (ms === undefined) return undefined
+  const countdown: Countdown = {
+    ms,
+    since: performance.now(),
+    restart: false,
+    expire: () => expire(timedOut(`The run took longer than ${formatLimit(ms)}.`, 'run')),
+  }
+  addCountdown(countdown)
+  return () => removeCountdown(countdown)
+}
+
+/** For clients the limit, for the log how to change a default. */
+export function timedOut(message: string, key?: keyof DefaultTimeouts): MillraceError {
+  const cure = `This is the default. To change it, set timeouts.${key} in the agent or in the config ("none" removes it).`
+  return new MillraceError('timed-out', message, key === undefined ? {} : { detail: cure })
+}
