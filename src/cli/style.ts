@@ -11,20 +11,22 @@ export function paint(format: Format, text: string, stream: NodeJS.WriteStream =
 /** The status of a run that the log holds as running though its process is gone. */
 export const orphaned = 'running (no server)'
 
-const statusFormats: Readonly<Record<string, Format>> = {
-  running: 'cyan',
-  [orphaned]: 'yellow',
-  suspended: 'yellow',
-  completed: 'green',
-  failed: 'red',
-  'timed-out': 'red',
-  'budget-exceeded': 'red',
-  aborted: 'magenta',
-  interrupted: 'magenta',
-}
+const statusFormats = new Map<string, Format>(
+  Object.entries<Format>({
+    running: 'cyan',
+    [orphaned]: 'yellow',
+    suspended: 'yellow',
+    completed: 'green',
+    failed: 'red',
+    'timed-out': 'red',
+    'budget-exceeded': 'red',
+    aborted: 'magenta',
+    interrupted: 'magenta',
+  }),
+)
 
 /** A word that may be a run's status, perhaps with blanks behind it. */
 export function paintStatus(text: string): string {
-  const format = statusFormats[text.trim()]
+  const format = statusFormats.get(text.trim())
   return format === undefined ? text : paint(format, text)
 }

@@ -6,6 +6,7 @@ import type { Endpoint } from '../run/models/resolver.ts'
 import type { Pricing } from '../run/ports.ts'
 import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
 import type { DefaultTimeouts } from '../run/time-limits.ts'
+import { ownValue } from '../part/own-value.ts'
 
 export const endpointProtocols = [
   'openai-chat',
@@ -106,12 +107,13 @@ function keys<T>(rules: Rules<T>, required: readonly (keyof T & string)[] = []):
     if (!isObject(value)) return void faults.push(`${at} must be an object.`)
     const prefix = at === '' ? '' : `${at}.`
     for (const [key, inner] of Object.entries(value)) {
-      if (!Object.hasOwn(rules, key)) {
+      const rule = ownValue<Rule>(rules, key)
+      if (rule === undefined) {
         const place = at === '' ? 'A config' : at
         faults.push(`${prefix}${key} is no setting${didYouMean(key, known)}. ${place} has ${listNames(known)}.`)
-      } else if (inner !== undefined) rules[key as keyof typeof rules](inner, prefix + key, faults)
+      } else if (inner !== undefined) rule(inner, prefix + key, faults)
     }
-    for (const key of required) if (value[key] === undefined) faults.push(`${prefix}${key} is missing.`)
+    for (const key of required) if (ownValue(value, key) === undefined) faults.push(`${prefix}${key} is missing.`)
   }
 }
 

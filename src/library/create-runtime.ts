@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { checkCalls } from '../pipeline/calls.ts'
+import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import { memoryStore } from '../record/memory-store.ts'
@@ -53,9 +54,9 @@ function parseAgents(texts: Record<string, string>, known: Known): Agent[] {
     try {
       agents.push({ id, pipeline: parsePipeline(text, known) })
     } catch (error) {
-      if (!(error instanceof PipelineError)) throw error
-      faults.push(...error.faults)
-      lines.push(formatFaults(id, error.faults))
+      const found = faultsOf(error)
+      faults.push(...found)
+      lines.push(formatFaults(id, found))
     }
   }
   // Calls are looked at once all agents can be: one that has faults of its own would look as if it were not there.

@@ -54,7 +54,7 @@ export function unpack({ packs = [], ...config }: Config): Unpacked {
     for (const kind of kinds) {
       for (const [name, value] of Object.entries(pack[kind] ?? {})) {
         if (Object.hasOwn(own[kind], name)) continue
-        if (name in all[kind]) {
+        if (Object.hasOwn(all[kind], name)) {
           const cure = `Name it under "${kind}" of the config to say which one is meant, or leave one pack out.`
           throw new MillraceError('bad-config', `Two packs bring the ${kind.slice(0, -1)} "${name}". ${cure}`)
         }

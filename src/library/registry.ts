@@ -10,6 +10,7 @@ import { builtinTools } from '../run/tools/builtin-tools.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
 import { secretValues } from './secrets.ts'
+import { ownValue } from '../part/own-value.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -60,5 +61,11 @@ export function knownNames({ tools, callbacks, steps, models, mcp }: Registry, s
 
 /** What `$env` may see: only the names the config allows. */
 export function allowedEnv(config: Config, env: Env): Record<string, string> {
-  return Object.fromEntries((config.env ?? []).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+  const names = config.env ?? []
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = ownValue(env, name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 }

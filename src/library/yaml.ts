@@ -1,6 +1,7 @@
 /** `parseYaml` and `loadYaml`: an agent's text, or its file, as what `WorkflowExecutor` takes. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { callsOf, checkCalls } from '../pipeline/calls.ts'
+import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { isInside } from './is-inside.ts'
@@ -60,8 +61,8 @@ function parseFile(file: string, text: string): ParsedYaml {
   try {
     return parseYaml(text)
   } catch (error) {
-    if (error instanceof PipelineError) throw new PipelineError(error.faults, formatFaults(file, error.faults))
-    throw error
+    const faults = faultsOf(error)
+    throw new PipelineError(faults, formatFaults(file, faults))
   }
 }
 

@@ -1,11 +1,13 @@
 /** Which agents call which: what can be checked only once all of them are loaded. */
 import { child } from './check.ts'
-import { createFaultCollector, type FaultCollector } from './fault.ts'
-import { didYouMean, listNames } from './nearest.ts'
+import { createFaultCollector, faultsOf, type FaultCollector } from './fault.ts'
+import { listNames } from './nearest.ts'
 import type { Fault, Pipeline, Step } from './pipeline.ts'
 import { wholeReference } from './reference.ts'
 import { walkSteps } from './step-types.ts'
 import { parseTree } from './tree.ts'
+
+type Message = Parameters<FaultCollector['add']>[1]
 
 /**
  * Calls of unknown agents, and calls that lead back to the agent that makes them: `agents` by id and by alias (the same
@@ -16,26 +18,34 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
   const names = new Map<Pipeline, string>()
   for (const [name, pipeline] of agents) if (!names.has(pipeline)) names.set(pipeline, name)
   const calls = new Map([...names.keys()].map((pipeline) => [pipeline, callsOf(pipeline)]))
-  const found: { agent: string; fault: Fault }[] = []
-  for (const [pipeline, agent] of names) {
-    const wrong = new Map<string, string>()
-    for (const called of calls.get(pipeline) ?? []) {
-      const target = agents.get(called)
+  const called = (pipeline: Pipeline) => [...(calls.get(pipeline) ?? [])].flatMap((name) => agents.get(name) ?? [])
+
+  function faultsIn(pipeline: Pipeline, agent: string): Fault[] {
+    const wrong = new Map<string, Message>()
+    for (const id of calls.get(pipeline) ?? []) {
+      const target = agents.get(id)
       if (target === undefined) {
-        const hint = didYouMean(called, agents.keys())
-        wrong.set(called, `unknown agent "${called}"${hint}; known agents: ${listNames(agents.keys())}`)
+        const list = listNames(agents.keys())
+        wrong.set(id, (hint) => `unknown agent "${id}"${hint(id, agents.keys())}; known agents: ${list}`)
         continue
       }
-      const way = wayBack(target, pipeline, (each) =>
-        [...(calls.get(each) ?? [])].flatMap((name) => agents.get(name) ?? []),
-      )
+      const way = wayBack(target, pipeline, called)
       if (way === undefined) continue
       const circle = [agent, ...way.map((each) => names.get(each))].join(' → ')
-      wrong.set(called, `this call never ends: ${circle}; remove one of these calls`)
+      wrong.set(id, `this call never ends: ${circle}; remove one of these calls`)
     }
-    if (wrong.size > 0) found.push(...placeFaults(pipeline, wrong).map((fault) => ({ agent, fault })))
+    return wrong.size > 0 ? placeFaults(pipeline, wrong) : []
   }
-  return found
+
+  return [...names].flatMap(([pipeline, agent]) => {
+    let faults: Fault[]
+    try {
+      faults = faultsIn(pipeline, agent)
+    } catch (error) {
+      faults = faultsOf(error)
+    }
+    return faults.map((fault) => ({ agent, fault }))
+  })
 }
 
 /** The ids that a pipeline's calls name, in containers as well; each once. */
@@ -89,7 +99,7 @@ export function placeOfAlias({ text }: Pipeline, alias: string): Pick<Fault, 'li
 }
 
 /** The text is read once more, since a pipeline keeps no places: files are small, and faults are rare. */
-function placeFaults({ text }: Pipeline, wrong: ReadonlyMap<string, string>): Fault[] {
+function placeFaults({ text }: Pipeline, wrong: ReadonlyMap<string, Message>): Fault[] {
   const faults: FaultCollector = createFaultCollector(text)
   const root = parseTree(text, createFaultCollector(text))
   for (const key of ['workflow', 'after']) {

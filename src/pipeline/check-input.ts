@@ -1,7 +1,7 @@
 /** A value against a {@link ValueSchema}: what it lacks is filled in where there is a default, what is wrong is said at once. */
 import { MillraceError } from '../part/error.ts'
 import { equal } from './equal.ts'
-import { didYouMean, listNames } from './nearest.ts'
+import { didYouMean, listNames, type Hint } from './nearest.ts'
 import type { ValueSchema } from './value-schema.ts'
 
 /**
@@ -16,10 +16,13 @@ export function checkInput(schema: ValueSchema | undefined, value: unknown): Rec
 
 /** At most 20 of them, as a sentence goes on. */
 export function firstFaults(faults: readonly string[]): string {
-  const rest = faults.length - 20
+  const rest = faults.length - told
   const more = rest > 0 ? `; and ${faults.length >= enough ? 'many' : rest} more` : ''
-  return `${faults.slice(0, 20).join('; ')}${more}`
+  return `${faults.slice(0, told).join('; ')}${more}`
 }
+
+/** So many faults are told one by one. */
+const told = 20
 
 /** A value may hold a fault in each of its bytes: behind so many it is not looked at any more. */
 const enough = 1000
@@ -27,40 +30,57 @@ const enough = 1000
 /** Every fault begins with the path that it is about; there are at most 1000. */
 export function checkValue(schema: ValueSchema, value: unknown, path: string): { value: unknown; faults: string[] } {
   const faults: string[] = []
-  return { value: fill(schema, value, path, faults), faults }
+  // Suggestions are costly, and only the first faults are told.
+  const add: Faults['add'] = (message) => void faults.push(message(faults.length < told ? didYouMean : () => ''))
+  return { value: fill(schema, value, path, { add, isFull: () => faults.length >= enough }), faults }
 }
 
-function fill(schema: ValueSchema, value: unknown, path: string, faults: string[]): unknown {
+interface Faults {
+  add(message: (hint: Hint) => string): void
+  isFull(): boolean
+}
+
+function fill(schema: ValueSchema, value: unknown, path: string, faults: Faults): unknown {
   const { type, anyOf } = schema
-  if (faults.length >= enough) return value
+  if (faults.isFull()) return value
   if (type !== undefined && !isOfType(value, type)) {
-    faults.push(`${path} must be ${article(type)}, not ${nameOf(value)}${meaning(schema)}`)
+    faults.add(() => `${path} must be ${article(type)}, not ${nameOf(value)}${meaning(schema)}`)
     return value
   }
-  if (schema.enum !== undefined && !schema.enum.some((each) => equal(each, value))) {
-    const names = schema.enum.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
-    const hint = typeof value === 'string' ? didYouMean(value, names) : ''
-    faults.push(`${path} must be one of ${listNames(names)}, not ${nameOf(value)}${hint}`)
+  if (schema.enum !== undefined && !isAmong(schema.enum, value)) {
+    const { enum: values } = schema
+    faults.add((hint) => {
+      const names = values.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
+      const meant = typeof value === 'string' ? hint(value, names) : ''
+      return `${path} must be one of ${listNames(names)}, not ${nameOf(value)}${meant}`
+    })
     return value
   }
   const chosen = anyOf === undefined ? value : fillAny(anyOf, value, path, faults)
   if (typeof chosen === 'string') checkText(schema, chosen, path, faults)
   else if (typeof chosen === 'number') {
     const { minimum = -Infinity, maximum = Infinity } = schema
-    if (chosen < minimum) faults.push(`${path} must be at least ${minimum}, not ${chosen}`)
-    if (chosen > maximum) faults.push(`${path} must be at most ${maximum}, not ${chosen}`)
+    if (chosen < minimum) faults.add(() => `${path} must be at least ${minimum}, not ${chosen}`)
+    if (chosen > maximum) faults.add(() => `${path} must be at most ${maximum}, not ${chosen}`)
   } else if (Array.isArray(chosen)) return fillList(schema, chosen, path, faults)
   else if (typeof chosen === 'object' && chosen !== null) return fillMap(schema, chosen, path, faults)
   return chosen
 }
 
-function fillAny(forms: readonly ValueSchema[], value: unknown, path: string, faults: string[]): unknown {
+function isAmong(values: readonly unknown[], value: unknown): boolean {
+  if (values.includes(value)) return true
+  return typeof value === 'object' && value !== null && values.some((each) => equal(each, value))
+}
+
+function fillAny(forms: readonly ValueSchema[], value: unknown, path: string, faults: Faults): unknown {
   for (const form of forms) {
-    const attempt = checkValue(form, value, path)
-    if (attempt.faults.length === 0) return attempt.value
+    // What is wrong with a form is told nowhere: it is not put into words, and the first fault is enough.
+    let fits = true
+    const filled = fill(form, value, path, { add: () => (fits = false), isFull: () => !fits })
+    if (fits) return filled
   }
   const types = forms.map(({ type }) => type ?? 'another form')
-  faults.push(`${path} fits none of its forms: ${types.join(', ')}`)
+  faults.add(() => `${path} fits none of its forms: ${types.join(', ')}`)
   return value
 }
 
@@ -68,48 +88,49 @@ function checkText(
   { minLength = 0, maxLength = Infinity, pattern }: ValueSchema,
   text: string,
   path: string,
-  faults: string[],
+  faults: Faults,
 ) {
   if (text.length < minLength) {
-    faults.push(
+    faults.add(() =>
       minLength === 1 ? `${path} is empty` : `${path} must have at least ${minLength} characters, not ${text.length}`,
     )
   }
-  if (text.length > maxLength) faults.push(`${path} must have at most ${maxLength} characters, not ${text.length}`)
-  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(text)) faults.push(`${path} must match ${pattern}`)
+  if (text.length > maxLength) faults.add(() => `${path} must have at most ${maxLength} characters, not ${text.length}`)
+  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
+    faults.add(() => `${path} must match ${pattern}`)
 }
 
-function fillList(schema: ValueSchema, value: unknown[], path: string, faults: string[]): unknown[] {
+function fillList(schema: ValueSchema, value: unknown[], path: string, faults: Faults): unknown[] {
   const { items, minItems = 0, maxItems = Infinity } = schema
-  if (value.length < minItems) faults.push(`${path} must have at least ${minItems} items, not ${value.length}`)
+  if (value.length < minItems) faults.add(() => `${path} must have at least ${minItems} items, not ${value.length}`)
   if (value.length > maxItems) {
-    faults.push(`${path} must have at most ${maxItems} items, not ${value.length}`)
+    faults.add(() => `${path} must have at most ${maxItems} items, not ${value.length}`)
     return value
   }
   return items === undefined ? value : value.map((item, i) => fill(items, item, `${path}.${i}`, faults))
 }
 
-function fillMap(schema: ValueSchema, value: object, path: string, faults: string[]): object {
+function fillMap(schema: ValueSchema, value: object, path: string, faults: Faults): object {
   const { properties = {}, required = [], additionalProperties = true } = schema
   const entries = new Map<string, unknown>(Object.entries(value))
   for (const [key, item] of entries) {
     if (Object.hasOwn(properties, key)) continue
-    if (faults.length >= enough) break
+    if (faults.isFull()) break
     if (additionalProperties === false) {
       const known = Object.keys(properties)
-      faults.push(`${path}.${key} is unknown${didYouMean(key, known)}; known keys: ${listNames(known)}`)
+      faults.add((hint) => `${path}.${key} is unknown${hint(key, known)}; known keys: ${listNames(known)}`)
     } else if (additionalProperties !== true) {
       entries.set(key, fill(additionalProperties, item, `${path}.${key}`, faults))
     }
   }
   for (const [key, property] of Object.entries(properties)) {
-    if (faults.length >= enough) break
+    if (faults.isFull()) break
     const item = entries.get(key)
     if (item !== undefined) entries.set(key, fill(property, item, `${path}.${key}`, faults))
     else if (property.default !== undefined) entries.set(key, structuredClone(property.default))
     else if (required.includes(key)) {
       const what = property.type === undefined ? '' : `, ${article(property.type)}`
-      faults.push(`${path}.${key} is missing${what}${meaning(property)}`)
+      faults.add(() => `${path}.${key} is missing${what}${meaning(property)}`)
     }
   }
   return Object.fromEntries(entries)

@@ -1,6 +1,6 @@
 /** A tree against a schema: typed data, or faults at the place in the text that each one is about. */
 import type { z } from 'zod'
-import type { FaultCollector } from './fault.ts'
+import { mostFaults, type FaultCollector } from './fault.ts'
 import { listNames, nearest } from './nearest.ts'
 import { toText } from './template.ts'
 import type { MapNode, Node } from './tree.ts'
@@ -46,12 +46,11 @@ function reportUnknownKeys(
 ): void {
   const owner = issue.path.reduce(child, root as Node | undefined) as MapNode
   const known = issue.message.split(', ')
-  for (const key of issue.keys) {
+  const free = known.filter((name) => !owner.entries.has(name))
+  for (const [i, key] of issue.keys.entries()) {
     const at = owner.entries.get(key)?.at ?? owner.at
-    const suggestion = nearest(
-      key,
-      known.filter((name) => !owner.entries.has(name)),
-    )
+    // The others are not reported one by one.
+    const suggestion = i < mostFaults ? nearest(key, free) : undefined
     const place = issue.path.length === 0 ? elsewhere(key) : undefined
     if (place !== undefined) faults.add(at, `"${key}" belongs ${place}; move it there`)
     else {

@@ -73,17 +73,19 @@ const words = new Map<string, string | number | boolean | null>([
   ['false', false],
   ['null', null],
 ])
-const cures: Readonly<Record<string, string>> = {
-  '=': 'write == to compare',
-  '===': 'write ==',
-  '!==': 'write !=',
-  '&&': 'write and',
-  '&': 'write and',
-  '||': 'write or',
-  '|': 'write or',
-  '!': 'write not',
-  '<>': 'write !=',
-}
+const cures = new Map(
+  Object.entries({
+    '=': 'write == to compare',
+    '===': 'write ==',
+    '!==': 'write !=',
+    '&&': 'write and',
+    '&': 'write and',
+    '||': 'write or',
+    '|': 'write or',
+    '!': 'write not',
+    '<>': 'write !=',
+  }),
+)
 const token =
   /(?<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))|(?<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<word>[A-Za-z_]\w*|[=!<>&|]+|[()[\],])/suy
 
@@ -203,7 +205,8 @@ function parse(tokens: readonly Token[]): Term {
 
 function unexpected({ kind, text }: Token, wanted: string): string {
   if (kind === 'end') return `${wanted} at the end`
-  if (cures[text] !== undefined) return `"${text}" is not known; ${cures[text]}`
+  const cure = cures.get(text)
+  if (cure !== undefined) return `"${text}" is not known; ${cure}`
   if (text === 'not') return 'put "not" before the whole comparison: not $x in [1, 2]'
   if (text === 'is') return 'write == to compare, or empty $x'
   if (kind === 'word' && /^\w/.test(text) && !operators.has(text) && text !== 'and' && text !== 'or') {

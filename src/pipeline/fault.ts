@@ -1,4 +1,5 @@
-import { MillraceError } from '../part/error.ts'
+import { messageOf, MillraceError } from '../part/error.ts'
+import { didYouMean, type Hint } from './nearest.ts'
 import type { Fault } from './pipeline.ts'
 
 /** A YAML text that is no valid agent: code `bad-pipeline`, with every fault of the text, in the order of the text. */
@@ -12,14 +13,30 @@ export class PipelineError extends MillraceError {
   }
 }
 
+/**
+ * Whatever was thrown while a text was read, as faults of that text: a file that breaks the parser must not hide or block
+ * the others.
+ */
+export function faultsOf(error: unknown): Fault[] {
+  if (error instanceof PipelineError) return error.faults
+  const message = `Millrace failed to read this file, which is a bug: ${messageOf(error)}. Please report it with the file`
+  return [{ line: 1, column: 1, message }]
+}
+
 /** One `file:line:col message` line per fault, as editors and terminals make clickable. */
 export function formatFaults(file: string, faults: readonly Fault[]): string {
   return faults.map((fault) => `${file}:${formatFault(fault)}`).join('\n')
 }
 
-/** Collects faults by their offset in the text. */
+/** Most faults of one text that are reported in full: a file with more of them has one mistake, repeated. */
+export const mostFaults = 100
+
+/**
+ * Collects faults by their offset in the text: the first {@link mostFaults}, and of the others how many there are. A message
+ * with a suggestion is a function of `hint`, which is costly and therefore called for reported faults only.
+ */
 export interface FaultCollector {
-  add(offset: number, message: string): void
+  add(offset: number, message: string | ((hint: Hint) => string)): void
   /** The line, from 1, that an offset lies in. */
   lineOf(offset: number): number
   /** All of them by place, each once. */
@@ -30,19 +47,31 @@ export function createFaultCollector(text: string): FaultCollector {
   const lineStarts = [0]
   for (const match of text.matchAll(/\r\n|\n|\r/g)) lineStarts.push(match.index + match[0].length)
   const found = new Map<string, { offset: number; message: string }>()
+  const unreported = new Set<number>()
 
   function toFault({ offset, message }: { offset: number; message: string }): Fault {
     const line = lineAt(lineStarts, offset)
     return { line: line + 1, column: offset - lineStarts[line]! + 1, message }
   }
 
+  function rest(): Fault[] {
+    if (unreported.size === 0) return []
+    const offset = [...unreported].reduce((first, each) => Math.min(first, each))
+    const places = unreported.size === 1 ? 'place' : 'places'
+    const message = `… and faults at ${unreported.size} more ${places}; correct the ones above first`
+    return [{ ...toFault({ offset, message }), more: unreported.size }]
+  }
+
   return {
     add: (offset, message) => {
       // An anchored node is checked wherever it is used: the same fault at the same place counts once.
-      found.set(`${offset} ${message}`, { offset, message })
+      const id = `${offset} ${typeof message === 'string' ? message : message(() => '')}`
+      if (found.has(id)) return
+      if (found.size >= mostFaults) unreported.add(offset)
+      else found.set(id, { offset, message: typeof message === 'string' ? message : message(didYouMean) })
     },
     lineOf: (offset) => lineAt(lineStarts, offset) + 1,
-    list: () => [...found.values()].sort((a, b) => a.offset - b.offset).map(toFault),
+    list: () => [...[...found.values()].sort((a, b) => a.offset - b.offset).map(toFault), ...rest()],
   }
 }
 

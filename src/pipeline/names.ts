@@ -2,7 +2,7 @@
 import { agentIdFault } from './agent-id.ts'
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
-import { didYouMean, listNames } from './nearest.ts'
+import { listNames } from './nearest.ts'
 import type { Known } from './pipeline.ts'
 import { references } from './reference.ts'
 import type { Node } from './tree.ts'
@@ -90,8 +90,9 @@ export function checkAgent(name: Node | undefined, known: Known | undefined, fau
   const fault = agentIdFault(name.text)
   if (fault !== undefined) faults.add(name.at, `"agent" ${fault}`)
   else if (known?.agents && !known.agents.includes(name.text)) {
-    const hint = didYouMean(name.text, known.agents)
-    faults.add(name.at, `unknown agent "${name.text}"${hint}; known agents: ${listNames(known.agents)}`)
+    const { text } = name
+    const list = listNames(known.agents)
+    faults.add(name.at, (hint) => `unknown agent "${text}"${hint(text, known.agents!)}; known agents: ${list}`)
   }
 }
 
@@ -110,7 +111,7 @@ function checkModel(model: string, at: number, providers: readonly string[], fau
   }
   const provider = model.slice(0, colon)
   if (!providers.includes(provider)) {
-    faults.add(at, `unknown model provider "${provider}"${didYouMean(provider, providers)}; ${list}; ${ownServer}`)
+    faults.add(at, (hint) => `unknown model provider "${provider}"${hint(provider, providers)}; ${list}; ${ownServer}`)
   } else if (colon === model.length - 1) faults.add(at, `"${model}" names no model; write "${model}<model>"`)
 }
 
@@ -123,5 +124,5 @@ function unknown(
 ) {
   const known = `known ${what}s: ${listNames(names)}`
   const cure = `or register it under "${registry}" in millrace.config.ts`
-  faults.add(name.at, `unknown ${what} "${name.text}"${didYouMean(name.text, names)}; ${known}; ${cure}`)
+  faults.add(name.at, (hint) => `unknown ${what} "${name.text}"${hint(name.text, names)}; ${known}; ${cure}`)
 }

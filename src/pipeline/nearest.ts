@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   for (const candidate of candidates) {
     if (left-- === 0) break
     if (Math.abs(candidate.length - word.length) >= limit) continue
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), limit)
     if (distance < limit) {
       limit = distance
       best = candidate
@@ -19,6 +19,9 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** ` (did you mean "x"?)`, or nothing. */
+export type Hint = (word: string, candidates: Iterable<string>) => string
+
+/** The {@link Hint} of a message that is told. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const meant = nearest(word, candidates)
   return meant === undefined ? '' : ` (did you mean "${meant}"?)`
@@ -31,20 +34,31 @@ export function listNames(names: Iterable<string>): string {
   return all.length > 30 ? `${all.slice(0, 30).join(', ')} and ${all.length - 30} more` : all.join(', ')
 }
 
-// Optimal string alignment: a swap of neighbours is one mistake, since it is the commonest one.
-function editDistance(a: string, b: string): number {
-  let before: number[] = []
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+/**
+ * Optimal string alignment: a swap of neighbours is one mistake, since it is the commonest one. Ends early, with some
+ * number from `limit` on, when the distance can no longer be less than that.
+ */
+function editDistance(a: string, b: string, limit: number): number {
+  const width = b.length + 1
+  let [before, row, next] = [new Uint8Array(width), new Uint8Array(width), new Uint8Array(width)]
+  for (let j = 0; j < width; j++) row[j] = j
+  let least = 0
   for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      let cost = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (same ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, before[j - 2]! + 1)
-      next.push(cost)
+    next[0] = i
+    const letter = a.charCodeAt(i - 1)
+    // A swap looks two rows back.
+    const leastBefore = least
+    least = i
+    for (let j = 1; j < width; j++) {
+      const other = b.charCodeAt(j - 1)
+      let cost = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (letter === other ? 0 : 1))
+      const isSwap = i > 1 && j > 1 && letter === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === other
+      if (isSwap) cost = Math.min(cost, before[j - 2]! + 1)
+      next[j] = cost
+      if (cost < least) least = cost
     }
-    before = row
-    row = next
+    if (least >= limit && leastBefore >= limit) return limit
+    ;[before, row, next] = [row, next, before]
   }
   return row[b.length]!
 }

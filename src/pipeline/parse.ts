@@ -23,6 +23,9 @@ export { formatFaults, PipelineError } from './fault.ts'
  * step types, tools, callbacks, providers and agents are not checked. Limits: 1 MB, 100,000 values with aliases, 100 levels.
  */
 export function parsePipeline(text: string, known?: Known): Pipeline {
+  if (typeof text !== 'string') {
+    throw new PipelineError([{ line: 1, column: 1, message: 'an agent must be YAML text, not a value' }])
+  }
   const faults = createFaultCollector(text)
   if (known?.secrets !== undefined) refuseSecrets(text, known.secrets, faults)
   // Alone: the message of another fault would repeat a piece of it.

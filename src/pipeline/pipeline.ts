@@ -177,4 +177,6 @@ export interface Fault {
   line: number
   column: number
   message: string
+  /** Set on the last one of a text with too many faults: how many further places it stands for. */
+  more?: number
 }

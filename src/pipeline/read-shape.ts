@@ -18,6 +18,7 @@ import { integer, later, list, map, name, number, oneOf, text, toNumber, flag } 
 import { toTemplate, toText } from './template.ts'
 import type { Node } from './tree.ts'
 import { valueTypes, type ValueSchema, type ValueType } from './value-schema.ts'
+import { ownValue } from '../part/own-value.ts'
 
 const anyType = [...valueTypes, 'any'] as const
 
@@ -142,7 +143,7 @@ function impliedType(node: Node): ValueType | undefined {
 
 function checkFit(node: Node, type: string | undefined, faults: FaultCollector): void {
   if (type === undefined || type === 'any' || node.kind !== 'map') return
-  const fitting = keysOf[type === 'integer' ? 'number' : type] ?? []
+  const fitting = ownValue(keysOf, type === 'integer' ? 'number' : type) ?? []
   for (const [key, { at }] of node.entries) {
     const owner = Object.entries(keysOf).find(([, keys]) => keys.includes(key))?.[0]
     if (owner !== undefined && !fitting.includes(key)) {
@@ -163,7 +164,10 @@ function checkPattern(pattern: string, node: Node, faults: FaultCollector): void
 function toValue(node: Node, { type, items, properties }: ValueSchema): unknown {
   if (node.kind === 'list') return node.items.map((item) => toValue(item, items ?? {}))
   if (node.kind === 'map') {
-    const typed = ([key, { value }]: [string, { value: Node }]) => [key, toValue(value, properties?.[key] ?? {})]
+    const typed = ([key, { value }]: [string, { value: Node }]) => [
+      key,
+      toValue(value, ownValue(properties, key) ?? {}),
+    ]
     return Object.fromEntries([...node.entries].map(typed))
   }
   if (type === 'string') return toText(node)

@@ -1,7 +1,7 @@
 /** What the readers of steps share: the file's text and faults, and which names mean something where. */
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
-import { didYouMean, listNames } from './nearest.ts'
+import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
 import { splitReferences, type Reference } from './reference.ts'
 import type { Node } from './tree.ts'
@@ -51,14 +51,11 @@ export interface StepContext {
   id: string
 }
 
+const none: ReadonlySet<Node> = new Set()
+
 /** Checks the references of a template, all but those inside the nodes of `except`. */
-export function checkReferences(
-  node: Node,
-  place: Place,
-  reader: Reader,
-  except: readonly (Node | undefined)[] = [],
-): void {
-  if (except.includes(node)) return
+export function checkReferences(node: Node, place: Place, reader: Reader, except: ReadonlySet<Node> = none): void {
+  if (except.has(node)) return
   if (node.kind === 'list') for (const item of node.items) checkReferences(item, place, reader, except)
   else if (node.kind === 'map') {
     for (const { value } of node.entries.values()) checkReferences(value, place, reader, except)
@@ -87,11 +84,12 @@ export function checkReference({ text, path, optional }: Reference, at: number, 
   }
   const known = [...place.results.keys(), ...(root === 'stepResult' ? [] : place.loopNames)]
   const escape = text.includes('.') ? '' : `; write $${text} for the text itself`
-  const cure = cureOf(name, known, declared.get(name), place)
-  faults.add(at, `${text} refers to nothing: ${cure}; results so far: ${listNames(known)}${escape}`)
+  const list = listNames(known)
+  const cure = (hint: Hint) => cureOf(name, hint(name, known), declared.get(name), place)
+  faults.add(at, (hint) => `${text} refers to nothing: ${cure(hint)}; results so far: ${list}${escape}`)
 }
 
-function cureOf(name: string, known: string[], declared: StepList[] | undefined, { lists }: Place): string {
+function cureOf(name: string, meant: string, declared: StepList[] | undefined, { lists }: Place): string {
   if (declared !== undefined) {
     const inside = declared.find(({ list }) => !lists.some((outer) => outer.list === list))
     if (inside === undefined || inside.owner === '') return `a later step sets "${name}"; move it before this one`
@@ -100,7 +98,7 @@ function cureOf(name: string, known: string[], declared: StepList[] | undefined,
     return `"${name}" is set inside "${owner}" and stays there; give "${owner}" a result and refer to that`
   }
   if (name === 'item' || name === 'index') return `$${name} means something inside a loop only`
-  return `no earlier step has the result "${name}"${didYouMean(name, known)}`
+  return `no earlier step has the result "${name}"${meant}`
 }
 
 export function itemsOf(node: Node | undefined): Node[] {

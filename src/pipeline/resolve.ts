@@ -4,6 +4,7 @@
  */
 import { MillraceError } from '../part/error.ts'
 import { splitReferences, wholeReference, type Reference } from './reference.ts'
+import { ownValue } from '../part/own-value.ts'
 
 export { references } from './reference.ts'
 
@@ -47,7 +48,7 @@ export function lookUp(reference: Reference, scope: Scope): unknown {
   let seen = `$${root}`
   if (value === undefined) return missing(reference, `nothing named "${root}" was set`)
   for (const key of keys) {
-    const next = ownValue(value, key)
+    const next = memberOf(value, key)
     if (next === undefined) return missing(reference, `${seen} has no "${key}"`)
     value = next
     seen += `.${key}`
@@ -63,9 +64,9 @@ function rootValue(name: string, { input, variables, env }: Scope): unknown {
 }
 
 // Own properties of objects only: `constructor`, `__proto__` and the methods of strings are no values of a run.
-function ownValue(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-  const own = (value as Record<string, unknown>)[key]
+function memberOf(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  const own = ownValue(value as Record<string, unknown>, key)
   return typeof own === 'function' ? undefined : own
 }
 

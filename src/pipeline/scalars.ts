@@ -2,9 +2,16 @@
 import { z } from 'zod'
 import { didYouMean } from './nearest.ts'
 
-const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const day = 86_400_000
+const units = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', day],
+])
 // setTimeout takes 31 bits: anything longer fires at once.
-const longestDuration = 24 * units.d
+const longestDuration = 24 * day
 
 export const text = z.string('must be text')
 export const name = text.min(1, 'is empty; give it a name or remove the key')
@@ -45,7 +52,7 @@ export function timeLimit() {
 }
 function toMilliseconds(value: unknown): unknown {
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(value) : null
-  return match ? Math.round(Number(match[1]) * units[(match[2] ?? 'ms') as keyof typeof units]) : value
+  return match ? Math.round(Number(match[1]) * units.get(match[2] ?? 'ms')!) : value
 }
 
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {

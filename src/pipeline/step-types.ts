@@ -57,15 +57,20 @@ export const stepTypes: ReadonlyMap<string, StepType> = new Map(
   } satisfies Record<(typeof builtinSteps)[number], StepType>),
 )
 
+/** The keys of a container's config that hold a list of steps; `parallel` has a map of lists instead. */
+const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
+  ['condition', ['then', 'else']],
+  ['loop', ['steps']],
+])
+
 /** The lists of steps that a step holds, as they stand in the text. */
 export function nestedLists(step: Node): Node[] {
   const config = child(step, 'config')
   const type = child(step, 'type')
   if (type?.kind !== 'scalar') return []
-  const keys = { condition: ['then', 'else'], loop: ['steps'], parallel: [] }[type.text]
   const branches = type.text === 'parallel' ? child(config, 'branches') : undefined
   const named = branches?.kind === 'map' ? [...branches.entries.values()].map(({ value }) => value) : []
-  return [...named, ...(keys ?? []).flatMap((key) => child(config, key) ?? [])]
+  return [...named, ...(listKeys.get(type.text) ?? []).flatMap((key) => child(config, key) ?? [])]
 }
 
 /** Every step of the lists and of the lists inside them, with the lists that it stands in. */

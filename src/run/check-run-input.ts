@@ -1,5 +1,6 @@
 import { checkInput } from '../pipeline/check-input.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { ownValue } from '../part/own-value.ts'
 
 /** What every request may bring, whatever an agent declares: the conversation, and tools that run in the client. */
 const always = ['messages', 'tools']
@@ -10,5 +11,5 @@ export function checkRunInput({ input: schema }: Pipeline, given: Record<string,
   const apart = always.filter((key) => Object.hasOwn(given, key) && !Object.hasOwn(schema.properties ?? {}, key))
   const own = Object.entries(given).filter(([key]) => !apart.includes(key))
   const checked = checkInput(schema, Object.fromEntries(own))
-  return { ...checked, ...Object.fromEntries(apart.map((key) => [key, given[key]])) }
+  return { ...checked, ...Object.fromEntries(apart.map((key) => [key, ownValue(given, key)])) }
 }

@@ -11,7 +11,7 @@ export interface AgentError {
   file: string
   /** `file:line:col message`, one fault a line. */
   message: string
-  /** The same, apart; empty when the file could not be read. */
+  /** The same, apart. */
   faults: Fault[]
 }
 

@@ -6,7 +6,8 @@ import { readFileSync, readdirSync, realpathSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { isInside } from '../library/is-inside.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
-import { parsePipeline, PipelineError } from '../pipeline/parse.ts'
+import { faultsOf } from '../pipeline/fault.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import type { AgentSource } from '../run/runtime.ts'
 import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
@@ -39,8 +40,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     try {
       return { id, text, next: { id, pipeline: parsePipeline(text, known) }, good, fault: undefined }
     } catch (error) {
-      if (!(error instanceof PipelineError)) throw error
-      return { id, text, next: undefined, good, fault: faultyFile(file, error.faults) }
+      return { id, text, next: undefined, good, fault: faultyFile(file, faultsOf(error)) }
     }
   }
 
@@ -60,8 +60,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     } catch (error) {
       // Editors replace files: one that is gone for a moment keeps its last version.
       // Clients see this. The system's own message would hold the path of the folder.
-      const { code } = error as NodeJS.ErrnoException
-      const fault = { file, message: `${file}: the file cannot be read (${code ?? 'unknown reason'})`, faults: [] }
+      const fault = faultyFile(file, [{ line: 1, column: 1, message: `this file cannot be read: ${whyNot(error)}` }])
       return { id, text: undefined, next: undefined, good: before?.good, fault }
     }
     return before !== undefined && before.text === text ? { ...before } : parse(file, id, text, before?.good)
@@ -140,6 +139,12 @@ function changes(before: State, after: State): string[] {
     changed.add((now ?? old)!.id)
   }
   return [...changed]
+}
+
+/** Without the path, which the fault names already. */
+function whyNot(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'EISDIR' ? 'it is a folder' : (code ?? 'unknown reason')
 }
 
 function textOf(path: string): string | undefined {

@@ -2,6 +2,7 @@
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isDeepText, maxDepth } from '../part/json.ts'
 import { readMessage, takeMessage } from './incoming-request.ts'
+import { ownValue } from '../part/own-value.ts'
 
 /** A client sends back values that it was given, some levels down in its messages. */
 const deepest = maxDepth + 32
@@ -84,7 +85,7 @@ async function readStream(body: ReadableStream<Uint8Array> | null, take: (piece:
 
 /** A field that must be a short string when it is there. Names and ids only: they must be text that every store keeps. */
 export function optionalText(body: Record<string, unknown>, name: string): string | undefined {
-  const value = body[name]
+  const value = ownValue(body, name)
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || value === '' || value.length > 256) {
     throw new MillraceError('bad-input', `${name} must be a string of 1 to 256 characters.`)

@@ -6,6 +6,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { bad } from './query.ts'
+import { ownValue } from '../part/own-value.ts'
 
 /** The request's key, if it has one. Throws `bad-input`. */
 export function idempotencyKey({ headers }: Request): string | undefined {
@@ -31,7 +32,7 @@ function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   const keys = Object.keys(value).toSorted()
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical((value as Record<string, unknown>)[key])}`).join(',')}}`
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(ownValue(value as Record<string, unknown>, key))}`).join(',')}}`
 }
 
 async function digestOf(text: string): Promise<string> {

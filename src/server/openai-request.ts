@@ -7,6 +7,7 @@ import type { CallSettings } from '../part/settings.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { BadParameter, fromOpenAiMessages } from '../wire/from-openai-messages.ts'
 import { readChoice, readFormat, readTools } from './openai-tools.ts'
+import { ownValue } from '../part/own-value.ts'
 
 export interface OpenAiRequest {
   model: string
@@ -87,7 +88,7 @@ const refused: Readonly<Record<string, string>> = {
 export function readChatRequest(body: Body, declared: readonly string[]): OpenAiRequest {
   const request = readRequest(body, chat, declared)
   const { settings } = request
-  const given = (name: string) => body[name] ?? undefined
+  const given = (name: string) => ownValue(body, name) ?? undefined
   const tools = given('tools') === undefined ? [] : readTools(body['tools'], 'tools')
   const limit = given('max_completion_tokens') ?? given('max_tokens')
   if (limit !== undefined) settings.maxOutputTokens = Number(limit)
@@ -120,10 +121,11 @@ function readRequest(
   const input: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(body)) {
     if (own.has(name) || value === null || value === undefined) continue
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
+    const check = ownValue(checks, name)
     if (check !== undefined) check(value, name)
     else if (!declared.includes(name)) {
-      if (Object.hasOwn(refused, name)) notServed(name, refused[name])
+      const reason = ownValue(refused, name)
+      if (reason !== undefined) notServed(name, reason)
       const hint = didYouMean(name, [...own, ...Object.keys(checks), ...declared])
       const words = `is no parameter here${hint}; an agent takes further ones when its "input" names them.`
       throw new BadParameter(name.slice(0, 100), words)

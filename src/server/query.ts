@@ -1,13 +1,15 @@
 /** Query parameters, checked: what a URL asks for in words that are not known here is refused, not ignored. */
 import { MillraceError } from '../part/error.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
+import { ownValue } from '../part/own-value.ts'
 
 /** The parameters that are there; `longest`: of each, how many characters it may have. Throws `bad-input`. */
 export function readQuery<T extends string>(url: URL, longest: Record<T, number>): Partial<Record<T, string>> {
-  const found: Partial<Record<T, string>> = {}
+  const found = new Map<string, string>()
   const known = Object.keys(longest)
   for (const name of new Set(url.searchParams.keys())) {
-    if (!Object.hasOwn(longest, name)) {
+    const most = ownValue<number>(longest, name)
+    if (most === undefined) {
       const list = known.join(', ')
       const shown = name.slice(0, 60)
       throw new MillraceError(
@@ -17,10 +19,10 @@ export function readQuery<T extends string>(url: URL, longest: Record<T, number>
     }
     const [value = '', ...more] = url.searchParams.getAll(name)
     if (more.length > 0) throw bad(name, 'given once')
-    if (value.length > longest[name as T]) throw bad(name, `at most ${longest[name as T]} characters long`)
-    found[name as T] = value
+    if (value.length > most) throw bad(name, `at most ${most} characters long`)
+    found.set(name, value)
   }
-  return found
+  return Object.fromEntries(found) as Partial<Record<T, string>>
 }
 
 export function wholeNumber(text: string, name: string, min: number, max: number): number {

@@ -129,14 +129,15 @@ function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, i
   return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
 }
 
+const statusLines = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+])
+
 /** What is no HTTP, or too large for its head. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const line = {
-    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  }
-  const status = line[error.code as keyof typeof line] ?? '400 Bad Request'
+  const status = statusLines.get(error.code ?? '') ?? '400 Bad Request'
   const value = { message: `${status.slice(4)}.`, code: 'bad-request', type: 'invalid_request_error' }
   const body = JSON.stringify({ error: value })
   const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json`

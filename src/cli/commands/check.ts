@@ -1,8 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { MillraceError } from '../../part/error.ts'
+import { messageOf, MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
+import type { Endpoint } from '../../run/models/resolver.ts'
+import type { AgentError } from '../../server/agents-folder.ts'
 import { parseEndpoint, readAgents } from '../../server/project.ts'
 import { agentFiles, initCure } from '../folders.ts'
 import { printable } from '../printable.ts'
@@ -20,14 +22,14 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
     throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}: ${initCure(paths[0]!)}.`)
   }
   const found: ({ file: string } & Fault)[] = []
+  const failures: unknown[] = []
   // A file is looked at among its neighbours: they are what its calls may lead to.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const { errors } = await readAgents(dir, process.env, endpoints)
+    const errors = await errorsIn(dir, endpoints, failures)
     const names = new Set(inside.map((file) => basename(file)))
-    for (const { file, message, faults } of errors) {
+    for (const { file, faults } of errors) {
       const fromPack = file.startsWith('pack:')
       if (!fromPack && !names.has(file)) continue
-      if (faults.length === 0) throw new MillraceError('usage', message)
       const path = fromPack ? file : join(dir, file)
       found.push(...faults.map((fault) => ({ file: path, ...fault })))
       if (!json) process.stdout.write(`${printable(formatFaults(path, faults))}\n`)
@@ -36,10 +38,28 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
   if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = process
-  const verdict =
-    found.length === 0 ? paint('green', 'all is well', stderr) : paint('red', plural(found.length, 'fault'), stderr)
+  const count = found.reduce((sum, { more = 1 }) => sum + more, 0)
+  const verdict = count === 0 ? paint('green', 'all is well', stderr) : paint('red', plural(count, 'fault'), stderr)
+  // A folder whose config cannot be loaded must not hide what is wrong in the others.
+  if (failures.length > 0) throw asOne(failures)
   stderr.write(`${plural(files.length, 'file')} checked, ${verdict}\n`)
   process.exitCode = found.length > 0 ? 1 : 0
+}
+
+/** What is wrong with the agents of a folder; a folder that cannot be loaded at all is one more failure. */
+async function errorsIn(dir: string, endpoints: Endpoint[], failures: unknown[]): Promise<AgentError[]> {
+  try {
+    return (await readAgents(dir, process.env, endpoints)).errors
+  } catch (error) {
+    failures.push(error)
+    return []
+  }
+}
+
+function asOne(failures: readonly unknown[]): unknown {
+  const [first] = failures
+  if (failures.length === 1 || !(first instanceof MillraceError)) return first
+  return new MillraceError(first.code, failures.map(messageOf).join('\n'))
 }
 
 function filesIn(path: string): string[] {

@@ -106,9 +106,8 @@ function asks({ yes = false }: RunFlags, data: string): Ask | undefined {
 function checkAgent(id: string, dir: string, agents: AgentFolder): void {
   const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
   if (broken !== undefined) {
-    const { file, faults, message } = broken
-    const told = faults.length === 0 ? message : formatFaults(join(dir, file), faults)
-    throw new MillraceError('bad-pipeline', `The agent has faults:\n${told}`)
+    const { file, faults } = broken
+    throw new MillraceError('bad-pipeline', `The agent has faults:\n${formatFaults(join(dir, file), faults)}`)
   }
   if (agents.get(id) !== undefined) return
   if (agents.list().length + agents.errors.length > 0) throw unknownAgent(id, agents)

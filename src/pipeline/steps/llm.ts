@@ -140,7 +140,7 @@ export const llmConfig = map({
 export function readLlm(node: Node, context: StepContext) {
   const { faults } = context.reader
   const output = child(node, 'output')
-  checkToolLoop(node, context, [output])
+  checkToolLoop(node, context, output ? [output] : [])
   const parsed = check(llmConfig, node, faults, 'the config of an llm step')
   const stream = child(node, 'stream')
   if (parsed?.stream && context.place.loopNames.has('index') && stream) {
@@ -157,10 +157,10 @@ export function readLlm(node: Node, context: StepContext) {
 }
 
 /** What `llm` and `router` have in common: names and references. Those inside the nodes of `except` are not looked at. */
-export function checkToolLoop(node: Node, { reader, place }: StepContext, except: (Node | undefined)[] = []): void {
+export function checkToolLoop(node: Node, { reader, place }: StepContext, except: readonly Node[] = []): void {
   const { faults, known } = reader
-  const parameters = itemsOf(child(node, 'tools')).map((item) => child(item, 'parameters'))
-  checkReferences(node, place, reader, [...except, ...parameters])
+  const parameters = itemsOf(child(node, 'tools')).flatMap((item) => child(item, 'parameters') ?? [])
+  checkReferences(node, place, reader, new Set([...except, ...parameters]))
   if (known) checkLlmNames(node, known, faults)
   checkTools(node, known, faults)
 }

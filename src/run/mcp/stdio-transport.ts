@@ -9,6 +9,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
 import type { ChildProcess } from 'node:child_process'
 import type { MillraceError } from '../../part/error.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { createTextCleaner } from '../../part/redact.ts'
 import { toLastWords } from './last-words.ts'
 import { defaultReadLimits, lineTooLong, type ReadLimits } from '../outside/read-limits.ts'
@@ -217,7 +218,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 function defaultEnv(): Record<string, string> {
   return Object.fromEntries(
     inherited.flatMap((name) => {
-      const value = process.env[name]
+      const value = ownValue(process.env, name)
       // A value that begins so is a shell's function, not a text.
       return value === undefined || value.startsWith('()') ? [] : [[name, value]]
     }),
@@ -226,11 +227,11 @@ function defaultEnv(): Record<string, string> {
 
 function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
   if (!isNames(env)) return env
-  return Object.fromEntries(env.map((name) => [name, process.env[name]!]))
+  return Object.fromEntries(env.map((name) => [name, ownValue(process.env, name)!]))
 }
 
 function missingEnv(env: McpStdioServer['env'] = []): string[] {
-  return isNames(env) ? env.filter((name) => process.env[name] === undefined) : []
+  return isNames(env) ? env.filter((name) => ownValue(process.env, name) === undefined) : []
 }
 
 function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly string[] {

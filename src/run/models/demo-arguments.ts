@@ -1,4 +1,5 @@
 /** Arguments for a tool out of the words of a request and the tool's JSON Schema: no understanding, only looking. */
+import { ownValue } from '../../part/own-value.ts'
 
 import { parseJson } from '../../part/json.ts'
 
@@ -70,12 +71,12 @@ function valueOf(schema: Schema, name: string, source: Source, root: Schema, dep
 
 function objectOf(is: Schema, source: Source, root: Schema, depth: number): Schema {
   const required = new Set(Array.isArray(is['required']) ? (is['required'] as string[]) : [])
-  const value: Schema = {}
+  const value = new Map<string, unknown>()
   for (const [name, property] of Object.entries((is['properties'] ?? {}) as Record<string, Schema>)) {
     if (!required.has(name) && !isSaid(name, resolve(property, root), source)) continue
-    value[name] = valueOf(property, name, source, root, depth + 1)
+    value.set(name, valueOf(property, name, source, root, depth + 1))
   }
-  return value
+  return Object.fromEntries(value)
 }
 
 /** An optional property is filled only when the words speak of it. */
@@ -129,7 +130,9 @@ function resolve(schema: Schema, root: Schema, depth = 0): Schema {
   const reference = schema['$ref']
   if (typeof reference === 'string') {
     let at: unknown = root
-    for (const key of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) at = (at as Schema | undefined)?.[key]
+    for (const key of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) {
+      at = typeof at === 'object' && at !== null ? ownValue(at as Schema, key) : undefined
+    }
     return resolve((at ?? {}) as Schema, root, depth + 1)
   }
   const choices = (schema['anyOf'] ?? schema['oneOf']) as Schema[] | undefined

@@ -6,6 +6,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageM
 import { parseJson } from '../../part/json.ts'
 import { respondSpec } from '../respond-spec.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
+import { ownValue } from '../../part/own-value.ts'
 
 export interface DemoPlan {
   reasoning?: string
@@ -211,7 +212,7 @@ function outcome(toolName: string, input: unknown, output: Output): string {
 }
 
 function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+  return typeof value === 'object' && value !== null ? ownValue(value as Record<string, unknown>, name) : undefined
 }
 
 // Some clients send a tool's JSON result as text.

@@ -45,12 +45,15 @@ const formats = new Map<string, CompressionFormat>([
 ])
 
 export function listOf(given: RequestInit['headers']): string[] {
-  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': 'identity' }
+  const headers = new Map<string, string>([
+    ['accept', '*/*'],
+    ['accept-encoding', 'identity'],
+  ])
   const isPlain = given === undefined || (Object.getPrototypeOf(given) === Object.prototype && isTrimmed(given))
   for (const [name, value] of isPlain ? Object.entries(given ?? {}) : new Headers(given)) {
-    headers[name.toLowerCase()] = value as string
+    headers.set(name.toLowerCase(), value as string)
   }
-  return Object.entries(headers).flat()
+  return [...headers].flat()
 }
 
 /** `Headers` takes spaces and line breaks off the ends of values, and refuses what cannot be sent. */

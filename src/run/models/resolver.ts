@@ -11,6 +11,7 @@ import { createDemoModel } from './demo.ts'
 import { createLazyModel } from './lazy-model.ts'
 import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './providers.ts'
 import { createRecordingModel } from './recording.ts'
+import { ownValue } from '../../part/own-value.ts'
 
 /** A server of one's own: Ollama, vLLM, llama.cpp, a gateway. */
 export interface Endpoint {
@@ -134,7 +135,7 @@ function missingKey(variables: readonly string[], name: string): MillraceError {
 
 /** The first that is set and not blank. */
 function firstOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
-  return names.map((name) => env[name]?.trim()).find((value) => value)
+  return names.map((name) => ownValue(env, name)?.trim()).find((value) => value)
 }
 
 function delayOf(text: string | undefined): number | undefined {

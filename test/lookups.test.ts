@@ -1,0 +1,97 @@
+/**
+ * No key that comes from outside is looked up in a plain object: `table['constructor']` finds what every object inherits.
+ * The compiler's own types say which keys are any text; those lookups go through `ownValue`, a Map or a Set.
+ */
+import { relative, resolve, sep } from 'node:path'
+import { SyntaxKind, type Node, type SourceFile } from 'typescript/unstable/ast'
+import { API } from 'typescript/unstable/sync'
+import { expect, test } from 'vitest'
+
+/** File and expression → why the key cannot be one that the object inherits. */
+const harmless = new Map([
+  ['part/own-value.ts: table[key]', 'behind Object.hasOwn: this is the lookup that all others use'],
+  ['part/json.ts: (value as Record<string, unknown>)[key]', 'its own keys'],
+  ['part/json.ts: copy[key]', '__proto__ is refused one line above'],
+  ['part/redact.ts: part[key as keyof P]', 'its own keys'],
+  ['part/redact.ts: (copy ??= { ...part })[key]', 'the own keys of a part, whose names are fixed'],
+  ['part/redact.ts: item[key]', 'its own keys'],
+  ['part/redact.ts: item[before]', 'its own keys'],
+  ['pipeline/equal.ts: (a as Record<string, unknown>)[key]', 'its own keys'],
+  ['pipeline/equal.ts: (b as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
+  ['pipeline/agent-schema.ts: definitions[type]', 'the names of the built-in step types'],
+  ['pipeline/agent-schema.ts: schema[key]', 'keywords that zod writes'],
+  ['pipeline/describe-keys.ts: definitions[type]', 'the names of the built-in step types'],
+  ['library/packs.ts: all[kind][name]', 'no prototype'],
+  ['run/models/langchain-parts.ts: record[key]', 'a list of fixed names'],
+  ['server/incoming-request.ts: real[name as keyof Request]', 'the names that Request.prototype has'],
+  ['server/openai-request.ts: input[name]', '__proto__ is refused on the same line'],
+])
+
+interface Lookup {
+  place: string
+  /** The key may be any text, or of no known type. */
+  open: boolean
+}
+
+const wrappers = new Set([
+  SyntaxKind.AsExpression,
+  SyntaxKind.ParenthesizedExpression,
+  SyntaxKind.NonNullExpression,
+  SyntaxKind.SatisfiesExpression,
+])
+
+/** What stands inside casts: a cast to `keyof` says nothing about the text that comes. */
+function inside(node: Node): Node {
+  let at = node
+  while (wrappers.has(at.kind)) at = (at as Node & { expression: Node }).expression
+  return at
+}
+
+/** The key of `object[key]` and of `key in object`. */
+function keyOf(node: Node): Node | undefined {
+  if (node.kind === SyntaxKind.ElementAccessExpression) {
+    return (node as Node & { argumentExpression: Node }).argumentExpression
+  }
+  if (node.kind !== SyntaxKind.BinaryExpression) return undefined
+  const { operatorToken, left } = node as Node & { operatorToken: Node; left: Node }
+  return operatorToken.kind === SyntaxKind.InKeyword && left.kind !== SyntaxKind.PrivateIdentifier ? left : undefined
+}
+
+function lookupsOf(root: string): Lookup[] {
+  const api = new API({ cwd: resolve(root, '..') })
+  try {
+    const [project] = api.updateSnapshot({ openProjects: [resolve(root, '../tsconfig.build.json')] }).getProjects()
+    const { program, checker } = project!
+    const found: Lookup[] = []
+    for (const name of program.getSourceFileNames()) {
+      const file = relative(root, name).split(sep).join('/')
+      if (file.startsWith('..') || /\.(?:test|contract)\.tsx?$|\/testing\//u.test(file)) continue
+      const source: SourceFile = program.getSourceFile(name)!
+      const visit = (node: Node): void => {
+        const key = keyOf(node)
+        if (key !== undefined) {
+          const type = checker.getTypeAtLocation(inside(key))
+          const text = type === undefined ? 'unknown' : checker.typeToString(type)
+          const place = `${file}: ${source.text.slice(node.pos, node.end).trim()}`
+          found.push({ place, open: /(?:^|\| )(?:string|any|unknown)(?:$| \|)/u.test(text) })
+        }
+        node.forEachChild(visit)
+      }
+      source.forEachChild(visit)
+    }
+    return found
+  } finally {
+    api.close()
+  }
+}
+
+test('a key that may be any text is looked up with ownValue, in a Map or in a Set', () => {
+  const lookups = lookupsOf(resolve(import.meta.dirname, '../src'))
+  const open = [...new Set(lookups.filter(({ open: isOpen }) => isOpen).map(({ place }) => place))]
+  // The lookups were seen, those with fixed keys among them.
+  expect(lookups.length).toBeGreaterThan(300)
+  expect(lookups.map(({ place }) => place)).toContain('run/steps/condition.ts: config[branch]')
+  expect(open.filter((place) => !harmless.has(place))).toEqual([])
+  // What is no longer there is no longer excused.
+  expect([...harmless.keys()].filter((place) => !open.includes(place))).toEqual([])
+})
