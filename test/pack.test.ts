@@ -140,6 +140,27 @@ test('a door that needs Node is seen to', async () => {
   expect(await foreignIn('./record')).toContain('node:sqlite')
 })
 
+test('in a bundle, which is one file, the thread that writes the WAL back starts all the same', async () => {
+  const bundle = await rolldown({ input: join(installed, 'dist/record.js'), platform: 'node', logLevel: 'silent' })
+  await bundle.write({ file: join(project, 'bundled/record.cjs'), format: 'cjs' })
+  await bundle.close()
+  const said = await node(`
+    import { once } from 'node:events'
+    import record from './bundled/record.cjs'
+    const store = record.sqliteStore('bundled/runs.db')
+    const awake = setInterval(() => undefined, 1000) // the thread alone keeps no process alive
+    const started = once(process, 'worker').then(([worker]) => once(worker, 'message'))
+    const input = { text: 'x'.repeat(20_000_000) }
+    const start = { type: 'run-start', runId: 'run_1', agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input }
+    await store.log.append('run_1', 1, [{ seq: 1, timestamp: 1, step: '', ...start }])
+    const [{ log, checkpointed }] = await started
+    console.log(log > 4000, checkpointed === log)
+    clearInterval(awake)
+    await store.close()
+  `)
+  expect(said).toBe('true true\n')
+})
+
 /** What a bundle of a door imports from outside of the package. */
 async function foreignIn(door: string): Promise<string[]> {
   const target = manifest.exports[door]

@@ -24,6 +24,8 @@ export interface ErrorValue {
   detail?: string
 }
 
+const brand = Symbol.for('millrace.error')
+
 /**
  * Every error that Millrace throws. `code` is stable and lower-case; `message` names the place and the cure, and is public:
  * throw one in a step type for what its clients may read.
@@ -43,6 +45,19 @@ export class MillraceError extends Error {
     this.retryAfter = options.retryAfter
     this.step = options.step
     this.detail = options.detail
+  }
+
+  get [brand](): true {
+    return true
+  }
+
+  /**
+   * Bundlers may put several copies of this module into one process: an error that a step throws with the class of another
+   * copy is a `MillraceError` here too. Subclasses are compared as usual.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this !== MillraceError) return Function.prototype[Symbol.hasInstance].call(this, value)
+    return typeof value === 'object' && value !== null && brand in value
   }
 }
 

@@ -9,9 +9,9 @@
  */
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { checkpointThread } from './checkpoint-thread.ts'
 
 /** In pages of 4 KB. */
 export interface CheckpointLimits {
@@ -75,10 +75,13 @@ export function createCheckpoints(
   }
 
   function start(): Worker {
-    const script = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     // It must not make a file where there is none any more.
     const workerData = `${pathToFileURL(path!).href}?mode=rw`
-    const started = new Worker(script, { workerData, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 1 } })
+    const started = new Worker(checkpointThread, {
+      workerData,
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 1 },
+    })
     started.on('message', ended).on('error', giveUp)
     started.unref()
     return started

@@ -1,7 +1,8 @@
 /** The examples for other people's servers: their modules are imported and asked, as the platform would. */
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readFileSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { folder } from '../support/cli.ts'
 
 const body = { agentId: 'assistant', messages: [{ role: 'user', content: 'What is 12*7?' }] }
 const question = (path: string, more: object = {}) =>
@@ -15,7 +16,9 @@ beforeAll(() => void vi.stubEnv('MILLRACE_DEMO_DELAY_MS', '0'))
 /** What `next` would do: the project's folder is the working directory, and `register` is called first. */
 async function inNextProject(): Promise<void> {
   const before = process.cwd()
-  process.chdir(resolve('examples/nextjs'))
+  const project = folder()
+  symlinkSync(resolve('examples/nextjs/src'), join(project, 'src'))
+  process.chdir(project)
   onTestFinished(() => process.chdir(before))
   const { register } = await import('../../examples/nextjs/instrumentation.ts')
   register()

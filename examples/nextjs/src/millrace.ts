@@ -1,0 +1,30 @@
+/**
+ * Millrace for the routes of this app: every agent in src/agents, one log. `next build` imports the routes, and `next dev` does
+ * so again after each change: so everything starts with the first request, and once per process.
+ */
+import { readdir } from 'node:fs/promises'
+import { after } from 'next/server'
+import { createRuntime, loadYaml } from 'millrace'
+import { sqliteStore } from 'millrace/record'
+import { createHandler, type Handler } from 'millrace/server'
+
+const key = Symbol.for('my-app.millrace')
+const shared = globalThis as { [key]?: Promise<Handler> }
+
+export async function handle(request: Request): Promise<Response> {
+  shared[key] ??= start().catch((error: unknown) => {
+    delete shared[key] // the next request tries again
+    throw error
+  })
+  return (await shared[key])(request)
+}
+
+async function start(): Promise<Handler> {
+  const agents: Record<string, string> = {}
+  for (const file of await readdir('src/agents')) {
+    if (file.endsWith('.yaml')) agents[file.slice(0, -'.yaml'.length)] = (await loadYaml(`src/agents/${file}`)).text
+  }
+  // Where there is no disk (serverless platforms), leave `store` out: runs are then kept in memory.
+  const runtime = createRuntime({ agents, store: sqliteStore('.millrace/millrace.db') })
+  return createHandler({ runtime, waitUntil: after })
+}
