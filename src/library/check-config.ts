@@ -1,10 +1,11 @@
 /** A config is code of a user: what it gives is looked at before anything uses it, and all that is wrong is said at once. */
 import { MillraceError } from '../part/error.ts'
+import { shortestSecret } from '../part/secret-forms.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { EndpointProtocol } from '../run/models/providers.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import type { Pricing } from '../run/ports.ts'
-import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, ServerConfig } from './config.ts'
+import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, SecretsConfig, ServerConfig } from './config.ts'
 import type { DefaultTimeouts } from '../run/time-limits.ts'
 import { ownValue } from '../part/own-value.ts'
 
@@ -59,6 +60,19 @@ const record: Rules<RecordConfig> = {
   busyTimeoutMs: wholeNumber(0, longest),
 }
 
+const secrets: Rules<SecretsConfig> = {
+  names: listOf((value, at, faults) => {
+    // Not repeated: somebody may have written the value.
+    if (!isText(value) || !/^\w+$/u.test(value)) faults.push(`${at} must be the name of an environment variable.`)
+  }),
+  values: listOf((value, at, faults) => {
+    if (isText(value) && value.trim().length >= shortestSecret) return
+    faults.push(
+      `${at} must be a text of at least ${shortestSecret} characters: shorter ones are found in ordinary words.`,
+    )
+  }),
+}
+
 const endpoint: Rules<Endpoint> = {
   name: text,
   // What stands there is not repeated: a URL may hold a password, and where a variable is due somebody may write a key.
@@ -85,6 +99,7 @@ const config: Rules<Config> = {
   packs: must('a list of modules', Array.isArray),
   models: keys(models),
   env: listOf(must('the name of an environment variable', isText)),
+  secrets: keys(secrets),
   mcpServers: names,
   pricing: each(keys<Pricing>({ input: usd, output: usd }, ['input', 'output'])),
   limits: keys(limits),

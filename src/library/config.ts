@@ -27,6 +27,8 @@ export interface Config {
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]
+  /** What is secret besides what is found by name: see docs/security.md. */
+  secrets?: SecretsConfig
   /** MCP servers, whose tools are `server_tool` in YAML; each is started or connected to on its first use. */
   mcpServers?: Record<string, McpServer>
   /** USD per million tokens, by model as YAML names it; a model that is not named has no known price. */
@@ -51,6 +53,14 @@ export interface LimitsConfig {
   bodyBytes?: number
   /** UTF-16 units of one model answer, tool calls and files included. Default 16 Mi; `limits` of an agent wins. */
   answerChars?: number
+}
+
+/** Values that are removed from logs, answers and errors, whatever they look like. */
+export interface SecretsConfig {
+  /** Names of environment variables whose values are secret. */
+  names?: string[]
+  /** Further values, of at least 6 characters: read them from a file or a vault, do not write them here. */
+  values?: string[]
 }
 
 /**

@@ -1,44 +1,41 @@
 /** What must never be recorded, sent or printed: found in the environment and the config, by names that say so. */
+import { shortestSecret } from '../part/secret-forms.ts'
 import type { Secret } from '../pipeline/pipeline.ts'
+import type { McpHttpServer, McpServer, McpStdioServer } from '../run/mcp/server.ts'
 import type { Config } from './config.ts'
 import type { Env } from './registry.ts'
-
-// PWD and OLDPWD are every shell's folders.
-const secretName =
-  /(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|(?<!^(?:OLD)?)PWD|PAT|CREDENTIALS?|AUTH|COOKIE|DSN)(?:_|\d|$)/iu
-
-/** Characters. A shorter value is a word rather than a secret. */
-const shortest = 6
+import { credentialsIn, inHeader, isSecretName, isWord, itemsOf, looksRandom } from './secret-values.ts'
 
 /**
- * What the environment keeps under a name that says so or that an endpoint names, the password of any URL in it, and what MCP
- * servers are given as headers and environment.
+ * What the config and the environment name as a secret, what the environment keeps under a name that says so, credentials
+ * inside any variable, and what MCP servers and endpoints are given. Words are no secrets, unless the config says so.
  */
 export function findSecrets(config: Config, env: Env): Secret[] {
-  const { models, mcpServers = {} } = config
-  const named = new Set(models?.endpoints?.map(({ apiKeyEnv }) => apiKeyEnv))
+  const { models, mcpServers = {}, secrets = {} } = config
+  const named = new Set([...(secrets.names ?? []), ...(models?.endpoints ?? []).map(({ apiKeyEnv }) => apiKeyEnv)])
   const found: Secret[] = []
-  const add = (from: string, cure: string, values: readonly string[]) => {
-    for (const value of values) found.push({ value: value.trim(), from, cure })
+  const add = (from: string, cure: string, values: readonly string[], isSure = false) => {
+    for (const value of values.map((each) => each.trim())) {
+      if (value.length >= shortestSecret && (isSure || !isWord(value))) found.push({ value, from, cure })
+    }
   }
   for (const [name, value = ''] of Object.entries(env)) {
-    const values = [...(secretName.test(name) || named.has(name) ? [value] : []), ...passwordOf(value)]
-    add(`the environment variable ${name}`, `write $env.${name}, with "${name}" under "env" in the config`, values)
+    const from = `the environment variable ${name}`
+    const cure = `write $env.${name}, with "${name}" under "env" in the config`
+    if (named.has(name)) add(from, cure, [value], true)
+    else if (isSecretName(name)) add(from, cure, [value])
+    if (/S$/iu.test(name) && (named.has(name) || isSecretName(name))) add(from, cure, itemsOf(value))
+    add(from, cure, credentialsIn(value))
   }
   const cure = 'leave it there, or write $env.NAME and keep it in that variable of the environment'
-  for (const [name, server] of Object.entries(mcpServers) as [string, { headers?: object; env?: object }][]) {
-    // A list holds names of variables, not values.
-    const env = Array.isArray(server.env) ? {} : server.env
-    const values = Object.values({ ...server.headers, ...env }).filter((value) => typeof value === 'string')
-    const bare = values.map((value) => value.replace(/^\s*(?:Bearer|Basic)\s+/iu, ''))
-    add(`mcpServers.${name} in the config`, cure, [...values, ...bare])
+  add('secrets.values in the config', cure, secrets.values ?? [], true)
+  for (const [name, server] of Object.entries(mcpServers)) {
+    add(`mcpServers.${name} in the config`, cure, valuesOf(server))
   }
   for (const { name, baseURL } of models?.endpoints ?? []) {
-    const query = URL.canParse(baseURL) ? [...new URL(baseURL).searchParams] : []
-    const values = query.flatMap(([key, value]) => (secretName.test(key) ? [value] : []))
-    add(`the endpoint "${name}" in the config`, cure, [...passwordOf(baseURL), ...values])
+    add(`the endpoint "${name}" in the config`, cure, credentialsIn(baseURL))
   }
-  return found.filter(({ value }) => value.length >= shortest)
+  return found
 }
 
 /** The values alone, each once. */
@@ -46,13 +43,28 @@ export function secretValues(config: Config, env: Env): string[] {
   return [...new Set(findSecrets(config, env).map(({ value }) => value))]
 }
 
-/** As it is written, and as it is meant. */
-function passwordOf(value: string): string[] {
-  const written = /^\s*[a-z][\w+.-]*:\/\/[^\s/:@]*:([^\s/@]+)@/iu.exec(value)?.[1]
-  if (written === undefined) return []
-  try {
-    return [written, decodeURIComponent(written)]
-  } catch {
-    return [written]
-  }
+/** What an MCP server is given that is secret: by its name, or because it looks random. */
+function valuesOf(server: McpServer): string[] {
+  const { url = '', headers, args = [], env = {} } = server as Partial<McpHttpServer & McpStdioServer>
+  // A list holds names of variables, not values.
+  const given = Object.entries({ ...headers, ...(Array.isArray(env) ? {} : env) }) as [string, unknown][]
+  const pairs = [...given, ...flagsOf(args)].filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return [
+    ...credentialsIn(url),
+    ...pairs.flatMap(([name, value]) => [
+      ...(isSecretName(name) || looksRandom(value) ? [value] : []),
+      ...inHeader(value),
+      ...credentialsIn(value),
+    ]),
+  ]
+}
+
+/** `--api-key x`, `--api-key=x`; any other argument stands for itself. */
+function flagsOf(args: readonly string[]): [string, string][] {
+  return args.flatMap((arg, i): [string, string][] => {
+    const [, name, value] = /^--?([\w-]+)=(.*)$/su.exec(arg) ?? []
+    if (name !== undefined) return [[name, value!]]
+    const flag = /^--?([\w-]+)$/u.exec(args[i - 1] ?? '')?.[1]
+    return [[arg.startsWith('-') ? '' : (flag ?? ''), arg]]
+  })
 }

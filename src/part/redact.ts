@@ -9,6 +9,8 @@
 import type { RecordedPart } from './entry.ts'
 import { recordable } from './json.ts'
 import { callKey } from './open-items.ts'
+import { formsOf } from './secret-forms.ts'
+import { createScan, type Scan } from './secret-scan.ts'
 
 export interface Redactor {
   /** What to record instead of this part: 0 parts (all of it is held back), 1, or 2 (what was held, then the end). */
@@ -60,18 +62,14 @@ function createClean(secrets: readonly string[]): Clean | undefined {
   return clean.scan === undefined ? undefined : clean
 }
 
-function makeClean(known: readonly string[]): Clean | { scan?: undefined } {
-  if (known.length === 0) return {}
-  const scan = createScan(known)
-  const text = (given: string) => (known.some((secret) => given.includes(secret)) ? scan(given, true).text : given)
-  return { scan, text }
+function makeClean(forms: readonly string[]): Clean | { scan?: undefined } {
+  if (forms.length === 0) return {}
+  const scan = createScan(forms, redacted)
+  return { scan, text: (given) => scan(given, true).text }
 }
 
-/** A shorter value is no secret but a word: taking it out would ruin ordinary text. */
-const shortest = 6
-
 /**
- * Secrets are found by value in every string of a part, object keys included, also as they look inside JSON and URLs.
+ * Secrets are found by value in every string of a part, object keys included, in each form of `secret-forms.ts`.
  * A part's identities (`id`, `toolCallId`, `runId`, …) stay: they tie parts together and are never free text. Unchanged parts are
  * given back as they are; without secrets everything is.
  */
@@ -139,62 +137,6 @@ function blockKey(step: string, part: Delta | End): string {
   return part.type === 'tool-input-delta' || part.type === 'tool-input-end'
     ? `input\n${callKey(step, part.id)}`
     : `${part.type.startsWith('text') ? 'text' : 'reasoning'}\n${part.id}`
-}
-
-/** As secrets stand in texts: as they are, and as they look inside JSON and URLs. Those that are too short to be any are left out. */
-export function formsOf(secrets: readonly string[]): string[] {
-  const variants = new Set<string>()
-  for (const secret of secrets) {
-    if (secret.length < shortest) continue
-    variants.add(secret)
-    variants.add(JSON.stringify(secret).slice(1, -1))
-    variants.add(encodeURIComponent(secret.toWellFormed()))
-    variants.add(btoa(String.fromCharCode(...new TextEncoder().encode(secret))))
-  }
-  return [...variants]
-}
-
-/** Finds secrets from left to right. Unless `final`, stops where more text could make (a longer) one: the `rest`. */
-type Scan = (text: string, final: boolean) => { text: string; rest: string }
-
-function createScan(known: readonly string[]): Scan {
-  /** First character → secrets, the longest first. */
-  const byFirst = new Map<number, string[]>()
-  for (const secret of known.toSorted((a, b) => b.length - a.length)) {
-    const first = secret.charCodeAt(0)
-    byFirst.set(first, [...(byFirst.get(first) ?? []), secret])
-  }
-
-  return (text, final) => {
-    let out = ''
-    let from = 0
-    let i = 0
-    while (i < text.length) {
-      const candidates = byFirst.get(text.charCodeAt(i))
-      const match = candidates && matchAt(text, i, candidates, final)
-      if (match === undefined) i++
-      else if (match === 'open') return { text: out + text.slice(from, i), rest: text.slice(i) }
-      else {
-        out += text.slice(from, i) + redacted
-        i += match
-        from = i
-      }
-    }
-    return { text: from === 0 ? text : out + text.slice(from), rest: '' }
-  }
-}
-
-/** The length of the secret at this place, `open` when the text ends before that is decided. */
-function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
-  for (const secret of candidates) {
-    const end = Math.min(secret.length, text.length - at)
-    let n = 1
-    while (n < end && text.charCodeAt(at + n) === secret.charCodeAt(n)) n++
-    if (n < end) continue
-    if (n === secret.length) return n
-    if (!final) return 'open'
-  }
-  return undefined
 }
 
 /** What ties parts, runs and threads together: never free text, and a rewritten one would be found by nobody. */

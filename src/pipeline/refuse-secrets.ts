@@ -1,9 +1,9 @@
 /** A secret in an agent's text: what the text holds is recorded, shown and handed on, so it is refused where it is read. */
-import { formsOf } from '../part/redact.ts'
+import { formsOf } from '../part/secret-forms.ts'
 import type { FaultCollector } from './fault.ts'
 import type { Secret } from './pipeline.ts'
 
-/** Adds a fault at every place of a known secret, also as it looks inside JSON, URLs and base64. Says whose value it is, not which. */
+/** Adds a fault at every place of a known secret, also as it looks inside JSON, URLs, base64 and hex. Says whose value it is, not which. */
 export function refuseSecrets(text: string, secrets: readonly Secret[], faults: FaultCollector): void {
   const forms = secrets.flatMap(({ value, ...secret }) => formsOf([value]).map((form) => ({ ...secret, form })))
   const taken: [number, number][] = []

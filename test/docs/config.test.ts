@@ -22,17 +22,18 @@ const rows = new Map(
 
 test('every key is there, and no other', () => {
   const [top, server, record] = [
-    keysOf('A config', { no: 1 }).filter((key) => !['models', 'limits', 'server', 'record'].includes(key)),
+    keysOf('A config', { no: 1 }).filter((key) => !['models', 'limits', 'secrets', 'server', 'record'].includes(key)),
     keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai'),
     keysOf('record', { record: { no: 1 } }),
   ]
   const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
   const limits = keysOf('limits', { limits: { no: 1 } as object }).map((key) => `limits.${key}`)
+  const secrets = keysOf('secrets', { secrets: { no: 1 } }).map((key) => `secrets.${key}`)
   const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
     (key) => `openai.${key}`,
   )
   expect([...rows.keys()].toSorted()).toEqual(
-    [...top, ...models, ...limits, ...server, ...openai, ...record].toSorted(),
+    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...record].toSorted(),
   )
   for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
     models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },

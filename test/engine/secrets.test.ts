@@ -160,6 +160,33 @@ describe('a secret in an agent’s text is refused where it stands', () => {
     expect(refused(value, { environment: { SHOP_API_KEY: 'sk-1' } })).toBeUndefined()
   })
 
+  test('a word is no secret, whatever the name of its variable: the agent loads and may say it', async () => {
+    const model = createScriptedModel([[text('A strict password.'), finish()]])
+    engine = createEngine({
+      agents: { a: agent('system: Be strict. Ask for the password.') },
+      environment: { COOKIE_POLICY: 'strict', SESSION_COOKIE: 'strict', DB_PASSWORD: 'password' },
+      scripts: { m: model },
+    })
+    const run = await engine.runtime.start('a', { messages })
+    expect(await run.result).toMatchObject({ outcome: 'completed', text: 'A strict password.' })
+  })
+
+  test('a secret that the config names is refused in a text, and taken out of an answer', async () => {
+    const secrets = { names: ['HOOK'], values: ['from-the-vault'] }
+    const given = { environment: { HOOK: 'hooks.example/T0/B1' }, secrets }
+    expect(refused('from-the-vault', given)).toMatch(/^a:6:34 this is a secret, the value of secrets\.values/u)
+    expect(refused('hooks.example/T0/B1', given)).toMatch(/^a:6:34 this is a secret.*variable HOOK/u)
+    const hex = Buffer.from('from-the-vault').toString('hex')
+    const model = createScriptedModel([
+      [text('I post to hooks.example', '/T0/B1 with ', hex.slice(0, 9), hex.slice(9)), finish()],
+    ])
+    engine = createEngine({ agents: { a: agent() }, scripts: { m: model }, ...given })
+    const run = await engine.runtime.start('a', { messages })
+    await run.result
+    expect(kept(engine)).not.toContain('T0/B1')
+    expect(kept(engine)).not.toContain(hex)
+  })
+
   test('by reference it works', async () => {
     const seen: unknown[] = []
     engine = createEngine({

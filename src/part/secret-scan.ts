@@ -1,0 +1,82 @@
+/**
+ * Finds secrets in text that comes in pieces, in one pass however many there are. Long text is searched as Wu and Manber
+ * do: the pair of characters at the end of a window says how far the next secret must be.
+ */
+import { shortestSecret } from './secret-forms.ts'
+
+/** Scans from left to right. Unless `final`, stops where more text could make a (longer) secret: the `rest`. */
+export type Scan = (text: string, final: boolean) => { text: string; rest: string }
+
+/** What is looked at together: no form is shorter. */
+const window = shortestSecret
+
+/** Found forms are replaced by `replacement`. */
+export function createScan(forms: readonly string[], replacement: string): Scan {
+  /** Pair at the end of a window → by how much to move on; 0 where a secret may fill the window. Pairs may share a place. */
+  const shifts = new Uint8Array(1 << 16).fill(window - 1)
+  /** First characters, for a text that ends with one. */
+  const firsts = new Set<number>()
+  /** The first two characters → forms, the longest first. */
+  const candidates = new Map<number, string[]>()
+  for (const form of forms.toSorted((a, b) => b.length - a.length)) {
+    const [first, second] = [form.charCodeAt(0), form.charCodeAt(1)]
+    firsts.add(first)
+    candidates.set(pairOf(first, second), [...(candidates.get(pairOf(first, second)) ?? []), form])
+    for (let end = 1; end < window; end++) {
+      const place = placeOf(form.charCodeAt(end - 1), form.charCodeAt(end))
+      shifts[place] = Math.min(shifts[place]!, window - 1 - end)
+    }
+  }
+
+  return (text, final) => {
+    let out = ''
+    let from = 0
+    let i = 0
+    /** The length of the secret here, if there is one. */
+    const look = () => {
+      const found = candidates.get(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))
+      return found && matchAt(text, i, found, final)
+    }
+    const stop = () => ({ text: out + text.slice(from, i), rest: text.slice(i) })
+
+    while (i + window <= text.length) {
+      const end = i + window - 1
+      const shift = shifts[placeOf(text.charCodeAt(end - 1), text.charCodeAt(end))]!
+      const match = shift === 0 ? look() : undefined
+      if (match === 'open') return stop()
+      if (match === undefined) i += shift || 1
+      else {
+        out += text.slice(from, i) + replacement
+        i += match
+        from = i
+      }
+    }
+    // What is left is shorter than any secret, but may begin one.
+    for (; !final && i < text.length; i++) {
+      if (!firsts.has(text.charCodeAt(i))) continue
+      if (i === text.length - 1 || look() === 'open') return stop()
+    }
+    return { text: from === 0 ? text : out + text.slice(from), rest: '' }
+  }
+}
+
+function pairOf(first: number, second: number): number {
+  return first * 0x1_00_00 + second
+}
+
+function placeOf(first: number, second: number): number {
+  return ((first << 8) ^ second ^ (second >> 8)) & 0xff_ff
+}
+
+/** The length of the secret at this place, `open` when the text ends before that is decided. */
+function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
+  for (const secret of candidates) {
+    const end = Math.min(secret.length, text.length - at)
+    let n = 2
+    while (n < end && text.charCodeAt(at + n) === secret.charCodeAt(n)) n++
+    if (n < end) continue
+    if (n === secret.length) return n
+    if (!final) return 'open'
+  }
+  return undefined
+}
