@@ -73,7 +73,7 @@ const layers: Record<string, string[]> = {
   client: ['part'],
   library: ['part', 'pipeline', 'run', 'record'],
   server: ['part', 'pipeline', 'run', 'wire', 'record', 'library'],
-  cli: ['part', 'pipeline', 'run', 'wire', 'record', 'library', 'server'],
+  cli: ['part', 'pipeline', 'run', 'wire', 'record', 'library', 'server', 'client'],
 }
 
 /** Every module that running this file loads, ours and foreign ones, with the way there. */

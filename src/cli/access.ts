@@ -5,11 +5,10 @@ import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunView } from '../part/fold.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
-import { isHeld } from '../server/data-lock.ts'
-import { readServerFile } from '../server/server-file.ts'
 import { checkData } from './folders.ts'
 import { localAccess } from './local-access.ts'
-import { isOwnAddress, remoteAccess, reachableUrl } from './remote-access.ts'
+import { findServer, namedServer } from './live-server.ts'
+import { remoteAccess } from './remote-access.ts'
 
 /** Where the runs are: flags that every command about runs has. */
 export interface Where {
@@ -39,32 +38,20 @@ export interface Access {
 }
 
 export async function openAccess({ data, url }: Where): Promise<Access> {
-  const key = process.env['MILLRACE_API_KEY'] || undefined
-  if (url !== undefined) return remoteAccess(parseUrl(url), { key })
-  checkData(data)
-  // The file says where its server is; whether there is one, only the lock does: anybody may have put the file there.
-  const server = isHeld(data, 'server') ? readServerFile(data)?.url : undefined
-  if (server !== undefined && URL.canParse(server)) {
-    const reachable = reachableUrl(server)
-    const isOwn = isOwnAddress(reachable)
-    if (await answers(reachable)) return remoteAccess(reachable, { key: isOwn ? key : undefined, isKeyKept: !isOwn })
+  if (url !== undefined) {
+    const named = namedServer(url)
+    return remoteAccess(named.url, named)
   }
+  checkData(data)
+  const server = await findServer(data)
+  if (server !== undefined) return remoteAccess(server.url, server)
   const file = join(data, 'millrace.db')
   if (existsSync(file)) return localAccess(file, data)
   const why = data === 'none' ? 'what ran was not kept' : 'nothing has run here yet'
   throw new MillraceError('usage', `There is no log in ${data}: ${why}, or --data must name another folder.`)
 }
 
-function parseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return text.replace(/\/+$/u, '')
-  throw new MillraceError('usage', `--url must be a server's address such as http://localhost:3000, not "${text}".`)
-}
-
-async function answers(url: string): Promise<boolean> {
-  try {
-    return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(5000) })).ok
-  } catch {
-    return false
-  }
+/** The flags that lead to the same runs, for a command line to paste; often none. */
+export function whereFlags({ data, url }: Where): string {
+  return `${data === '.millrace' ? '' : ` --data ${data}`}${url === undefined ? '' : ` --url ${url}`}`
 }

@@ -5,6 +5,7 @@
 import type { Argument, Command, Option } from 'commander'
 import { openAccess } from './access.ts'
 import { agentFiles } from './folders.ts'
+import type { RunStatus } from '../part/log.ts'
 import { partTypes } from '../part/part-types.ts'
 
 /** A word and what it means, or `files`: the shell knows those better. */
@@ -31,13 +32,15 @@ async function candidates(program: Command, before: readonly string[], current: 
     return current.startsWith('-') ? optionsOf(program) : { words: program.commands.map(nameAndAbout), files: false }
   }
   const given = before.slice(1)
-  const waiting = optionNamed(command, given.at(-1))
-  if (waiting !== undefined && takesValue(waiting)) return valuesOf(waiting, flags(command, given))
+  const open = optionNamed(command, given.at(-1))
+  if (open !== undefined && takesValue(open)) return valuesOf(open, flags(command, given))
   if (current.startsWith('-')) return optionsOf(command)
   const place = positionals(command, given)
   const argument =
     command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic)
-  return argument === undefined ? none : argumentsOf(argument, flags(command, given))
+  return argument === undefined
+    ? none
+    : argumentsOf(argument, flags(command, given), command.name() === 'answer' ? 'suspended' : undefined)
 }
 
 function nameAndAbout(command: Command): Completion {
@@ -61,10 +64,14 @@ async function valuesOf(option: Option, given: ReadonlyMap<string, string>): Pro
   if (option.argChoices) return { words: option.argChoices.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--type') return { words: partTypes.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--agent') return { words: agentsIn(given.get('--dir') ?? 'agents'), files: false }
-  return ['--input', '--dir', '--data'].includes(option.long ?? '') ? files : none
+  return ['--input', '--file', '--dir', '--data'].includes(option.long ?? '') ? files : none
 }
 
-async function argumentsOf(argument: Argument, given: ReadonlyMap<string, string>): Promise<Completions> {
+async function argumentsOf(
+  argument: Argument,
+  given: ReadonlyMap<string, string>,
+  status: RunStatus | undefined,
+): Promise<Completions> {
   if (argument.argChoices) return { words: argument.argChoices.map((word) => ({ word, about: '' })), files: false }
   switch (argument.name()) {
     case 'agent':
@@ -72,9 +79,11 @@ async function argumentsOf(argument: Argument, given: ReadonlyMap<string, string
     case 'run':
     case 'file-or-run':
       return {
-        words: await runsIn(given.get('--data') ?? '.millrace', given.get('--url')),
+        words: await runsIn(given, status),
         files: argument.name() !== 'run',
       }
+    case 'answer':
+      return { words: ['approve', 'deny'].map((word) => ({ word, about: '' })), files: false }
     default:
       return files
   }
@@ -84,10 +93,11 @@ function agentsIn(dir: string): Completion[] {
   return agentFiles(dir).map((name) => ({ word: name.replace(/\.ya?ml$/u, ''), about: 'agent' }))
 }
 
-async function runsIn(data: string, url?: string): Promise<Completion[]> {
+async function runsIn(given: ReadonlyMap<string, string>, status?: RunStatus): Promise<Completion[]> {
   try {
-    const access = await openAccess({ data, url })
-    const rows = await access.list({ limit: 20 })
+    const url = given.get('--url')
+    const access = await openAccess({ data: given.get('--data') ?? '.millrace', ...(url && { url }) })
+    const rows = await access.list({ limit: 20, ...(status && { status }) })
     await access.close()
     return rows.map(({ id, agent, status, title }) => ({ word: id, about: `${agent}, ${status}: ${title ?? ''}` }))
   } catch {

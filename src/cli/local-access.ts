@@ -19,9 +19,18 @@ export function localAccess(file: string, data: string): Access {
     return found
   }
 
+  /** Whether there is a process that may run it: a server that does not answer, or a command that started or answered it. */
+  async function mayRun({ id, protocol }: Pick<RunRow, 'id' | 'protocol'>): Promise<boolean> {
+    if (isHeld(data, 'server')) return true
+    if (!isHeld(data, 'anyone')) return false
+    let by = protocol
+    for await (const batch of store.log.read(id))
+      for (const entry of batch) if (entry.type === 'resume') by = entry.protocol
+    return by === 'cli'
+  }
+
   async function fate({ id, status, protocol }: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined> {
-    // A server that does not answer has its runs all the same. `millrace run` runs those that were started with it.
-    if (status !== 'running' || isHeld(data, protocol === 'cli' ? 'anyone' : 'server')) return undefined
+    if (status !== 'running' || (await mayRun({ id, protocol }))) return undefined
     // Rarely needed, and what reads YAML takes as long to load as all the rest.
     const { readStored } = await import('../run/stored-pipeline.ts')
     for await (const [first] of store.log.read(id)) {
@@ -41,8 +50,8 @@ export function localAccess(file: string, data: string): Access {
       let seq = after
       for (;;) {
         // Looked at before the entries: what has ended by now is read to its end.
-        const { status, protocol } = await row(run)
-        const goesOn = follow && !hasEnded(status) && isHeld(data, protocol === 'cli' ? 'anyone' : 'server')
+        const found = await row(run)
+        const goesOn = follow && !hasEnded(found.status) && (await mayRun(found))
         for await (const batch of store.log.read(run, seq)) {
           yield* batch
           seq = batch.at(-1)?.seq ?? seq

@@ -5,10 +5,10 @@ import { secretValues } from '../library/secrets.ts'
 import { runStatuses } from '../part/log.ts'
 import { createCleaner } from '../part/redact.ts'
 import { version } from '../server/version.ts'
-import { wires } from '../wire/wires.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
-import { choice, endpointOption, typeOption, whereOptions } from './options.ts'
+import { choice, endpointOption, settledData, typeOption, whereOptions } from './options.ts'
+import { addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
 
 /** Mistakes of whoever typed the command: exit 2. Everything else that fails: 1. */
@@ -37,10 +37,6 @@ export async function main(argv: string[]): Promise<void> {
 function withoutSecrets(text: string): string {
   return createCleaner(secretValues({}, process.env))(text)
 }
-
-/** Left out, it is what the config says: no default of the flag's own may stand before that. */
-const settledData =
-  'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
 
 /** What commander has to say, as our own errors are said. */
 function toError(text: string): string {
@@ -80,29 +76,7 @@ export function createProgram(): Command {
     .addHelpText('after', '\nExample:\n  millrace serve agents --port 3000 --endpoint ollama=http://localhost:11434/v1')
     .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))
 
-  program
-    .command('run')
-    .description('run an agent once; the answer goes to stdout as it comes')
-    .argument('<agent>', 'an agent of ./agents, or a YAML file')
-    .option('-m, --message <text>', 'the user message; without it stdin is read')
-    .option('--input <file>', 'a JSON file that becomes $input')
-    .addOption(choice('--format <wire>', 'what is printed', Object.keys(wires)).default('text'))
-    .option('-y, --yes', 'say yes to whatever the run asks approval for')
-    .option('--dir <dir>', 'folder of YAML agents', 'agents')
-    .option('--data <dir>', settledData)
-    .addOption(endpointOption())
-    .addHelpText(
-      'after',
-      `
-Exit code: 0 completed, 1 failed, 2 wrong usage or a broken agent, 130 stopped with Ctrl-C (twice kills).
-Approvals and tools of the client are asked for on the terminal; without one they are refused.
-
-Examples:
-  millrace run assistant -m "What is 12*7?"
-  echo "Hello" | millrace run agents/assistant.yaml
-  millrace run researcher --input input.json --format parts`,
-    )
-    .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
+  addTalkCommands(program)
 
   program
     .command('check')
@@ -184,7 +158,8 @@ Examples:
   for (const command of program.commands) {
     const name = command.name()
     command.showHelpAfterError(`See: millrace ${name} --help`)
-    if (['ps', 'logs', 'show', 'stop', 'verify'].includes(name)) whereOptions().map((each) => command.addOption(each))
+    if (['ps', 'logs', 'show', 'stop', 'answer', 'verify'].includes(name))
+      whereOptions().map((each) => command.addOption(each))
   }
   return program
 }

@@ -5,10 +5,21 @@ import { nearest } from '../pipeline/nearest.ts'
 import { partTypes } from '../part/part-types.ts'
 
 /** Where a command about runs finds them. */
-export const whereOptions = () => [
-  new Option('--data <dir>', 'folder of the log').default('.millrace'),
-  new Option('--url <url>', 'ask this server instead; MILLRACE_API_KEY is sent to it'),
-]
+export const whereOptions = () => [new Option('--data <dir>', 'folder of the log').default('.millrace'), urlOption()]
+
+export const urlOption = () => new Option('--url <url>', 'ask this server instead; MILLRACE_API_KEY is sent to it')
+
+/** Without a default of the flag's own: a folder that nobody named is treated otherwise when it is not there. */
+export const dirAbout = 'folder of YAML agents (default: "agents")'
+
+/** For an option that may be repeated. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+/** Left out, it is what the config says: no default of the flag's own may stand before that. */
+export const settledData =
+  'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
 
 export const endpointOption = () =>
   new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')

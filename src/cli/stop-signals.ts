@@ -11,13 +11,13 @@ export interface Ending {
   code: number
 }
 
-/** Calls back once; a second signal ends the process. */
-export function onEnding(end: (ending: Ending) => void): void {
+/** Calls back once; a second signal ends the process. Gives back how to stop listening. */
+export function onEnding(end: (ending: Ending) => void): () => void {
   const { stdout, stderr } = process
   let isEnding = false
 
-  for (const [signal, { reason, code, notice }] of Object.entries(signals)) {
-    process.on(signal, () => {
+  const listeners = Object.entries(signals).map(([signal, { reason, code, notice }]) => {
+    const listener = () => {
       if (isEnding) {
         // The next prompt of the shell stands on a line of its own.
         if (stderr.isTTY) stderr.write('\n')
@@ -26,12 +26,17 @@ export function onEnding(end: (ending: Ending) => void): void {
       isEnding = true
       stderr.write(`\n${notice}\n`)
       end({ reason, code })
-    })
-  }
+    }
+    process.on(signal, listener)
+    return [signal, listener] as const
+  })
   // Elsewhere the command ends at once; a run has to be ended in its log as well.
   stdout.removeAllListeners('error').on('error', () => {
     if (isEnding) return
     isEnding = true
     end({ reason: 'Nobody reads its output any more.', code: 1 })
   })
+  return () => {
+    for (const [signal, listener] of listeners) process.off(signal, listener)
+  }
 }

@@ -51,9 +51,10 @@ export class MillraceClient {
     return follow(this.#connection, runId, after, options)
   }
 
-  /** Stops a run; one that has ended stays as it is. Its `run-end` follows within a second. */
-  async stop(runId: string): Promise<void> {
-    await request(this.#connection, `${pathOf(runId)}/stop`, { method: 'POST' })
+  /** Stops a run; one that has ended stays as it is. Its `run-end`, with the reason, follows within a second. */
+  async stop(runId: string, reason?: string): Promise<void> {
+    const body = reason === undefined ? undefined : { reason }
+    await request(this.#connection, `${pathOf(runId)}/stop`, { method: 'POST', body })
   }
 
   /**

@@ -14,6 +14,7 @@ import { textWire } from '../wire/text.ts'
 import { uiWire } from '../wire/ui.ts'
 import { createCors } from './cors.ts'
 import { foreignFault } from './foreign.ts'
+import { hashText } from './hash-text.ts'
 import { createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { homeResponse } from './home.ts'
@@ -58,6 +59,8 @@ export interface HandlerOptions {
   waitUntil?: (ended: Promise<unknown>) => void
   /** What the OpenAI routes show beside the protocol itself. */
   openai?: OpenAiConfig
+  /** The `protocol` that runs and answers of the routes under `/api/runs` are recorded with. Default `api`. */
+  protocol?: string
 }
 
 export interface HandlerContext {
@@ -67,6 +70,7 @@ export interface HandlerContext {
   onError: (error: unknown) => void
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
+  protocol: string
 }
 
 /** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
@@ -85,8 +89,8 @@ export function createHandler(options: HandlerOptions): Handler {
     maxBodyBytes = 4 * 1024 * 1024,
     keepAliveMs = 15_000,
   } = options
-  const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {} } = options
-  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai }
+  const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
+  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, protocol }
   const began = performance.now()
   const app = new Hono()
   const allowedOrigins = new Set(options.allowedOrigins)
@@ -147,11 +151,11 @@ export function createHandler(options: HandlerOptions): Handler {
     return Response.json({ status: 'ok', version, uptime, runs: { active: runtime.active } })
   })
   app.get('/api/agents', () => Response.json({ agents: runtime.agents.list().map(describe), errors: agentErrors() }))
-  app.get('/api/agents/:id', (c) => {
+  app.get('/api/agents/:id', async (c) => {
     const id = c.req.param('id')
     const agent = runtime.agents.get(id)
     if (agent === undefined) throw unknownAgent(id, runtime.agents)
-    return Response.json(describe(agent))
+    return Response.json({ ...describe(agent), hash: await hashText(agent.pipeline.text) })
   })
   app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
   app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
@@ -176,7 +180,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
   app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
-  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.param('id')))
+  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>
     answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),

@@ -155,7 +155,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     messages: said,
     answers: [],
     input: rest,
-    protocol: 'api',
+    protocol: context.protocol,
     onBusy: 'queue',
     history: 'server',
     ...(threadId === undefined ? undefined : { threadId }),
@@ -168,8 +168,16 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   )
 }
 
-export async function stopRun({ runtime }: HandlerContext, id: string): Promise<Response> {
-  await runtime.stop(id, 'Stopped by request.')
+/** Body: none, or `{reason}`. */
+export async function stopRun(
+  { runtime, maxBodyBytes }: HandlerContext,
+  request: Request,
+  id: string,
+): Promise<Response> {
+  // Most clients send no body, or whatever their library sends with an empty POST: a stop never fails for that.
+  const { reason } = await readJson(request, maxBodyBytes).catch((): Record<string, unknown> => ({}))
+  const isReason = typeof reason === 'string' && reason !== ''
+  await runtime.stop(id, isReason ? reason.slice(0, 500) : 'Stopped by request.')
   return Response.json({ id, stopping: true }, { status: 202 })
 }
 
@@ -181,14 +189,14 @@ export async function listRequests({ runtime }: HandlerContext, id: string): Pro
 
 /** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval. */
 export async function answerRequest(
-  { runtime, maxBodyBytes }: HandlerContext,
+  { runtime, maxBodyBytes, protocol }: HandlerContext,
   request: Request,
   id: string,
   requestId: string,
 ): Promise<Response> {
   // As it is kept: the same answer given again is no other one.
   const answer = runtime.redact(toAnswer(await readJson(request, maxBodyBytes)))
-  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol: 'api' })
+  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol })
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
   }

@@ -1,4 +1,5 @@
 /** The long-running server on Node: a project behind HTTP, from start to a tidy end. */
+import { realpathSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
 import { MillraceError } from '../part/error.ts'
@@ -10,7 +11,7 @@ import { loadConfig } from './load-config.ts'
 import { isLoopback } from './loopback.ts'
 import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
-import { readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
+import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
@@ -81,7 +82,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await listen(server, wanted, host)
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    writeServerFile(data, { url, pid: process.pid, version, ...(apiKey === undefined ? undefined : { key: true }) })
+    writeServerFile(data, {
+      url,
+      pid: process.pid,
+      version,
+      dir: realpathSync(options.dir),
+      endpoints: await Promise.all((project.config.models?.endpoints ?? []).map(hashEndpoint)),
+      ...(apiKey === undefined ? undefined : { key: true }),
+    })
     let before = byId(agents.list())
     agents.watch(
       (changed, errors) => {

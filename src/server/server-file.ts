@@ -1,6 +1,8 @@
 /** `<data>/server.json`: where the server of a data folder is found. That there is only one is `data-lock.ts`'s matter. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Endpoint } from '../run/models/resolver.ts'
+import { hashText } from './hash-text.ts'
 
 export interface ServerFile {
   pid: number
@@ -9,6 +11,10 @@ export interface ServerFile {
   version?: string
   /** It wants `Authorization: Bearer`. */
   key?: boolean
+  /** The real path of its folder of agents. */
+  dir?: string
+  /** Hashes of the endpoints that it knows: `hashEndpoint`. An address may hold a password. */
+  endpoints?: string[]
 }
 
 /** The server that a data folder belongs to, if its process is alive. */
@@ -29,6 +35,10 @@ export function writeServerFile(data: string, file: ServerFile): void {
 
 export function removeServerFile(data: string): void {
   rmSync(pathOf(data), { force: true })
+}
+
+export function hashEndpoint({ name, baseURL, protocol = 'openai-chat' }: Endpoint): Promise<string> {
+  return hashText(`${name}=${protocol}+${baseURL}`)
 }
 
 function pathOf(data: string): string {

@@ -94,6 +94,7 @@ export class WorkflowExecutor {
       onError: () => undefined,
       waitUntil: undefined,
       openai: {},
+      protocol: 'library',
     }
     const { response, reader, drop } = streamAnswer(context, { runId: run.id, wire: textWire, policy: this.#policy })
     const accepted = await awaitAcceptance(runtime, run.id, { reader, streams: this.#streams, from: 0, signal: never })

@@ -47,6 +47,8 @@ test('commands, options, their values, agents and runs are offered', { timeout: 
   expect(await offered(cwd, 'ps', '--status', 'su')).toEqual(['suspended'])
   expect(await offered(cwd, 'ps', '--agent', 'pan')).toEqual(['panel'])
   expect(await offered(cwd, 'completion', '')).toEqual(['bash', 'zsh', 'fish'])
+  expect(await offered(cwd, 'run', 'panel', '--file', 'age')).toEqual([':files'])
+  expect(await offered(cwd, 'answer', 'x', '')).toEqual(['approve', 'deny'])
   // What takes free text, and what is too much, gets nothing.
   for (const words of [
     ['run', '-m', ''],
@@ -59,6 +61,8 @@ test('commands, options, their values, agents and runs are offered', { timeout: 
   await ran(['run', 'assistant', '-m', 'Hi'], { cwd })
   expect(await offered(cwd, 'show', 'run_')).toEqual([expect.stringMatching(/^run_\w+$/)])
   expect(await offered(cwd, 'logs', '--data', 'nowhere', '')).toEqual([])
+  // Only what waits can be answered.
+  expect(await offered(cwd, 'answer', 'run_')).toEqual([])
   expect(await offered(cwd, 'verify', '')).toEqual([expect.stringMatching(/^run_/), ':files'])
 })
 

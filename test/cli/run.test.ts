@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { wires } from '../../src/wire/wires.ts'
 import { grammarFaults } from '../support/engine.ts'
-import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { folder, millrace, ran } from '../support/cli.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const demo = `workflow:
@@ -190,11 +190,11 @@ test('what a tool left running does not keep the command alive', async () => {
   expect([code, out]).toEqual([0, 'done\n'])
 })
 
-test('beside a server it runs without its database; while it runs no server takes the folder', async () => {
+test('while it runs no server takes the folder', async () => {
   const gate = Promise.withResolvers<void>()
-  const flags = await upstream(async (reply, n) => {
+  const flags = await upstream(async (reply) => {
     reply.say('Half')
-    if (n === 1) await gate.promise
+    await gate.promise
     reply.finish()
   })
   const cwd = folder({ 'agents/a.yaml': onUpstream })
@@ -204,14 +204,4 @@ test('beside a server it runs without its database; while it runs no server take
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('is used by a run')])
   gate.resolve()
   expect(await command.exit).toBe(0)
-
-  const server = await serving(flags, { cwd })
-  const beside = await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd })
-  expect([beside.code, beside.out]).toEqual([0, 'Half\n'])
-  expect(beside.err).toMatch(/not recorded.*POST \/api\/runs.*--data/)
-  expect(beside.err).not.toContain('run run_')
-  const unknown = await ran(['run', 'b', '-m', 'Hi', ...flags], { cwd })
-  expect([unknown.code, unknown.err]).toEqual([2, expect.not.stringContaining('not recorded')])
-  const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: { status: string }[] }
-  expect(runs).toMatchObject([{ status: 'completed' }])
 })

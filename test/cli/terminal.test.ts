@@ -1,14 +1,10 @@
 /** What is different where somebody sits at a terminal: colours, progress, questions. `script` makes one. */
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/width.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
+import { hasScript, onTerminal } from '../support/terminal.ts'
 
-const hasScript =
-  process.platform === 'linux' && process.env['PATH']!.split(delimiter).some((dir) => existsSync(join(dir, 'script')))
 const ask = `workflow:
   - id: answer
     type: llm
@@ -19,35 +15,6 @@ const ask = `workflow:
         - { name: calculator, approval: true }
         - { name: askUser, client: true, parameters: { question: string } }
 `
-
-/** The command on a terminal of its own: what it shows, and a keyboard. */
-function onTerminal(
-  args: string[],
-  { cwd, env = {}, columns }: { cwd: string; env?: Record<string, string>; columns?: number },
-) {
-  const command = [process.execPath, resolve('bin/millrace.js'), ...args].map((arg) => `'${arg}'`).join(' ')
-  const quoted = columns === undefined ? command : `stty cols ${columns}; ${command}`
-  const { PATH, HOME } = process.env
-  const child = spawn('script', ['-qefc', quoted, '/dev/null'], {
-    cwd,
-    env: { PATH, HOME, TERM: 'xterm', SHELL: '/bin/sh', MILLRACE_DEMO_DELAY_MS: '0', ...env },
-  })
-  let shown = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
-  const exit = new Promise<number | null>((done) => child.on('close', done))
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exit
-  })
-  return {
-    exit,
-    get shown() {
-      return shown
-    },
-    until: (text: string) => expect.poll(() => shown, { timeout: 10_000, interval: 10 }).toContain(text),
-    type: (keys: string) => child.stdin.write(keys),
-  }
-}
 
 describe.skipIf(!hasScript)('on a terminal', () => {
   test('an approval is asked for: yes runs the tool, anything else does not', async () => {

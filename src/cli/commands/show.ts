@@ -2,8 +2,9 @@
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../part/fold.ts'
 import type { Message } from '../../part/message.ts'
-import { openAccess, type Access, type Where } from '../access.ts'
+import { openAccess, whereFlags, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
+import { answerLine } from '../answer-line.ts'
 import { findRun } from '../find-run.ts'
 import { formatMessage } from '../message-lines.ts'
 import { forStream, printable } from '../printable.ts'
@@ -18,14 +19,16 @@ export async function showCommand(text: string, { json, ...where }: { json?: boo
     const isOrphan = (await access.fate({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
     const data = { id: runId, ...rest, ...(isOrphan ? { orphaned: true } : undefined) }
-    const shown = json ? forStream(JSON.stringify(data, null, 2), process.stdout) : page(view, isOrphan, access.url)
+    const shown = json
+      ? forStream(JSON.stringify(data, null, 2), process.stdout)
+      : page(view, isOrphan, whereFlags(where))
     process.stdout.write(`${shown}\n`)
   } finally {
     await access.close()
   }
 }
 
-function page(view: RunView, isOrphan: boolean, url: Access['url']): string {
+function page(view: RunView, isOrphan: boolean, where: string): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(isOrphan ? orphaned : status)
   const sections = [
@@ -34,7 +37,7 @@ function page(view: RunView, isOrphan: boolean, url: Access['url']): string {
     section('Messages', printable([...asked(view), ...view.messages].flatMap(formatMessage).join('\n'))),
     // What a client was told already needs no second line.
     section('Output', output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2))),
-    section('Open requests', printable(requests.map((request) => waitsFor(request, view, url)).join('\n'))),
+    section('Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),
     section('Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
   ]
   return sections.filter((text) => text !== '').join('\n\n')
@@ -66,16 +69,12 @@ function asked({ input }: RunView): Message[] {
   return Object.keys(rest).length === 0 ? known : [{ role: 'user', content: JSON.stringify(rest) }, ...known]
 }
 
-function waitsFor(
-  { requestId, kind, toolName, input, deadline }: RunView['requests'][number],
-  { runId }: RunView,
-  url = 'http://localhost:3000',
-): string {
-  const [what, answer] =
-    kind === 'approval' ? ['wants a yes for', '{"approved": true}'] : ['waits for the result of', '{"output": …}']
+function waitsFor(request: RunView['requests'][number], { runId, requests }: RunView, where: string): string {
+  const { kind, toolName, input, deadline } = request
+  const what = kind === 'approval' ? 'wants an approval of' : 'waits for the result of'
   return [
     `${toolName}  ${what} ${JSON.stringify(input)}, until ${formatTime(deadline)} UTC`,
-    `  curl ${url}/api/runs/${runId}/requests/${requestId} -H 'Content-Type: application/json' -d '${answer}'`,
+    `  ${answerLine(runId, request, { where, isOneOfMany: requests.length > 1 })}`,
   ].join('\n')
 }
 

@@ -1,0 +1,39 @@
+/** Agents as a command line names them: by id, or by the path of a file. */
+import { existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { MillraceError } from '../part/error.ts'
+import { nearest } from '../pipeline/nearest.ts'
+import { agentFiles } from './folders.ts'
+
+export interface NamedAgent {
+  id: string
+  /** When it was named by its path. */
+  file?: string
+}
+
+/** Throws `usage` for a path that leads to no agent; `agents`: the folder in which others are looked for. */
+export function nameAgent(text: string, agents = 'agents'): NamedAgent {
+  // No agent has a name with a slash in it.
+  if (!/\.ya?ml$|[/\\]/u.test(text)) return { id: text }
+  if (!/\.ya?ml$/u.test(text) || !existsSync(text)) throw noFile(text, agents)
+  return { id: basename(text).replace(/\.ya?ml$/u, ''), file: text }
+}
+
+/** The file of an agent in a folder. */
+export function agentFile(id: string, dir: string | undefined): string | undefined {
+  if (dir === undefined) return undefined
+  return agentFiles(dir)
+    .filter((name) => name.replace(/\.ya?ml$/u, '') === id)
+    .map((name) => join(dir, name))[0]
+}
+
+export function faultyAgent(faults: string): MillraceError {
+  return new MillraceError('bad-pipeline', `The agent has faults:\n${faults}`)
+}
+
+function noFile(path: string, agents: string): MillraceError {
+  const others = [...new Set([dirname(path), agents])].flatMap((dir) => agentFiles(dir).map((name) => join(dir, name)))
+  const bare = basename(path).replace(/\.ya?ml$/u, '')
+  const meant = others.find((each) => basename(each).replace(/\.ya?ml$/u, '') === bare) ?? nearest(path, others)
+  return new MillraceError('usage', `There is no file ${path}${meant ? ` (did you mean "${meant}"?)` : ''}.`)
+}

@@ -1,0 +1,119 @@
+/** `millrace answer`: what a run waits for, answered from the command line; the run then goes on and is shown. */
+import { text } from 'node:stream/consumers'
+import type { ClientAnswer } from '../../client/client.ts'
+import type { EntryOf } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { RunView } from '../../part/fold.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { isHeld } from '../../server/data-lock.ts'
+import { wires } from '../../wire/wires.ts'
+import { openAccess, whereFlags } from '../access.ts'
+import { answerLines, shortRequestId } from '../answer-line.ts'
+import { createAsk, jsonOrText } from '../ask.ts'
+import { openBackend } from '../backend.ts'
+import { findRun } from '../find-run.ts'
+import { forStream, printable } from '../printable.ts'
+import { formatRequests } from '../request-table.ts'
+import { reportRun } from '../run-report.ts'
+import { follows } from '../turn.ts'
+
+type Request = EntryOf<'request'>
+
+export interface AnswerFlags {
+  request?: string
+  reason?: string
+  error?: boolean
+  json?: boolean
+  list?: boolean
+  dir?: string
+  data: string
+  url?: string
+  endpoint: string[]
+}
+
+export async function answerCommand(run: string, given: string | undefined, flags: AnswerFlags): Promise<void> {
+  const { view, url } = await readRun(run, flags)
+  const { runId, requests, lastSeq } = view
+  const where = whereFlags(flags)
+  const ask = createAsk({ leaves: true })
+  if (flags.json || flags.list || (given === undefined && !requests.some(ask.canAnswer))) {
+    const { stdout } = process
+    if (flags.json) stdout.write(forStream(`${JSON.stringify(requests, null, 2)}\n`, stdout))
+    else if (requests.length > 0) stdout.write(`${formatRequests(runId, requests)}\n`)
+    else process.stderr.write(`${runId} has no open requests (${view.status})\n`)
+    const lines = answerLines(runId, requests, where)
+    if (!flags.json && lines.length > 0)
+      process.stderr.write(`${printable(['', 'Answer with', ...lines].join('\n'))}\n`)
+    return
+  }
+  const request = given === undefined ? undefined : pickRequest(view, flags.request)
+  const words = given === '-' ? (await text(process.stdin)).trim() : given
+  if (words === '') throw new MillraceError('usage', 'The answer is empty.')
+  const answer = request && toAnswer(request, words!, flags)
+  if (url === undefined) checkFree(view, flags.data)
+
+  const backend = await openBackend({ ...flags, isAnyServer: true })
+  if (backend.url === undefined)
+    process.stderr.write(`no server is running on ${flags.data}: ${runId} goes on in this process\n`)
+  const turned = await follows(
+    backend,
+    { wire: wires.text, ask, after: lastSeq, asksOpen: given === undefined },
+    async () => {
+      if (request !== undefined && answer !== undefined) await backend.client.answer(runId, request.requestId, answer)
+      return runId
+    },
+  )
+  const code = reportRun({ ...turned, where })
+  await backend.close()
+  process.stdout.write('', () => process.exit(code))
+}
+
+async function readRun(text: string, flags: AnswerFlags): Promise<{ view: RunView; url: string | undefined }> {
+  const access = await openAccess(flags)
+  try {
+    const { id } = await findRun(access, text)
+    return { view: await access.view(id), url: access.url }
+  } finally {
+    await access.close()
+  }
+}
+
+/** Throws when another `millrace` may be the one who goes on with the run: it would not notice an answer of ours. */
+function checkFree({ runId, status, protocol }: RunView, data: string): void {
+  if (status !== 'running' && !(protocol === 'cli' && isHeld(data, 'anyone'))) return
+  throw new MillraceError('usage', `${runId} belongs to another millrace command that is running: answer it there.`)
+}
+
+function pickRequest({ runId, requests, status }: RunView, wanted: string | undefined): Request {
+  if (requests.length === 0) throw new MillraceError('usage', `${runId} has no open requests (${status}).`)
+  if (wanted === undefined && requests.length === 1) return requests[0]!
+  const named = requests.map((request) => ({ request, id: shortRequestId(runId, request) }))
+  const list = named.map(({ id, request }) => `${id} (${request.toolName})`).join(', ')
+  if (wanted === undefined) {
+    throw new MillraceError('usage', `${runId} has several open requests; choose one with --request: ${list}.`)
+  }
+  const found = named.filter(({ id, request }) => [id, request.requestId, request.toolName].includes(wanted))
+  if (found.length === 1) return found[0]!.request
+  const words = named.flatMap(({ id, request }) => [id, request.toolName])
+  const problem =
+    found.length > 1 ? `several open requests of ${wanted}` : `no open request ${wanted}${didYouMean(wanted, words)}`
+  throw new MillraceError('usage', `${runId} has ${problem}. Open: ${list}.`)
+}
+
+const yes = ['approve', 'yes', 'y']
+const no = ['deny', 'no', 'n']
+
+function toAnswer({ kind, toolName }: Request, given: string, { reason, error }: AnswerFlags): ClientAnswer {
+  if (kind === 'tool') {
+    if (reason !== undefined) throw new MillraceError('usage', `--reason goes with deny; ${toolName} wants its result.`)
+    return { output: jsonOrText(given), ...(error ? { isError: true } : undefined) }
+  }
+  if (error) throw new MillraceError('usage', `--error goes with the result of a tool; ${toolName} wants an approval.`)
+  const word = given.toLowerCase()
+  const approved = yes.includes(word)
+  if (!approved && !no.includes(word)) {
+    const meant = didYouMean(word, [...yes, ...no])
+    throw new MillraceError('usage', `${toolName} wants an approval: answer approve or deny, not "${given}"${meant}.`)
+  }
+  return { approved, ...(reason === undefined ? undefined : { reason }) }
+}

@@ -1,0 +1,45 @@
+/** The server that runs on a data folder now, as `<data>/server.json` and its lock tell, or the one that the user named. */
+import { MillraceError } from '../part/error.ts'
+import { isHeld } from '../server/data-lock.ts'
+import { readServerFile } from '../server/server-file.ts'
+import { isOwnAddress, reachableUrl, type RemoteOptions } from './remote-request.ts'
+
+export interface LiveServer extends RemoteOptions {
+  url: string
+  /** The real path of its folder of agents. */
+  dir?: string | undefined
+  /** Hashes of the endpoints that it knows. */
+  endpoints?: readonly string[] | undefined
+}
+
+/** The server of a data folder; undefined when there is none, or none that answers. */
+export async function findServer(data: string): Promise<LiveServer | undefined> {
+  // The file says where its server is. Only the lock says that there is one: anybody may have put the file there.
+  const file = isHeld(data, 'server') ? readServerFile(data) : undefined
+  if (file?.url === undefined || !URL.canParse(file.url)) return undefined
+  const url = reachableUrl(file.url)
+  if (!(await answers(url))) return undefined
+  const isOwn = isOwnAddress(url)
+  return { url, dir: file.dir, endpoints: file.endpoints, key: isOwn ? apiKey() : undefined, isKeyKept: !isOwn }
+}
+
+/** `--url`: trusted with the key, wherever it is. Throws `usage` when it is no address. */
+export function namedServer(text: string): LiveServer {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new MillraceError('usage', `--url must be a server's address such as http://localhost:3000, not "${text}".`)
+  }
+  return { url: text.replace(/\/+$/u, ''), key: apiKey() }
+}
+
+function apiKey(): string | undefined {
+  return process.env['MILLRACE_API_KEY'] || undefined
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(5000) })).ok
+  } catch {
+    return false
+  }
+}

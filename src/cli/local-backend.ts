@@ -1,0 +1,81 @@
+/** Agents that run in this process, behind the handler of the server and without a socket. */
+import { join } from 'node:path'
+import { MillraceClient } from '../client/client.ts'
+import type { Config } from '../library/config.ts'
+import { MillraceError } from '../part/error.ts'
+import { withoutCredentials, wordsOf } from '../part/error-words.ts'
+import { formatFaults } from '../pipeline/parse.ts'
+import type { Endpoint } from '../run/models/resolver.ts'
+import { unknownAgent } from '../run/runtime-errors.ts'
+import { lockData } from '../server/data-lock.ts'
+import { createHandler } from '../server/handler.ts'
+import { openProject, readAgents } from '../server/project.ts'
+import { faultyAgent, type NamedAgent } from './agent-file.ts'
+import type { Backend } from './backend.ts'
+import { initCure } from './folders.ts'
+import { printable } from './printable.ts'
+import type { AgentList } from './served-agents.ts'
+
+export interface LocalOptions {
+  dir: string
+  config: Config
+  /** Folder of the log, or `none`. */
+  data: string
+  logFiles: boolean
+  endpoints: Endpoint[]
+  where: string
+  notice?: string
+}
+
+/** Files on a command line are as large as its user wants; `input-files.ts` has the limit. */
+const maxBodyBytes = 64 * 1024 * 1024
+
+/** Undefined when a server holds the data folder. */
+export async function openLocal({ where, notice, ...options }: LocalOptions): Promise<Backend | undefined> {
+  const { data } = options
+  const isDurable = data !== 'none'
+  // A server would take the runs of this process for crashed: none starts here while they last.
+  const release = isDurable ? lockData(data, 'shared') : () => undefined
+  if (release === undefined) return undefined
+  const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
+  try {
+    const { runtime, agents } = await openProject({ ...options, log, env: process.env })
+    const handler = createHandler({
+      runtime,
+      agentErrors: () => agents.errors,
+      authorize: () => true,
+      protocol: 'cli',
+      maxBodyBytes,
+      onError: (error) => log(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`),
+    })
+    return {
+      client: new MillraceClient({
+        url: 'http://localhost',
+        fetch: (input, init) => handler(new Request(input, init)),
+      }),
+      isDurable,
+      where,
+      ...(notice === undefined ? undefined : { notice }),
+      agents: async () => (await (await handler(new Request('http://localhost/api/agents'))).json()) as AgentList,
+      async close() {
+        await runtime.close()
+        release()
+      },
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+export async function checkLocal({ id }: NamedAgent, { dir, endpoints }: LocalOptions): Promise<void> {
+  const agents = await readAgents(dir, process.env, endpoints)
+  const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
+  if (broken !== undefined) {
+    const { file, faults } = broken
+    throw faultyAgent(formatFaults(join(dir, file), faults))
+  }
+  if (agents.get(id) !== undefined) return
+  if (agents.list().length + agents.errors.length > 0) throw unknownAgent(id, agents)
+  throw new MillraceError('usage', `There are no agents at ${dir} yet: ${initCure(dir)}.`)
+}

@@ -1,0 +1,38 @@
+/** What a run is given: `--input`, the message of `-m` or stdin, and files. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { messageOf, MillraceError } from '../part/error.ts'
+import { parseJson } from '../part/json.ts'
+import { withFiles } from './input-files.ts'
+
+export interface InputFlags {
+  message?: string
+  input?: string
+  file?: string[]
+}
+
+export async function readInput({ message, input, file = [] }: InputFlags): Promise<Record<string, unknown>> {
+  const given = input === undefined ? undefined : readObject(input)
+  if (given !== undefined && message === undefined && file.length === 0) return given
+  if (message === undefined && process.stdin.isTTY) {
+    throw new MillraceError('usage', 'Say something: -m "text", --input file.json, or text on stdin.')
+  }
+  const content = message ?? (await text(process.stdin)).trim()
+  if (content === '' && file.length === 0) throw new MillraceError('usage', 'The message is empty.')
+  return { ...given, messages: [{ role: 'user', content: withFiles(content, file) }] }
+}
+
+function readObject(path: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = parseJson(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if (!existsSync(path)) throw new MillraceError('usage', `--input: there is no file ${path}.`)
+    if (statSync(path).isDirectory()) throw new MillraceError('usage', `--input ${path} is a folder, not a file.`)
+    throw new MillraceError('usage', `--input ${path}: ${messageOf(error)}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new MillraceError('usage', `--input ${path} must hold a JSON object.`)
+  }
+  return value as Record<string, unknown>
+}

@@ -1,0 +1,49 @@
+/** The last words about a run, on stderr, and what a command exits with. */
+import { wholeMessage } from '../part/error.ts'
+import type { EntryOf } from '../part/entry.ts'
+import { answerLines } from './answer-line.ts'
+import type { Followed } from './follow-run.ts'
+import { printable } from './printable.ts'
+import type { Ending } from './stop-signals.ts'
+
+export interface Reported {
+  id: string
+  followed: Followed
+  /** What other commands need to find the run. */
+  where: string
+  /** How the command was ended from outside. */
+  ending?: Ending | undefined
+}
+
+/** Prints how the run ended or what it waits for; gives the exit code. */
+export function reportRun({ id, followed, where, ending }: Reported): number {
+  const { end, waiting, handedOver, isLineOpen } = followed
+  if (isLineOpen) process.stdout.write('\n')
+  if (end === undefined) {
+    const lines = answerLines(id, waiting, where)
+    say(`suspended: ${id} waits for an answer, and nobody is at a terminal who could give it. Answer with:`, ...lines)
+    return ending?.code ?? 1
+  }
+  say(lastLine(end))
+  if (handedOver.length > 0) {
+    const names = [...new Set(handedOver)].join(', ')
+    say(
+      `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Leave out --data none.`,
+    )
+    return ending?.code ?? 1
+  }
+  return end.outcome === 'completed' ? 0 : (ending?.code ?? 1)
+}
+
+function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
+  const { inputTokens, outputTokens, source } = usage
+  // A run that sent nothing to a model has none.
+  const isSilent = (inputTokens ?? 0) + (outputTokens ?? 0) === 0
+  const tokens = isSilent ? '' : `; ${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out (${source})`
+  const why = error === undefined ? '' : `: ${wholeMessage(error).replace(/\.+$/u, '')}`
+  return `${outcome}${why}${tokens}`
+}
+
+function say(...lines: string[]): void {
+  process.stderr.write(`${printable(lines.join('\n'))}\n`)
+}
