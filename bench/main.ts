@@ -43,7 +43,7 @@ slowDisk.push('-e', 'inject=fsync,fdatasync:delay_exit=20000')
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 async function main(commandLine: CommandLine): Promise<void> {
-  const rows = selectRows(commandLine.only)
+  const rows = selectRows(commandLine.only, commandLine.options.quick)
   const asksServers = commandLine.scenarios.some(
     (name) => name !== 'in-process' && name !== 'provider' && name !== 'log',
   )

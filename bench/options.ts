@@ -21,7 +21,8 @@ export const usage = `npm run bench [-- scenario… options]
   --deltas n       deltas of an answer of throughput (500)
   --seconds n      of a row in a round (2)
   --open n,n       streams that open holds (200,2000); carry holds the last
-  --quick          one short round, to see that everything works: its numbers mean little
+  --quick          one short round of small answers, without the rows that keep runs in memory: shows in under a minute
+                   per scenario that everything works; its numbers mean little
   --profile dir    write a CPU profile of each server there, and tell its most expensive functions
   --name name      results go to bench/results/<name>.json (latest, which git ignores)
 
@@ -87,11 +88,12 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     help: values.help,
     options: {
       rounds: values.rounds === undefined && !quick ? undefined : number('rounds', 1),
-      streams: number('streams', 50),
-      deltas: number('deltas', 500),
+      streams: number('streams', quick ? 20 : 50),
+      deltas: number('deltas', quick ? 100 : 500),
       seconds: number('seconds', quick ? 0.5 : 2),
       open: (values.open ?? (quick ? '200' : '200,2000')).split(',').map((each) => positive(each, 'open', true)),
       profile: values.profile,
+      quick,
     },
   }
 }

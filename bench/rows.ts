@@ -116,8 +116,12 @@ export const rows: readonly Row[] = [
   ...[true, false].flatMap((keeps) => Object.entries(wires).map(([wire, target]) => millrace(wire, target, keeps))),
 ]
 
-/** Those that `--only` names, by name or, where there is none of it, by its beginning: `millrace` is all of Millrace's. */
-export function selectRows(only: readonly string[]): Row[] {
+/**
+ * Those that `--only` names, by name or, where there is none of it, by its beginning: `millrace` is all of Millrace's. Without
+ * `--only`: all, and of a quick look those that a user has.
+ */
+export function selectRows(only: readonly string[], quick = false): Row[] {
+  if (only.length === 0 && quick) return rows.filter(({ name }) => !name.endsWith('-memory'))
   const wanted = only.flatMap((name) => {
     const exactly = rows.filter((row) => row.name === name)
     const found = exactly.length > 0 ? exactly : rows.filter((row) => row.name.startsWith(`${name}-`))

@@ -15,6 +15,8 @@ export interface Options {
   open: readonly number[]
   /** Profiles of the servers are written into this folder. */
   profile: string | undefined
+  /** Nothing is measured again because the machine changed its speed. */
+  quick: boolean
 }
 
 export interface Bench {
@@ -106,7 +108,8 @@ export async function inPairs(
   measure: Measure,
 ): Promise<{ rows: ResultRow[]; notes: string[] }> {
   let base = rows.find(({ name }) => name === reference)
-  const steady = createSteady(() => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin'))))
+  const spins = () => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin')))
+  const steady = createSteady(spins, bench.options.quick ? 1 : 2)
   const servers = new Map<Row, Child>()
   async function measureRow(row: Row): Promise<Sample> {
     const server = servers.get(row) ?? (await startRow(row, bench.upstream.url, profiling(bench, row)))

@@ -15,6 +15,7 @@ import { firstDelta } from '../../bench/scenarios/first-delta.ts'
 import { open } from '../../bench/scenarios/open.ts'
 import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
+import { createSteady } from '../../bench/steady.ts'
 import { formatResult } from '../../bench/table.ts'
 
 const folder = resolve(import.meta.dirname, '../../bench')
@@ -68,7 +69,7 @@ describe('with its processes', () => {
     upstream,
     load,
     spinner,
-    options: { rounds: 1, streams: 2, deltas: 20, seconds: 0.05, open: [3], profile: undefined },
+    options: { rounds: 1, streams: 2, deltas: 20, seconds: 0.05, open: [3], profile: undefined, quick: false },
     say: () => undefined,
   })
   const expectWhole = ({ rows: measured, columns }: Result, names: string[]) => {
@@ -170,4 +171,27 @@ test('the command line says what there is when it is asked for something else', 
   expect(() => readCommandLine(['--name', '../x'])).toThrow('--name')
   expect(() => selectRows(['langchian'])).toThrow(/no row "langchian".*langchain/u)
   expect(selectRows(['millrace']).length).toBeGreaterThan(4)
+})
+
+test('a quick look is one short round of small answers, of fewer servers', () => {
+  const { options } = readCommandLine(['throughput', '--quick'])
+  expect(options).toMatchObject({ rounds: 1, streams: 20, deltas: 100, seconds: 0.5, quick: true })
+  expect(readCommandLine(['--quick', '--rounds', '3', '--streams', '50']).options).toMatchObject({
+    rounds: 3,
+    streams: 50,
+  })
+  const names = selectRows([], true).map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['floor', 'ai-sdk-ui', 'langchain', 'millrace-ui']))
+  // Each server answers for half a second to warm up; then each is measured beside the reference, once.
+  const seconds = names.length * options.seconds * 3
+  expect(seconds).toBeLessThan(20)
+  expect(selectRows(['millrace-ui-memory'], true)).toHaveLength(1)
+})
+
+test('where only one try is allowed nothing is measured again', async () => {
+  let speed = 1
+  const steady = createSteady(async () => [(speed *= 2)], 1)
+  let measured = 0
+  await steady.measure([async () => ({ rate: ++measured })])
+  expect([measured, steady.notes()[0]]).toEqual([1, expect.stringContaining('0 pairs were measured again')])
 })
