@@ -72,10 +72,10 @@ describe('on the terminal', () => {
     expect(pathsOf(entries, 'call-agent')).toEqual(['main/history', 'main/today', 'main/write'])
     const told = entries.findLast((entry) => entry.type === 'prompt')!
     expect(told.step).toBe('main/write/write/1')
-    for (const words of ['Where does it come from?', 'What is it good for today?', 'You said: \\"water mills\\"']) {
+    for (const words of ['Where does it come from?', 'What is it good for today?', 'The topic is \\"water mills\\"']) {
       expect(told.system).toContain(words)
     }
-    expect(await run('research-team', 'water mills')).toMatch(/^I am the Millrace demo model.*"water mills"/)
+    expect(await run('research-team', 'water mills')).toMatch(/^\[demo model, writer\] .*"water mills"/)
   })
 
   test('panel: the branches run at once, and the last step is told what each came to', async () => {
@@ -85,7 +85,7 @@ describe('on the terminal', () => {
     const branches = ['optimist/hope', 'sceptic/doubt', 'accountant/count'].map((name) => `main/panel/${name}`)
     expect(Math.max(...branches.map(begins))).toBeLessThan(Math.min(...branches.map(ends)))
     const told = entries.findLast((entry) => entry.type === 'prompt')!
-    expect(told.system!.match(/: I am the Millrace demo model/gu)).toHaveLength(3)
+    expect(told.system!.match(/: \[demo model, (?:optimist|sceptic|accountant)\] "Should we\?"/gu)).toHaveLength(3)
   })
 
   test('refine: rounds until the judge is content', async () => {
@@ -94,7 +94,7 @@ describe('on the terminal', () => {
     const systems = entries.flatMap((entry) => (entry.type === 'prompt' ? [entry.system] : []))
     // The second round is told what the first one wrote, the first is told nothing.
     expect(systems[0]).toContain('The last draft was: \n')
-    expect(systems[2]).toContain('The last draft was: I am the Millrace demo model')
+    expect(systems[2]).toContain('The last draft was: [demo model, writer] ')
     expect(systems.at(-1)).toContain('"score":2')
   })
 

@@ -7,6 +7,8 @@ import { parseJson } from '../../part/json.ts'
 import { respondSpec } from '../respond-spec.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { jsonFor } from './demo-json.ts'
+import { playRole } from './demo-role.ts'
 
 export interface DemoPlan {
   reasoning?: string
@@ -46,7 +48,7 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   // Where a client shows one text, what is said after the tools begins on a line of its own.
   if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.\n`
   else if (responseFormat?.type === 'json') plan.text = jsonFor(responseFormat.schema, words)
-  else plan.text = answer(words, files, tools, remembered(words, prompt))
+  else plan.text = answer(words, files, tools, prompt)
   return plan
 }
 
@@ -56,9 +58,8 @@ function isRespond({ name, description }: Tool): boolean {
 }
 
 /** The list items of the system message, where a memory writes what it recalls. */
-function remembered(words: string, prompt: LanguageModelV4Prompt): string[] {
+function remembered(words: string, system: string): string[] {
   if (!/\b(remember|recall|know about me)\b/i.test(words)) return []
-  const system = prompt.map(({ role, content }) => (role === 'system' ? content : '')).join('\n')
   return [...system.matchAll(/^- (?:User: )?(.+)$/gmu)].map(([, item]) => item!)
 }
 
@@ -131,10 +132,14 @@ function think(words: string, calls: DemoPlan['calls'], tools: Tool[]): string {
   return `The message has ${words.split(/\s+/).filter(Boolean).length} words. ${toolsSeen} ${decision}`
 }
 
-function answer(words: string, files: string[], tools: Tool[], known: string[]): string {
+function answer(words: string, files: string[], tools: Tool[], prompt: LanguageModelV4Prompt): string {
+  const system = prompt.flatMap(({ role, content }) => (role === 'system' ? [content] : [])).join('\n')
+  const known = remembered(words, system)
   if (known.length > 0) return `I remember this of what you said: ${known.map((item) => `"${item}"`).join(', ')}.`
   const long = longAnswer(words)
   if (long !== undefined) return long
+  const played = files.length === 0 && !/\buse the tool\b/i.test(words) ? playRole(system, words) : undefined
+  if (played !== undefined) return played
   const seen = files.length === 0 ? '' : ` With it came ${listOf(files)}.`
   const hint =
     tools.length === 0
@@ -162,14 +167,6 @@ const filler =
   'This is the Millrace demo model and these words only show how an answer flows: one after another, each on its way before the next is known.'.split(
     ' ',
   )
-
-function jsonFor(schema: unknown, words: string): string {
-  return JSON.stringify(
-    schema === undefined
-      ? { answer: `The Millrace demo model was told: ${words}` }
-      : argumentsFrom(schema as Schema, words),
-  )
-}
 
 /** What became of the calls since the user spoke, a sentence each. */
 function outcomesIn(messages: LanguageModelV4Prompt): string[] {

@@ -1,0 +1,140 @@
+/**
+ * The demo model's part in an agent of several steps: its answer shows that it has read its system prompt. Rules over words, as in
+ * `demo-plan.ts`; docs/demo-model.md lists what is obeyed.
+ */
+import { readPrompt, shorten, unmarked, type Material } from './demo-prompt.ts'
+
+/** `words`: what the user said last, which is the topic. Undefined for a system prompt that gives no part to play. */
+export function playRole(system: string, words: string): string | undefined {
+  const { instructions, material } = readPrompt(system)
+  const role = roles.find(({ cue }) => cue.test(instructions))
+  if (role === undefined) return undefined
+  const topic = shorten(words || subjectOf(instructions), 80)
+  const sentences = role.speak(topic, material, instructions)
+  return `[demo model, ${role.name}] ${fit(sentences, instructions)}`
+}
+
+/** What a critic says in a field of an object; the same score and topic give the same advice. */
+export function adviceOn(words: string): string {
+  const score = Number(/\bscore\s*(?:=|:|is)\s*(\d{1,6})/iu.exec(words)?.[1] ?? 0)
+  const topic = shorten(/"([^"]+)"/u.exec(words)?.[1] ?? unmarked(words), 60)
+  const advice = ['Say what nobody else could say about', 'Leave out every word that is not needed about']
+  return `${[...advice, 'Put the strongest word last when you speak about'][score % 3]} "${topic}".`
+}
+
+interface Role {
+  name: string
+  cue: RegExp
+  /** Sentences without their form. */
+  speak(topic: string, material: Material[], instructions: string): string[]
+}
+
+/** The first whose cue the instructions hold. */
+const roles: readonly Role[] = [
+  {
+    name: 'judge',
+    cue: /\b(?:weigh|decide|verdict|recommend|compare)\b/iu,
+    speak: (topic, material) => [
+      `I have weighed ${count(material.length, 'view')} on "${topic}".`,
+      ...material.map(({ label, text }) => `${label} says ${cite(text)}`),
+      'I recommend to start with the smallest step that can be taken back.',
+    ],
+  },
+  {
+    name: 'critic',
+    cue: /\b(?:judge|criti\w+|score|rate|grade|review)\b/iu,
+    speak: (topic, material) => [
+      `"${material[0]?.text ?? topic}" is a start.`,
+      'Its weakness: it could be about anything.',
+      'Name one thing that only this one has.',
+    ],
+  },
+  {
+    name: 'optimist',
+    cue: /\b(?:go(?:es)? well|optimist\w*|advantages?|benefits?|speak for|argue for|in favou?r)\b/iu,
+    speak: (topic) => [`"${topic}" can go well: what works is kept.`, 'What is new helps from the first day.'],
+  },
+  {
+    name: 'sceptic',
+    cue: /\b(?:go(?:es)? wrong|s[ck]eptic\w*|risks?|drawbacks?|against)\b/iu,
+    speak: (topic) => [`"${topic}" can go wrong: it takes longer than planned.`, 'Nobody has said how to go back.'],
+  },
+  {
+    name: 'accountant',
+    cue: /\b(?:costs?|accountant|budget|price|expenses?)\b/iu,
+    speak: (topic) => [`"${topic}" costs time before it saves any.`, 'Set a limit, and stop when it is reached.'],
+  },
+  {
+    name: 'summarizer',
+    cue: /\b(?:summar\w+|sum up|shorten|condense)\b/iu,
+    speak: (topic, material) => [`In short, this is about "${topic}".`, ...grouped(material)],
+  },
+  {
+    name: 'researcher',
+    cue: /\b(?:this question|research\w*|find out|facts? about)\b/iu,
+    speak: (topic, material) => [
+      `The topic is "${topic}".`,
+      ...material.map(({ text }) => `The question is ${cite(text)}`),
+      'A model with knowledge of its own would answer it here.',
+    ],
+  },
+  {
+    name: 'writer',
+    cue: /\b(?:write|draft|rewrite|improve|notes|tell|say it|say this|slogan|poem)\b/iu,
+    speak: (topic, material) => [`This is about "${topic}".`, ...grouped(material)],
+  },
+]
+
+/** `label: "a", "b".` */
+function grouped(material: Material[]): string[] {
+  const byLabel = new Map<string, string[]>()
+  for (const { label, text } of material) byLabel.set(label, [...(byLabel.get(label) ?? []), text])
+  return [...byLabel].map(([label, cited]) => {
+    const last = cite(cited.at(-1)!)
+    const before = cited.slice(0, -1).map((text) => `"${text}", `)
+    return `${label}${label.endsWith('?') ? '' : ':'} ${before.join('')}${last}`
+  })
+}
+
+/** `Speak for tea.` → `tea` */
+function subjectOf(instructions: string): string {
+  const about = /\b(?:about|for|against|on|of)\s+([^.\n]+)/iu.exec(instructions)?.[1]
+  return about ?? instructions.split('\n')[0]!
+}
+
+const numbers = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+const form = new RegExp(
+  `\\b(\\d{1,2}|${numbers.join('|')})\\s+(?:\\w+\\s+)?(sentence|paragraph|line|point|fact|item)s?\\b`,
+  'iu',
+)
+
+/** As many sentences, paragraphs or lines as the prompt asks for. */
+function fit(sentences: string[], instructions: string): string {
+  const [, amount, unit] = form.exec(instructions) ?? []
+  if (amount === undefined || unit === undefined) return sentences.join(' ')
+  const named = numbers.indexOf(amount.toLowerCase())
+  const wanted = Math.max(1, named < 0 ? Number(amount) : named)
+  const name = unit.toLowerCase()
+  if (name === 'sentence') return filled(sentences.slice(0, wanted), wanted, name).join(' ')
+  // All that there is to say, in so many pieces: the first ones hold the most.
+  const each = Math.ceil(sentences.length / wanted)
+  const pieces = Array.from({ length: wanted }, (_, i) => sentences.slice(i * each, (i + 1) * each).join(' '))
+  return filled(
+    pieces.filter((piece) => piece !== ''),
+    wanted,
+    name,
+  ).join(name === 'paragraph' ? '\n\n' : '\n')
+}
+
+function filled(pieces: string[], wanted: number, name: string): string[] {
+  return Array.from({ length: wanted }, (_, i) => pieces[i] ?? `This is ${name} ${i + 1} of ${wanted}.`)
+}
+
+/** In quotes, with a full stop unless it has an end of its own. */
+function cite(text: string): string {
+  return /[.!?…]$/u.test(text) ? `"${text}"` : `"${text}".`
+}
+
+function count(n: number, what: string): string {
+  return n === 0 ? `the ${what}s` : n === 1 ? `one ${what}` : `${n} ${what}s`
+}
