@@ -8,7 +8,8 @@ import type { ErrorValue } from './error.ts'
 import type { RunStatus } from './log.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from './message.ts'
 import { createOpenItems } from './open-items.ts'
-import { isUnder } from './path.ts'
+import { isUnder, parentPath } from './path.ts'
+import { respondTool } from './respond.ts'
 import { createTurns, turnMessages, type Turns } from './turns.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
@@ -46,6 +47,7 @@ export interface RunView {
   text: string
   steps: StepView[]
   usage: Usage
+  /** USD, so far while the run goes on; left out when no model was called or a price is unknown. */
   cost?: number
   requests: EntryOf<'request'>[]
   output?: unknown
@@ -53,7 +55,7 @@ export interface RunView {
   summary: Summary
 }
 
-/** Counts of finished things, named as the Smithers document names them. */
+/** Counts of finished things, named as the Smithers document names them. The `respond` of a router is no tool call. */
 export interface Summary {
   textBlocks: number
   reasoningBlocks: number
@@ -78,6 +80,8 @@ export function createRunFold(): RunFold {
   let start: EntryOf<'run-start'> | undefined
   let end: EntryOf<'run-end'> | undefined
   let usage: Usage | undefined
+  let cost: number | undefined = 0
+  const routers = new Set<string>()
   let lastSeq = 0
 
   function apply(entry: Entry): void {
@@ -93,6 +97,7 @@ export function createRunFold(): RunFold {
         break
       case 'usage':
         usage = addUsage(usage, entry.usage)
+        cost = cost === undefined || entry.cost === undefined ? undefined : cost + entry.cost
         break
       case 'text-end':
         summary.textBlocks++
@@ -101,10 +106,10 @@ export function createRunFold(): RunFold {
         summary.reasoningBlocks++
         break
       case 'tool-call':
-        summary.toolCalls++
+        if (!isHandover(entry)) summary.toolCalls++
         break
       case 'tool-result':
-        if (entry.preliminary !== true) summary.toolResults++
+        if (entry.preliminary !== true && !isHandover(entry)) summary.toolResults++
         break
       case 'error':
         summary.errors++
@@ -114,6 +119,7 @@ export function createRunFold(): RunFold {
         const view: StepView = { path: step, stepType, attempt, startedAt: timestamp }
         if (answer) view.answer = answer
         if (toolName !== undefined) view.toolName = toolName
+        if (stepType === 'router') routers.add(step)
         steps.set(step, view)
         if (entry.order !== undefined) orders.push([step, entry.order])
         if (answer && !answers.has(step)) answers.set(step, createTurns(step))
@@ -127,6 +133,10 @@ export function createRunFold(): RunFold {
       }
       default:
     }
+  }
+
+  function isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
+    return toolName === respondTool && routers.has(parentPath(step))
   }
 
   function inOrder({ root: a }: Turns, { root: b }: Turns): number {
@@ -164,7 +174,7 @@ export function createRunFold(): RunFold {
         previousRunId,
         labels,
         endedAt: end?.timestamp,
-        cost: end?.cost,
+        cost: end === undefined ? usage && cost : end.cost,
         output: end?.output,
         error: end?.error,
       }),

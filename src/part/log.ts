@@ -71,7 +71,9 @@ export interface RunRow {
   endedAt?: number
   lastSeq: number
   epoch: number
+  /** Of the model calls that have ended, so far while the run goes on. */
   usage?: Usage
+  /** USD; left out when no model was called or a price is unknown. */
   cost?: number
   error?: ErrorValue
   /** The first words of the last user message, at most 120 characters. */

@@ -3,6 +3,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { textOf } from '../part/fold.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
+import { addUsage } from '../part/usage.ts'
 
 /** The row after these entries; `row` is left as it is. The first entry of all must be `run-start`. */
 export function foldRow(row: RunRow | undefined, run: string, epoch: number, entries: readonly Entry[]): RunRow {
@@ -15,11 +16,15 @@ export function foldRow(row: RunRow | undefined, run: string, epoch: number, ent
       case 'resume':
         next.status = 'running'
         break
+      case 'usage':
+        setCost(next, next.usage === undefined ? entry.cost : plus(next.cost, entry.cost))
+        next.usage = addUsage(next.usage, entry.usage)
+        break
       case 'run-end':
         next.status = entry.outcome
         next.endedAt = entry.timestamp
         next.usage = entry.usage
-        if (entry.cost !== undefined) next.cost = entry.cost
+        setCost(next, entry.cost)
         if (entry.error !== undefined) next.error = entry.error
         break
       default:
@@ -31,6 +36,16 @@ export function foldRow(row: RunRow | undefined, run: string, epoch: number, ent
     next.updatedAt = last.timestamp
   }
   return next
+}
+
+/** Undefined once a price is unknown. */
+function plus(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a + b
+}
+
+function setCost(row: RunRow, cost: number | undefined): void {
+  if (cost === undefined) delete row.cost
+  else row.cost = cost
 }
 
 function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): RunRow {

@@ -10,7 +10,7 @@ export interface RunTable {
   insert(row: RunRow): void
   /** What a run said: every commit. */
   advance(row: RunRow): void
-  /** What became of it: suspend, resume, end. */
+  /** What became of it: suspend, resume, end; and what it has spent. */
   update(row: RunRow): void
 }
 

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
+import type { MillraceError } from '../part/error.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { live, readAll, storeContract } from './store.contract.ts'
@@ -268,7 +269,7 @@ describe('a write that fails', () => {
     ])
     for (const result of failed) {
       expect(result).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
-      expect(String((result as PromiseRejectedResult).reason)).toContain(path)
+      expect(((result as PromiseRejectedResult).reason as MillraceError).detail).toContain(path)
     }
     other.exec('ROLLBACK')
     other.close()

@@ -138,7 +138,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       for (const [run, { before, row, entries, lines }] of gathered) {
         insert.run(run, entries[0]!.seq, row.lastSeq, lines)
         if (!before) runs.insert(row)
-        else if (row.status === before.status) runs.advance(row)
+        else if (row.status === before.status && row.usage === before.usage) runs.advance(row)
         else runs.update(row)
         // The ends of the table, of its index and of the runs.
         pages += 3 + lines.length / 4096

@@ -90,7 +90,9 @@ test('what failed is said at its step and at the end; a run that goes on is show
   const live = await start()
   await expect
     .poll(() => show(live), patiently)
-    .toMatch(/ {2}running\n[^]*answer +llm +running\n[^]*assistant +Half\n$/)
+    .toMatch(
+      / {2}running\n[^]*\ncost +known when the model call has ended\n[^]*answer +llm +running\n[^]*assistant +Half\n$/,
+    )
   gate.resolve()
   await expect.poll(() => show(live), patiently).toMatch(/ {2}completed\n/)
 })

@@ -224,10 +224,22 @@ describe('parallel', () => {
     expect(performance.now() - began).toBeLessThan(1000)
     const entries = await entriesOf(engine.store, started.id)
     expect(only(entries, 'error')).toMatchObject([{ step: 'main/all/breaks/break', error: { detail: 'broken' } }])
+    const reason = 'Stopped because the branch "breaks" failed: Step "break" (break) failed: broken'
     expect(only(entries, 'run-end')).toHaveLength(1)
     expect(only(entries, 'usage')).toMatchObject([{ usage: { source: 'estimated' } }])
     expect(model.calls[0]!.aborted).toBe(true)
-    expect(told).toEqual([{ text: 'Once upon ', reason: 'Step "break" (break) failed: broken' }])
+    expect(told).toEqual([{ text: 'Once upon ', reason }])
+    // What broke stands at the branch that broke, and at the step around both.
+    const ends = Object.fromEntries(only(entries, 'step-finish').map(({ step, error }) => [step, error?.message]))
+    const why = 'Stopped because the branch "breaks" failed.'
+    expect(ends).toEqual({
+      'main/all/breaks/break': 'Step "break" (break) failed.',
+      'main/all/breaks': 'Step "break" (break) failed.',
+      'main/all/talks/talk/1': why,
+      'main/all/talks/talk': why,
+      'main/all/talks': why,
+      'main/all': 'Step "break" (break) failed.',
+    })
   })
 
   test('continue: an error is the value of its branch, and the others run on', async () => {

@@ -44,7 +44,7 @@ function page(view: RunView, isOrphan: boolean, where: string): string {
 }
 
 function facts(view: RunView): string[] {
-  const { startedAt, endedAt, threadId, parentRunId, protocol, usage, cost, lastSeq, summary } = view
+  const { startedAt, endedAt, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
     [
@@ -55,10 +55,19 @@ function facts(view: RunView): string[] {
     ['parent', parentRunId],
     ['asked by', protocol],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
-    ['cost', cost === undefined ? 'unknown: the config names no price for it' : formatCost(cost)],
+    ['cost', costOf(view)],
     ['log', `${lastSeq} entries, ${summary.toolCalls} tool calls, ${summary.errors} errors`],
   ]
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${printable(value)}`]))
+}
+
+function costOf({ cost, steps, endedAt }: RunView): string {
+  const isOver = endedAt !== undefined
+  if (cost !== undefined) return `${formatCost(cost)}${isOver ? '' : ' so far'}`
+  const calls = steps.filter(({ stepType }) => stepType === 'model-call')
+  if (calls.length === 0) return isOver ? 'none: no model was called' : 'none so far: no model was called'
+  if (calls.every(({ duration }) => duration === undefined)) return 'known when the model call has ended'
+  return 'unknown: the config names no price for a model that was called'
 }
 
 /** What the request brought; a client may send what it likes. */

@@ -2,11 +2,11 @@
  * `parallel`: branches that really run at once, each in its own copy of the variables. Their parts enter the log as they
  * come. When one fails the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
  */
-import { toPublicError, type ErrorValue } from '../../part/error.ts'
+import { MillraceError, toPublicError, wholeMessage, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { Suspended, toError, toldBefore, within, type Scope } from '../scope.ts'
+import { closeUnder, Suspended, toError, toldBefore, within, type Scope } from '../scope.ts'
 import { afterGrace } from '../settled-by.ts'
 
 export function runParallel(
@@ -23,11 +23,14 @@ export function runParallel(
     { stepType: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
     async () => {
       const told = onError === 'fail' ? failedBefore(scope, path, names) : undefined
-      if (told !== undefined) throw toldBefore(told)
+      if (told !== undefined) {
+        closeOthers(scope, path, names, told.name)
+        throw toldBefore(told.error)
+      }
       const stop = new AbortController()
       const signal = AbortSignal.any([scope.signal, stop.signal])
       const results = new Map<string, StepOutcome>()
-      let failed: { error: unknown } | undefined
+      let failed: { name: string; error: unknown } | undefined
       let over = false
       // A branch that ignores its signal may speak on: what it says then belongs to nothing any more.
       const emit: Scope['emit'] = (step, part) => {
@@ -43,8 +46,8 @@ export function runParallel(
           if (error instanceof Suspended || signal.aborted) throw error
           if (onError === 'continue') results.set(name, { value: { error: toPublicError(toError(error)) } })
           else {
-            failed ??= { error }
-            stop.abort(toError(error))
+            failed ??= { name, error }
+            stop.abort(becauseOf(failed.name))
           }
         }
       }
@@ -60,7 +63,12 @@ export function runParallel(
         release()
       }
       if (failed !== undefined) {
-        if (!scope.signal.aborted) await scope.tellAbort(path, failed.error)
+        if (!scope.signal.aborted) {
+          const { message } = becauseOf(failed.name)
+          const detail = wholeMessage(toError(failed.error))
+          await scope.tellAbort(path, new MillraceError('aborted', message, { detail }))
+          closeOthers(scope, path, names, failed.name)
+        }
         throw failed.error
       }
       signal.throwIfAborted()
@@ -72,8 +80,27 @@ export function runParallel(
   )
 }
 
+/** Why a branch was stopped that did nothing wrong: what failed is told once, at the branch that failed. */
+function becauseOf(name: string): MillraceError {
+  return toldBefore({ code: 'aborted', message: `Stopped because the branch "${name}" failed.` })
+}
+
+function closeOthers(scope: Scope, path: string, names: string[], failed: string): void {
+  for (const name of names) if (name !== failed) closeUnder(scope, joinPath(path, name), becauseOf(failed))
+}
+
+interface FailedBranch {
+  name: string
+  error: ErrorValue
+}
+
 /** A branch that had failed before a crash has stopped the others for good: none of them is begun again. */
-function failedBefore({ state }: Scope, path: string, names: string[]): ErrorValue | undefined {
+function failedBefore({ state }: Scope, path: string, names: string[]): FailedBranch | undefined {
   if (state.finished.has(path)) return undefined
-  return names.map((name) => state.finished.get(joinPath(path, name))?.error).find((error) => error !== undefined)
+  const ends = names.flatMap((name) => {
+    const { error, seq } = state.finished.get(joinPath(path, name)) ?? {}
+    return error === undefined ? [] : [{ name, error, seq: seq! }]
+  })
+  // The first is the cause: those behind it were stopped by it.
+  return ends.toSorted((a, b) => a.seq - b.seq)[0]
 }
