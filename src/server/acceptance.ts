@@ -5,6 +5,7 @@
  */
 import type { ErrorValue } from '../part/error.ts'
 import type { Runtime } from '../run/runtime.ts'
+import { closingError } from '../run/runtime-errors.ts'
 import { createAnswering } from '../wire/answering.ts'
 import type { RunReader } from './run-reader.ts'
 
@@ -69,7 +70,9 @@ export async function awaitAcceptance(
         }
       }
     }
-    return { kind: 'stream' }
+    // The log gives no more, but the run has no end: its server is shutting down.
+    const { code, message } = closingError()
+    return { kind: 'error', error: { code, message } }
   }
 
   look().then(resolve, reject)

@@ -36,7 +36,9 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'connection-lost': 502,
     'timed-out': 504,
     closing: 503,
+    interrupted: 503,
     'store-failed': 503,
+    'store-closed': 503,
   }),
 )
 

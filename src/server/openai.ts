@@ -3,7 +3,7 @@ import type { Hono } from 'hono'
 import { fromErrorValue, messageOf } from '../part/error.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
-import { unknownAgent } from '../run/runtime-errors.ts'
+import { closingError, unknownAgent } from '../run/runtime-errors.ts'
 import type { Agent } from '../run/runtime.ts'
 import { BadParameter } from '../wire/from-openai-messages.ts'
 import { createOpenAiCompletion } from '../wire/openai-completion.ts'
@@ -152,7 +152,10 @@ async function collect(
     unwatch()
   }
   const { result } = completion
-  if (result === undefined) return undefined
+  if (result === undefined) {
+    // Its client is still there, so it is the server that leaves.
+    return signal.aborted ? undefined : withRunId(openAiRunError(closingError()), runId)
+  }
   return withRunId('error' in result ? openAiRunError(fromErrorValue(result.error)) : Response.json(result.body), runId)
 }
 
