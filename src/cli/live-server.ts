@@ -1,6 +1,7 @@
 /** The server that runs on a data folder now, as `<data>/server.json` and its lock tell, or the one that the user named. */
 import { MillraceError } from '../part/error.ts'
 import { isHeld } from '../server/data-lock.ts'
+import { checkKey } from '../server/key.ts'
 import { readServerFile } from '../server/server-file.ts'
 import { isOwnAddress, reachableUrl, type RemoteOptions } from './remote-request.ts'
 
@@ -33,7 +34,9 @@ export function namedServer(text: string): LiveServer {
 }
 
 function apiKey(): string | undefined {
-  return process.env['MILLRACE_API_KEY'] || undefined
+  const key = process.env['MILLRACE_API_KEY'] || undefined
+  if (key !== undefined) checkKey(key, 'MILLRACE_API_KEY')
+  return key
 }
 
 async function answers(url: string): Promise<boolean> {

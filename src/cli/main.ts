@@ -129,7 +129,7 @@ export function createProgram(): Command {
   program
     .command('verify')
     .description("check a recording's grammar and sequence; exits 1 when something is wrong")
-    .argument('<file-or-run>', 'an NDJSON file, a run (or the beginning of its id), or "all"')
+    .argument('<file-or-run>', 'an NDJSON file, a run (or the beginning of its id), or "all" for every run')
     .addHelpText('after', '\nExamples:\n  millrace verify run.ndjson\n  millrace verify all')
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
 

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { fold, limitOf, queryWords } from './run-row.ts'
-import { unknownCursor } from './store-error.ts'
+import { unknownCursor, unreadableRow } from './store-error.ts'
 
 export interface RunTable {
   get(run: string): RunRow | undefined
@@ -108,11 +108,22 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   }
   if (row.parent_run_id !== null) result.parentRunId = String(row.parent_run_id)
   if (row.ended_at !== null) result.endedAt = Number(row.ended_at)
-  if (row.usage !== null) result.usage = JSON.parse(String(row.usage))
+  if (row.error !== null) result.error = fromJson('error', row.error, result)
+  if (row.usage !== null) result.usage = fromJson('usage', row.usage, result)
   if (row.cost !== null) result.cost = Number(row.cost)
-  if (row.error !== null) result.error = JSON.parse(String(row.error))
   if (row.title !== null) result.title = String(row.title)
   return result
+}
+
+/** One row that cannot be read must not hide the others of its list. */
+function fromJson(column: string, value: SQLOutputValue | undefined, row: RunRow) {
+  try {
+    return JSON.parse(String(value))
+  } catch {
+    const error = { code: unreadableRow, message: `The column ${column} of this run in the database is not JSON.` }
+    row.error = error
+    return column === 'error' ? error : undefined
+  }
 }
 
 function toJson(value: object | undefined): string | null {

@@ -10,6 +10,9 @@ export function storeFailed(what: string, path: string, cause: unknown): Millrac
   return new MillraceError('store-failed', `${what}: the store failed`, { status: 503, detail, cause })
 }
 
+/** The code of a run whose row in the list holds something that is not ours. */
+export const unreadableRow = 'unreadable-row'
+
 export function unknownCursor(before: string): MillraceError {
   return new MillraceError('unknown-run', `run ${before}, named by \`before\`, is not kept: list again without it`, {
     status: 404,

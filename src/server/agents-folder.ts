@@ -2,7 +2,7 @@
  * A folder of YAML agents, watched: a changed file is checked and taken, a broken one is reported and the last good
  * version stays. A run that is under way keeps the text it started with, because its log holds it.
  */
-import { readFileSync, readdirSync, realpathSync, watch } from 'node:fs'
+import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { isInside } from '../library/is-inside.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
@@ -12,6 +12,7 @@ import type { Known } from '../pipeline/pipeline.ts'
 import type { AgentSource } from '../run/runtime.ts'
 import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
 import { configNames } from './load-config.ts'
+import { watchFolder } from './watch-folder.ts'
 
 export type { AgentError } from './agent-set.ts'
 
@@ -30,7 +31,7 @@ const extension = /\.ya?ml$/u
 export function openAgentFolder(dir: string, known: Known, packAgents: Record<string, string> = {}): AgentFolder {
   let files = new Map<string, AgentFile>()
   let { names, errors } = settle(files)
-  let watcher: ReturnType<typeof watch> | undefined
+  let stop: (() => void) | undefined
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
   const fromPacks = new Map(
     Object.entries(packAgents).map(([id, text]) => [`pack:${id}`, parse(`pack:${id}`, id, text)]),
@@ -92,33 +93,37 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     reload,
     watch(onReload, onConfig = () => undefined) {
       const configs = new Map(configNames.map((name) => [name, textOf(join(dir, name))]))
-      watcher ??= watch(dir, (_, file) => {
-        if (file !== null && configs.has(file)) {
-          soon(file, () => {
-            const text = textOf(join(dir, file))
-            if (text === configs.get(file)) return
-            configs.set(file, text)
-            onConfig(file)
-          })
+      let unreadable: string | undefined
+
+      function lookAtConfig(file: string): void {
+        const text = textOf(join(dir, file))
+        if (text === configs.get(file)) return
+        configs.set(file, text)
+        onConfig(file)
+      }
+
+      function lookAtAgents(): void {
+        let changed: string[]
+        try {
+          changed = reload()
+          unreadable = undefined
+        } catch (error) {
+          const message = messageOf(error)
+          if (message !== unreadable) onReload([], [{ file: dir, message, faults: [] }])
+          unreadable = message
           return
         }
-        if (file !== null && !extension.test(file)) return
-        soon('', () => {
-          let changed: string[]
-          try {
-            changed = reload()
-          } catch (error) {
-            onReload([], [{ file: dir, message: messageOf(error), faults: [] }])
-            return
-          }
-          if (changed.length > 0) onReload(changed, errors)
-        })
+        if (changed.length > 0) onReload(changed, errors)
+      }
+
+      stop ??= watchFolder(dir, (file) => {
+        if (file === null || extension.test(file)) soon('', lookAtAgents)
+        for (const name of configNames) if (file === null || file === name) soon(name, () => lookAtConfig(name))
       })
-      watcher.on('error', () => watcher?.close())
     },
     close() {
       for (const timer of timers.values()) clearTimeout(timer)
-      watcher?.close()
+      stop?.()
     },
   }
 }

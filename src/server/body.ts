@@ -14,6 +14,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
     const cure = 'The body must be JSON: send content-type: application/json'
     throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
   }
+  checkEncoding(request.headers)
   const text = await readText(request, maxBytes)
   if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')
   if (isDeepText(text, deepest))
@@ -28,6 +29,19 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
     throw new MillraceError('bad-json', 'The body must be a JSON object.')
   }
   return value as Record<string, unknown>
+}
+
+/** The body is read as it arrives: a compressed one could be of any size once it is unpacked. */
+function checkEncoding(headers: Headers): void {
+  const coding = headers.get('content-encoding')?.trim() ?? ''
+  if (coding !== '' && !/^identity$/iu.test(coding)) {
+    const cure = 'Send it uncompressed, without the header content-encoding.'
+    throw new MillraceError('unsupported-type', `The body is compressed (${coding.slice(0, 40)}). ${cure}`)
+  }
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/iu.exec(headers.get('content-type') ?? '')?.[1] ?? 'utf-8'
+  if (!/^(?:utf-?8|us-ascii)$/iu.test(charset)) {
+    throw new MillraceError('unsupported-type', `The body must be UTF-8, not ${charset.slice(0, 40)}.`)
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -26,6 +26,19 @@ test('who holds a folder is seen, and looking leaves no file', () => {
   expect(lockData(data, 'shared', 0)).toBeUndefined()
   server()
   expect([isHeld(data, 'server'), isHeld(data, 'anyone')]).toEqual([false, false])
+})
+
+test.each([
+  ['text', (file: string) => writeFileSync(file, 'pid 123\n'.repeat(200))],
+  ['a folder', (file: string) => mkdirSync(file)],
+])('a lock file that is %s is named, and what to do about it', (_, put) => {
+  const data = folder()
+  const file = join(data, 'server.lock')
+  put(file)
+  const cure = expect.stringMatching(/must be an empty file.*delete the file/u)
+  expect(() => lockData(data, 'alone')).toThrow(expect.objectContaining({ code: 'data-lock', message: cure }))
+  expect(() => lockData(data, 'shared')).toThrow(file)
+  expect(isHeld(data, 'server')).toBe(false)
 })
 
 test('a look of another is waited out', async () => {

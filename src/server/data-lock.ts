@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { MillraceError, messageOf } from '../part/error.ts'
 
 export type Release = () => void
 
@@ -16,7 +17,12 @@ export type Release = () => void
 export function lockData(data: string, how: 'alone' | 'shared', patience = 200): Release | undefined {
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   // The file stays empty and is never deleted: whoever deleted it could part two holders.
-  const db = new DatabaseSync(fileOf(data), { timeout: patience })
+  let db: DatabaseSync
+  try {
+    db = new DatabaseSync(fileOf(data), { timeout: patience })
+  } catch (error) {
+    throw unusable(data, error)
+  }
   try {
     // Nothing is ever written: a journal would only be left lying by a process that is killed.
     db.exec('PRAGMA journal_mode = MEMORY')
@@ -24,7 +30,7 @@ export function lockData(data: string, how: 'alone' | 'shared', patience = 200):
   } catch (error) {
     db.close()
     if ((Number((error as { errcode?: unknown }).errcode) & 0xff) === 5) return undefined
-    throw error
+    throw unusable(data, error)
   }
   return () => db.close()
 }
@@ -41,6 +47,12 @@ export function isHeld(data: string, by: 'server' | 'anyone'): boolean {
     // A lock of another account: who may not open it may not open the log either.
     return false
   }
+}
+
+/** It holds something, is a folder, or belongs to another account. */
+function unusable(data: string, cause: unknown): MillraceError {
+  const cure = 'It must be an empty file that you may write to. Stop what uses the folder, then delete the file.'
+  return new MillraceError('data-lock', `${fileOf(data)} cannot be locked: ${messageOf(cause)}. ${cure}`, { cause })
 }
 
 function fileOf(data: string): string {

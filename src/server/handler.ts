@@ -15,7 +15,7 @@ import { uiWire } from '../wire/ui.ts'
 import { createCors } from './cors.ts'
 import { foreignFault } from './foreign.ts'
 import { hashText } from './hash-text.ts'
-import { createKeyCheck } from './key.ts'
+import { checkKey, createKeyCheck } from './key.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { homeResponse } from './home.ts'
 import { errorResponse } from './http-error.ts'
@@ -90,6 +90,8 @@ export function createHandler(options: HandlerOptions): Handler {
     keepAliveMs = 15_000,
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
+  // An empty one lets nobody in.
+  if (apiKey) checkKey(apiKey, 'apiKey')
   const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, protocol }
   const began = performance.now()
   const app = new Hono()

@@ -101,7 +101,9 @@ export function parseEndpoint(text: string): Endpoint {
 function endpointsOf(env: Env): Endpoint[] {
   return Object.entries(env).flatMap(([variable, value]) => {
     const name = /^MILLRACE_ENDPOINT_(\w+)$/u.exec(variable)?.[1]
-    return name === undefined || !value ? [] : [parseEndpoint(`${name.toLowerCase().replaceAll('_', '-')}=${value}`)]
+    return name === undefined || !value?.trim()
+      ? []
+      : [parseEndpoint(`${name.toLowerCase().replaceAll('_', '-')}=${value.trim()}`)]
   })
 }
 

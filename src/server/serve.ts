@@ -7,6 +7,7 @@ import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 import type { Agent } from '../run/runtime.ts'
 import { lockData } from './data-lock.ts'
 import { createHandler } from './handler.ts'
+import { checkKey } from './key.ts'
 import { loadConfig } from './load-config.ts'
 import { isLoopback } from './loopback.ts'
 import { createNodeListener } from './node-listener.ts'
@@ -39,6 +40,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const openai = openAiSettingsOf(config, options.env)
   // An empty key would let everybody in.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
+  if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
   if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
     const cure = 'Set MILLRACE_API_KEY, or say --insecure-no-auth if everybody may use it.'

@@ -1,7 +1,7 @@
 /** Who gets MILLRACE_API_KEY: the server of the data folder on this machine, and one that the user names. Nobody else. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
@@ -148,4 +148,17 @@ test('--url that is none, a server that is not there, a missing and a wrong key:
   }
   // The file says where; the key is not in it.
   expect(readFileSync(join(cwd, '.millrace/server.json'), 'utf8')).not.toContain(key)
+})
+
+test('a key that ends in a line break is refused by name at the start, and by what sends it; nothing is made', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  const broken = { MILLRACE_API_KEY: `${key}\n` }
+  const message = 'millrace: MILLRACE_API_KEY ends in a line break, as files often do: remove it.\n'
+  for (const args of [
+    ['serve', '--port', '0'],
+    ['ps', '--url', 'http://127.0.0.1:9'],
+  ]) {
+    expect(await ran(args, { cwd, env: broken })).toEqual({ code: 2, out: '', err: message })
+  }
+  expect(existsSync(join(cwd, '.millrace'))).toBe(false)
 })

@@ -1,6 +1,7 @@
 /** `verify`: files and runs against the grammar; what has not ended is told, not blamed. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { folder, ran } from '../support/cli.ts'
 
@@ -78,4 +79,31 @@ test('what is neither a file nor a run is said in one line, exit 2', async () =>
   ]) {
     expect(await ran(['verify', what!], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
   }
+})
+
+test('all is a word, not a folder; a run that cannot be read is a fault, and those behind it are checked', async () => {
+  const cwd = folder({ 'agents/a.yaml': yaml, 'all/README.md': 'a folder of that name\n' })
+  for (const message of ['one', 'two', 'three']) await ran(['run', 'a', '-m', message], { cwd })
+  const rows = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as { id: string }[]
+  const [three, two, one] = rows.map(({ id }) => id)
+  expect(await ran(['verify', 'all'], { cwd })).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/3 checked, 0 faults\n$/u),
+  })
+  const db = new DatabaseSync(join(cwd, '.millrace/millrace.db'))
+  db.prepare(`UPDATE ticks SET entries = '{"seq":1,' WHERE run = ?`).run(two!)
+  db.prepare(`UPDATE runs SET usage = 'none' WHERE id = ?`).run(three!)
+  db.close()
+  const { code, out, err } = await ran(['verify', 'all'], { cwd })
+  expect(code).toBe(1)
+  expect(out).toMatch(new RegExp(`^${three}: The column usage .* is not JSON\\.\n${two}: cannot be read: .*\n$`, 'u'))
+  expect(err).toContain(`${one}: `)
+  expect(err).toMatch(/3 checked, 2 faults\n$/u)
+  expect((await ran(['verify', two!], { cwd })).code).toBe(1)
+  // Nor does the row hide the list.
+  expect((await ran(['ps'], { cwd })).out).toContain(one)
+  expect(await ran(['verify', './all'], { cwd })).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('is a folder'),
+  })
 })

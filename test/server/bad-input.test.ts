@@ -1,5 +1,6 @@
 /** Whatever a client sends: an answer with the right status and the shape of an error, and a server that goes on. */
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
@@ -52,6 +53,21 @@ const bodies: [string, string | Uint8Array, Record<string, string>, number, stri
   ['JSON without a type', new TextEncoder().encode(chat({})), {}, 415, 'unsupported-type'],
   ['a form', 'agentId=a', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported-type'],
   ['JSON by another name', chat({}), { 'content-type': 'application/jsonx' }, 415, 'unsupported-type'],
+  ...['gzip', 'br', 'GZIP', 'deflate, gzip', 'aes128gcm'].map((coding): (typeof bodies)[number] => [
+    `a body with content-encoding ${coding}`,
+    new Uint8Array(gzipSync(chat({}))),
+    { ...json, 'content-encoding': coding },
+    415,
+    'unsupported-type',
+  ]),
+  [
+    'UTF-16',
+    Buffer.from(chat({}), 'utf16le'),
+    { 'content-type': 'application/json; charset=utf-16' },
+    415,
+    'unsupported-type',
+  ],
+  ['Latin-1', chat({}), { 'content-type': 'application/json;charset="ISO-8859-1"' }, 415, 'unsupported-type'],
   ['invalid UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d), json, 400, 'bad-json'],
   ['UTF-8 cut at the end', Uint8Array.of(0x22, 0xf0, 0x9f, 0x98), json, 400, 'bad-json'],
   ['10,000 levels of lists', `{"agentId":"a","x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`, json, 400, 'bad-json'],
@@ -79,6 +95,57 @@ test.each(bodies)('%s', async (_, body, headers, status, code) => {
   for (const path of posting) {
     await refused(await fetch(server.url + path, { method: 'POST', body: body as BodyInit, headers }), status, code)
   }
+})
+
+test.each(['/v1/chat/completions', '/v1/completions', '/api/v1/chat/completions'])(
+  '%s: a compressed body is a 415 in the words of OpenAI, never a JSON error of its bytes',
+  async (path) => {
+    const body = gzipSync(JSON.stringify({ model: 'a', messages: [user('Hi')] }))
+    const headers = { ...json, 'content-encoding': 'gzip' }
+    const response = await fetch(server.url + path, { method: 'POST', body: new Uint8Array(body), headers })
+    expect([response.status, await response.json()]).toEqual([
+      415,
+      {
+        error: {
+          message: 'The body is compressed (gzip). Send it uncompressed, without the header content-encoding.',
+          type: 'invalid_request_error',
+          code: 'unsupported-type',
+          param: null,
+        },
+      },
+    ])
+  },
+)
+
+test.each([
+  { 'content-encoding': 'identity' },
+  { 'content-type': 'application/json; charset=UTF-8' },
+  { 'content-type': 'application/json;charset="utf8"' },
+])('%j is taken', async (headers) => {
+  const body = `\ufeff${chat({})}`
+  const response = await fetch(`${server.url}/api/beddel/chat`, {
+    method: 'POST',
+    body,
+    headers: { ...json, ...headers } as Record<string, string>,
+  })
+  expect([response.status, await response.text()]).toEqual([200, 'ok'])
+})
+
+test.each([
+  ['100-continue', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /u],
+  ['a miracle', /^HTTP\/1\.1 417 /u],
+])('Expect: %s is answered', async (expectation, answer) => {
+  const { port } = new URL(server.url)
+  const body = chat({})
+  const socket = connect(Number(port), '127.0.0.1')
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  const head = `POST /api/beddel/chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json`
+  socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nExpect: ${expectation}\r\n\r\n`)
+  await expect.poll(() => text, { timeout: 5000 }).toMatch(/^HTTP/u)
+  if (expectation === '100-continue') socket.write(body)
+  await expect.poll(() => text, { timeout: 5000 }).toMatch(answer)
+  socket.destroy()
 })
 
 const conversations: [string, unknown, string][] = [

@@ -274,3 +274,51 @@ test('a link that leads out of the folder is no agent; one within it, and a fold
     },
   ])
 })
+
+test('a folder that is removed and created again is watched again; the agents of before stay meanwhile', async () => {
+  const { dir, told, ids, ask, save } = await served({ 'a.yaml': good('one') })
+  for (const round of ['two', 'three']) {
+    // Renamed first, so that no file of it goes alone.
+    renameSync(dir, `${dir}.gone`)
+    rmSync(`${dir}.gone`, { recursive: true })
+    await soon(() => expect(told.filter((line) => line.includes('cannot be read'))).not.toEqual([]))
+    expect(await ids()).toEqual(['a'])
+    mkdirSync(dir)
+    save('a.yaml', good(round))
+    await soon(async () => expect(await ask('a')).toBe(round))
+    expect(told.filter((line) => line.includes('cannot be read'))).toHaveLength(1)
+    told.length = 0
+    // It is the new folder that is watched now.
+    save('b.yaml', good(`${round} more`))
+    await soon(async () => expect(await ids()).toEqual(['a', 'b']))
+    expect(await ask('b')).toBe(`${round} more`)
+    rmSync(join(dir, 'b.yaml'))
+    await soon(async () => expect(await ids()).toEqual(['a']))
+    told.length = 0
+  }
+})
+
+test.each([
+  ['a folder that another takes the place of at once', false],
+  ['a link that is pointed elsewhere, as a deployment does it', true],
+])('%s', async (_, isLink) => {
+  const root = folder({ 'v1/a.yaml': good('one'), 'v2/a.yaml': good('two') })
+  const at = (name: string) => join(root, name)
+  const put = (version: string) => {
+    if (!isLink) return renameSync(at(version), at('agents'))
+    symlinkSync(version, at('agents.new'))
+    renameSync(at('agents.new'), at('agents'))
+  }
+  put('v1')
+  const told: string[] = []
+  const log = (line: string) => void told.push(line)
+  const server = await serve({ dir: at('agents'), data: 'none', env: {}, port: 0, host: '127.0.0.1', log })
+  onTestFinished(() => server.close())
+  const description = () => server.project.agents.get('a')?.pipeline.metadata.description
+  if (!isLink) renameSync(at('agents'), at('old'))
+  put('v2')
+  await soon(() => expect(description()).toBe('two'))
+  writeFileSync(at('agents/a.yaml'), good('three'))
+  await soon(() => expect(description()).toBe('three'))
+  expect(told).toEqual(['reloaded: a', 'reloaded: a'])
+})

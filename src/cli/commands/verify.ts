@@ -1,10 +1,11 @@
 /** `millrace verify`: a recording against the grammar. Per file or run a few faults are enough: one leads to the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { Entry } from '../../part/entry.ts'
-import { MillraceError } from '../../part/error.ts'
+import { MillraceError, wholeMessage } from '../../part/error.ts'
 import { createGrammar } from '../../part/grammar.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { createNdjsonReader } from '../../record/ndjson.ts'
+import { unreadableRow } from '../../record/store-error.ts'
 import { openAccess, type Access, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 import { printable } from '../printable.ts'
@@ -23,7 +24,8 @@ interface Findings {
 export async function verifyCommand(what: string, where: Where): Promise<void> {
   const found: Findings[] = []
   let open = 0
-  if (existsSync(what)) {
+  // `all` is a word of the command: a file of that name is `./all`.
+  if (what !== 'all' && existsSync(what)) {
     found.push(await verifyFile(what))
     if (found[0]!.entries === 0) process.stderr.write(`${expected}\n`)
   } else {
@@ -74,15 +76,21 @@ async function verifyFile(file: string): Promise<Findings> {
 
 /** A run that goes on has no end yet: that is no fault, nor is one whose process is gone before a server has ended it. */
 async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
-  const { findings, check } = createCheck(run.id)
+  const { findings, check, tell } = createCheck(run.id)
   const isOpen = !hasEnded(run.status)
   let isEnded = false
-  for await (const entry of access.read(run.id, 0, false)) {
-    check.entry(entry)
-    isEnded = entry.type === 'run-end'
-    if (findings.hasMore) break
+  if (run.error?.code === unreadableRow) tell(run.error.message)
+  try {
+    for await (const entry of access.read(run.id, 0, false)) {
+      check.entry(entry)
+      isEnded = entry.type === 'run-end'
+      if (findings.hasMore) break
+    }
+    check.end(isOpen)
+  } catch (error) {
+    // The runs behind it are still to be checked.
+    tell(`cannot be read: ${wholeMessage(error as Error)}`)
   }
-  check.end(isOpen)
   const fate = isEnded ? undefined : await access.fate(run)
   const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
   process.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)

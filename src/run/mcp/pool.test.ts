@@ -297,6 +297,8 @@ test.each<[string, McpServer, string]>([
   ['x', { url: 'localhost:3000' }, 'http:// or https://'],
   ['x', { url: 'nowhere' }, 'http:// or https://'],
   ['x', { url: 'http://me:secret@localhost' }, 'headers.authorization'],
+  ['x', { url: 'http://x', headers: { authorization: 'Bearer a\nb' } }, 'the header authorization holds a line break'],
+  ['x', { url: 'http://x', headers: { 'x y': 'z' } }, '"x y" cannot be the name of a header'],
   ['x', { command: 'x', timeout: 0 }, 'timeout'],
   ['x', { command: 'x', connectTimeout: 1e12 }, 'connectTimeout'],
 ])('a config that cannot be meant is refused: %s %j', (name, server, why) => {

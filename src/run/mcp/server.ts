@@ -57,6 +57,12 @@ export function checkServer(name: string, server: McpServer): void {
   if (url !== undefined && /^https?:\/\/[^/?#]*@/.test(url)) {
     throw fail('the url holds a name or password: say them in headers.authorization.')
   }
+  for (const [header, value] of Object.entries((server as Partial<McpHttpServer>).headers ?? {})) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) throw fail(`"${header}" cannot be the name of a header.`)
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(String(value).trim())) {
+      throw fail(`the header ${header} holds a line break or another character that no header may hold.`)
+    }
+  }
   for (const key of ['timeout', 'connectTimeout'] as const) {
     const value = server[key]
     if (value !== undefined && !(value > 0 && value <= longest)) {

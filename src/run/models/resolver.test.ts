@@ -55,6 +55,26 @@ test.each([
   )
 })
 
+test.each([
+  ['openai:gpt-5', 'OPENAI_API_KEY', 'sk-1\nsk-2'],
+  ['gemini-2.5-flash', 'GEMINI_API_KEY', 'AIza\u0000x'],
+  ['local:x', 'LOCAL_API_KEY', 'key\u200b'],
+])('%s: a %s that no header can hold is said by its name, not repeated', (name, variable, key) => {
+  const endpoints = [{ name: 'local', baseURL: 'http://localhost:1' }]
+  const resolver = createModelResolver({ env: { [variable]: key }, endpoints })
+  let message = ''
+  expect(() => {
+    try {
+      resolver.resolve(name)
+    } catch (error) {
+      message = (error as Error).message
+      throw error
+    }
+  }).toThrow(expect.objectContaining({ code: 'bad-key' }))
+  expect(message).toContain(`The environment variable ${variable} holds a line break`)
+  expect(message).not.toContain(key)
+})
+
 test.each(['mistral:large', 'llama3', 'openai:', '', ':x', '__proto__:x', 'constructor'])('%j is unknown', (name) => {
   const resolver = createModelResolver({ env: keys, endpoints: [{ name: 'local', baseURL: 'http://localhost:1' }] })
   expect(() => resolver.resolve(name)).toThrow(

@@ -77,7 +77,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const entry = builtIn.get(provider)
     if (entry === undefined) throw unknown(name)
     const { protocol, keyVariables } = entry
-    const apiKey = firstOf(env, keyVariables)
+    const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined) throw missingKey(keyVariables, name)
     const baseURL = firstOf(env, entry.baseVariables)
     return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
@@ -86,7 +86,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
   function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
     const { name: provider, baseURL, apiKeyEnv, protocol = 'openai-chat' } = endpoint
     const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
-    const apiKey = firstOf(env, keyVariables)
+    const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
     return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
   }
@@ -136,6 +136,15 @@ function missingKey(variables: readonly string[], name: string): MillraceError {
 /** The first that is set and not blank. */
 function firstOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
   return names.map((name) => ownValue(env, name)?.trim()).find((value) => value)
+}
+
+/** The same for a key, which goes into a header: `fetch` would refuse it with an error that repeats it. */
+function keyOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
+  const key = firstOf(env, names)
+  if (key === undefined || !/[^\t\x20-\x7e\x80-\xff]/u.test(key)) return key
+  const name = names.find((each) => env[each]?.trim() === key)
+  const what = 'holds a line break or another character that no key has'
+  throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key alone.`)
 }
 
 function delayOf(text: string | undefined): number | undefined {
