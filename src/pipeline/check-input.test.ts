@@ -139,6 +139,11 @@ describe('shapes', () => {
     ['a default out of range', ['a: {type: integer, default: 0, minimum: 1}'], '3:31 the default must be at least 1'],
     ['a bad pattern', ['a: {type: string, pattern: "("}'], '3:30 "pattern" is no regular expression'],
     [
+      'a pattern that takes time without bound',
+      ['a: {type: string, pattern: "^(?=.*x)", default: y}'],
+      '3:30 "pattern" uses a lookahead, which is not supported: "^(?=.*x)"',
+    ],
+    [
       'a fault inside',
       ['a: {type: array, items: {type: object, properties: {b: boolan}}}'],
       '3:58 the type must be one of',
@@ -162,6 +167,22 @@ test('equal', () => {
   expect(equal({ a: undefined }, { b: undefined })).toBe(false)
   expect(equal([], {})).toBe(false)
   expect(equal(null, {})).toBe(false)
+})
+
+test('a pattern is checked in linear time, or not at all', () => {
+  const text = `${' '.repeat(120_000)}x`
+  expect(checkValue({ type: 'string', pattern: String.raw`\s+$` }, text, 'it').faults).toEqual([
+    String.raw`it must match \s+$`,
+  ])
+  const costly = '(?:a|b)*a(?:a|b){200}c'
+  const mixed = Array.from({ length: 200_000 }, (_, i) => (Math.imul(i, 2_654_435_761) & (1 << 20) ? 'a' : 'b')).join(
+    '',
+  )
+  const fault = (path: string) => `${path} is too long to be checked against ${costly}`
+  expect(checkValue({ type: 'string', pattern: costly }, mixed, 'it').faults).toEqual([fault('it')])
+  // Many texts have one budget together.
+  const list = { type: 'array', items: { type: 'string', pattern: costly } } as const
+  expect(checkValue(list, [mixed, 'a', 'b'], 'it').faults).toEqual([fault('it.0'), fault('it.1'), fault('it.2')])
 })
 
 test('of a value with faults without end a thousand are looked for', () => {

@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import { equal } from './equal.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
+import { compilePattern, fullBudget, PatternTooCostly, type PatternBudget } from './pattern/pattern.ts'
 import type { ValueSchema } from './value-schema.ts'
 
 /**
@@ -32,12 +33,15 @@ export function checkValue(schema: ValueSchema, value: unknown, path: string): {
   const faults: string[] = []
   // Suggestions are costly, and only the first faults are told.
   const add: Faults['add'] = (message) => void faults.push(message(faults.length < told ? didYouMean : () => ''))
-  return { value: fill(schema, value, path, { add, isFull: () => faults.length >= enough }), faults }
+  const budget = { left: fullBudget }
+  return { value: fill(schema, value, path, { add, isFull: () => faults.length >= enough, budget }), faults }
 }
 
 interface Faults {
   add(message: (hint: Hint) => string): void
   isFull(): boolean
+  /** For all patterns and texts of the value. */
+  budget: PatternBudget
 }
 
 function fill(schema: ValueSchema, value: unknown, path: string, faults: Faults): unknown {
@@ -76,7 +80,7 @@ function fillAny(forms: readonly ValueSchema[], value: unknown, path: string, fa
   for (const form of forms) {
     // What is wrong with a form is told nowhere: it is not put into words, and the first fault is enough.
     let fits = true
-    const filled = fill(form, value, path, { add: () => (fits = false), isFull: () => !fits })
+    const filled = fill(form, value, path, { add: () => (fits = false), isFull: () => !fits, budget: faults.budget })
     if (fits) return filled
   }
   const types = forms.map(({ type }) => type ?? 'another form')
@@ -96,8 +100,14 @@ function checkText(
     )
   }
   if (text.length > maxLength) faults.add(() => `${path} must have at most ${maxLength} characters, not ${text.length}`)
-  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
-    faults.add(() => `${path} must match ${pattern}`)
+  else if (pattern !== undefined) {
+    try {
+      if (!compilePattern(pattern).test(text, faults.budget)) faults.add(() => `${path} must match ${pattern}`)
+    } catch (error) {
+      if (!(error instanceof PatternTooCostly)) throw error
+      faults.add(() => `${path} is too long to be checked against ${pattern}`)
+    }
+  }
 }
 
 function fillList(schema: ValueSchema, value: unknown[], path: string, faults: Faults): unknown[] {

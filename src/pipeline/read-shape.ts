@@ -12,7 +12,9 @@
  */
 import { z } from 'zod'
 import { check, child } from './check.ts'
+import { messageOf } from '../part/error.ts'
 import { checkValue } from './check-input.ts'
+import { compilePattern } from './pattern/pattern.ts'
 import type { FaultCollector } from './fault.ts'
 import { integer, later, list, map, name, number, oneOf, text, toNumber, flag } from './scalars.ts'
 import { toTemplate, toText } from './template.ts'
@@ -33,7 +35,9 @@ export const shape = map({
   maximum: number(-Infinity).optional().describe('Greatest number allowed.'),
   minLength: integer(0).optional().describe('Least number of characters.'),
   maxLength: integer(0).optional().describe('Greatest number of characters.'),
-  pattern: text.optional().describe('A regular expression that the text must match somewhere.'),
+  pattern: text
+    .optional()
+    .describe('A regular expression that the text must match somewhere; without lookarounds and back-references.'),
   format: text.optional().describe('A note such as date-time, for models and clients; not enforced.'),
   items: later('shape').optional().describe('Shape of every item of an array.'),
   minItems: integer(0).optional().describe('Least number of items.'),
@@ -94,7 +98,8 @@ function readShape(node: Node, faults: FaultCollector): ValueSchema {
     const { title, description, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems } = parsed
     const plain = { title, description, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems }
     Object.assign(schema, Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)))
-    if (pattern !== undefined) checkPattern(pattern, child(node, 'pattern')!, faults)
+    // A default is checked against the rest all the same.
+    if (pattern !== undefined && !checkPattern(pattern, child(node, 'pattern')!, faults)) delete schema.pattern
   }
   if (items) schema.items = readShape(items, faults)
   if (properties?.kind === 'map') Object.assign(schema, readProperties(properties, parsed?.required, faults))
@@ -152,11 +157,13 @@ function checkFit(node: Node, type: string | undefined, faults: FaultCollector):
   }
 }
 
-function checkPattern(pattern: string, node: Node, faults: FaultCollector): void {
+function checkPattern(pattern: string, node: Node, faults: FaultCollector): boolean {
   try {
-    new RegExp(pattern, 'u')
-  } catch {
-    faults.add(node.at, `"pattern" is no regular expression: ${JSON.stringify(pattern)}`)
+    compilePattern(pattern)
+    return true
+  } catch (error) {
+    faults.add(node.at, `"pattern" ${messageOf(error)}: ${JSON.stringify(pattern)}`)
+    return false
   }
 }
 

@@ -4,13 +4,13 @@
  */
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { ModelMessage, Schema } from 'ai'
-import type { ZodType } from 'zod'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isDeepText, isRecordable, parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import { refuseDownloads } from './download.ts'
+import { validate } from './json-schema/validate.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import { readParts, type Reading } from './model-read.ts'
 import type { LanguageModel, ToolImplementation } from './ports.ts'
@@ -162,41 +162,21 @@ export async function parseToolInput(implementation: ToolImplementation, text: s
   }
   try {
     const schema = await toSchema(implementation.parameters)
-    if (schema.validate === undefined) return checkAgainst(await toChecker(await schema.jsonSchema), input)
+    if (schema.validate === undefined) {
+      // The SDK's `jsonSchema()` describes without checking.
+      const faults = validate(await schema.jsonSchema, input)
+      return faults.length === 0 ? { ok: true, value: input } : { ok: false, error: misfit(faults.join('; ')) }
+    }
     const result = await schema.validate(input)
     if (result.success) return { ok: true, value: result.value }
-    return { ok: false, error: misfit(result.error) }
+    return { ok: false, error: misfit(issuesOf(result.error)) }
   } catch (error) {
     return { ok: false, error: `The arguments could not be checked: ${messageOf(error)}` }
   }
 }
 
-// The SDK's `jsonSchema()` describes without checking; zod can read the schema back and check.
-async function toChecker(schema: JSONSchema7): Promise<ZodType> {
-  let checker = checkers.get(schema)
-  if (checker === undefined) {
-    const { zod } = await sdk()
-    try {
-      // zod looks for `definitions` only in schemas of the draft that had them, which few of them name.
-      const options = 'definitions' in schema ? { defaultTarget: 'draft-7' as const } : undefined
-      checker = zod.fromJSONSchema(schema as Parameters<typeof zod.fromJSONSchema>[0], options)
-    } catch {
-      // A schema that zod cannot read (a remote `$ref`, say) is the model's to follow: the tool gets what it sent.
-      checker = zod.unknown()
-    }
-    checkers.set(schema, checker)
-  }
-  return checker
-}
-const checkers = new WeakMap<object, ZodType>()
-
-function checkAgainst(checker: ZodType, input: unknown): ParsedInput {
-  const result = checker.safeParse(input)
-  return result.success ? { ok: true, value: input } : { ok: false, error: misfit(result.error) }
-}
-
-function misfit(error: unknown): string {
-  return `The arguments do not fit the tool's schema: ${issuesOf(error)}`
+function misfit(why: string): string {
+  return `The arguments do not fit the tool's schema: ${why}`
 }
 
 /** `city: expected string, received number; …` from any Standard Schema's issues, wherever the SDK hid them. */
@@ -237,8 +217,8 @@ async function toSchema(parameters: unknown): Promise<Schema> {
 
 // Loaded with the first call: the SDK takes longer to load than everything else a command or a server needs to start.
 async function loadSdk() {
-  const [ai, internal, zod] = await Promise.all([import('ai'), import('ai/internal'), import('zod')])
-  return { ai, internal, zod }
+  const [ai, internal] = await Promise.all([import('ai'), import('ai/internal')])
+  return { ai, internal }
 }
 let loading: ReturnType<typeof loadSdk> | undefined
 function sdk(): ReturnType<typeof loadSdk> {

@@ -1,8 +1,11 @@
 /** One live connection to an MCP server, and what its faults mean. Loads the MCP SDK: imported with the first use. */
 import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import type { jsonSchemaValidator as ValidatorProvider } from '@modelcontextprotocol/client'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { wordsOf } from '../../part/error-words.ts'
 import { sessionEnded, stoppedError } from './fault.ts'
+import { unsupportedPatterns } from '../json-schema/unsupported-patterns.ts'
+import { validate } from '../json-schema/validate.ts'
 import type { ReadLimits } from '../outside/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
 import type { CallOptions, McpTool } from './pool.ts'
@@ -37,7 +40,7 @@ export async function openConnection(
   const who = `The MCP server "${name}"`
   const transport = await createTransport(server, { who, secrets, limits })
   // Each page of a list may be as large as one message.
-  const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20 })
+  const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20, jsonSchemaValidator })
   let listing: Promise<McpTool[]> | undefined
   let running = 0
   // A refusal of the very first request is no forgotten session.
@@ -119,7 +122,10 @@ export async function openConnection(
     if (client.getServerCapabilities()?.tools === undefined) return []
     const request = () => client.listTools(undefined, { timeout, cacheMode: 'refresh' })
     const { tools } = await ask('tools/list', { timeout }, request)
-    return tools.map(({ name: tool, description, inputSchema }) => ({ name: tool, description, inputSchema }))
+    return tools.map(({ name: tool, description, inputSchema, outputSchema }) => {
+      const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
+      return { name: tool, description, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) }
+    })
   }
 
   return {
@@ -142,6 +148,17 @@ export async function openConnection(
     },
     close: () => transport.close(),
   }
+}
+
+/** In place of the SDK's own, which makes code of the schemas that a server sends and runs their patterns without a bound. */
+const jsonSchemaValidator: ValidatorProvider = {
+  getValidator:
+    <T>(schema: unknown) =>
+    (input: unknown) => {
+      const faults = validate(schema, input)
+      if (faults.length === 0) return { valid: true, data: input as T, errorMessage: undefined }
+      return { valid: false, data: undefined, errorMessage: faults.join('; ') }
+    },
 }
 
 // What servers answer to a session id they do not know: 404 by the specification, 400 by many.

@@ -65,3 +65,12 @@ test('the time of a call is set by who runs the tool', async () => {
   await tool.execute!({}, context)
   expect(call.mock.calls[0]![3]!.timeout).toBeGreaterThan(24 * 3600_000)
 })
+
+test('patterns that are not checked are told', async () => {
+  const { pool } = poolWith(['a'])
+  const unchecked = ['"^(?=x)" uses a lookahead, which is not supported']
+  const warned: string[] = []
+  const listing = { ...pool, tools: async () => [{ name: 'a', inputSchema: {}, unchecked }] }
+  await readMcpTools(listing, 's', undefined, (message) => warned.push(message))
+  expect(warned).toEqual([`A pattern in a schema of the MCP tool "s_a" is not checked: ${unchecked[0]}.`])
+})

@@ -20,17 +20,21 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
   }
 }
 
-/** All tools of a server under their prefixed names. Throws `bad-tools` when two of them come out with one name. */
+/** All tools of a server under their prefixed names; `warn` is told what is not enforced. Throws `bad-tools` when two of them come out with one name. */
 export async function readMcpTools(
   pool: McpPool,
   server: string,
   signal?: AbortSignal,
+  warn: (message: string) => void = () => undefined,
 ): Promise<Map<string, ToolImplementation>> {
   const tools = new Map<string, ToolImplementation>()
   for (const tool of await pool.tools(server, signal)) {
     const name = toToolName(server, tool.name)
     if (tools.has(name)) {
       throw new MillraceError('bad-tools', `Two tools of the MCP server "${server}" would be called "${name}".`)
+    }
+    for (const pattern of tool.unchecked ?? []) {
+      warn(`A pattern in a schema of the MCP tool "${name}" is not checked: ${pattern}.`)
     }
     tools.set(name, toToolImplementation(pool, server, tool))
   }

@@ -10,6 +10,8 @@ export interface McpTool {
   description?: string
   /** JSON Schema of an object. */
   inputSchema: Record<string, unknown>
+  /** Patterns of its schemas that are not enforced, each with the reason. */
+  unchecked?: string[]
 }
 
 export interface CallOptions {

@@ -68,7 +68,7 @@ export async function offeredTools(
   for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
-    for (const [name, implementation] of await readMcpTools(mcpOf(scope), server, scope.signal)) {
+    for (const [name, implementation] of await mcpToolsOf(scope, server)) {
       if (wanted?.has(name) === false) continue
       tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
     }
@@ -101,11 +101,16 @@ function readObject(text: string, schema: ValueSchema): unknown {
   throw badOutput(`${firstFaults(faults)}.`)
 }
 
+function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImplementation>> {
+  const warn = (message: string) => scope.emit('', { type: 'warning', code: 'pattern-not-checked', message })
+  return readMcpTools(mcpOf(scope), server, scope.signal, warn)
+}
+
 /** `server_tool`, when such a server is known. */
 async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
   const server = scope.registry.mcp?.names.find((each) => name.startsWith(`${each}_`))
   if (server === undefined) return undefined
-  return (await readMcpTools(mcpOf(scope), server, scope.signal)).get(name)
+  return (await mcpToolsOf(scope, server)).get(name)
 }
 
 /** The result of an `llm` step, read off its turns. */

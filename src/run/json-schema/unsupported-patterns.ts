@@ -1,0 +1,33 @@
+/** Which patterns of a schema are not enforced, so that somebody can be told. */
+import { compilePattern, PatternError } from '../../pipeline/pattern/pattern.ts'
+import { isObject } from './keywords.ts'
+
+/** Each with the reason: `"^(?=a)" uses a lookahead, which is not supported`. At most 10; looks at 10,000 values. */
+export function unsupportedPatterns(schema: unknown): string[] {
+  const found = new Set<string>()
+  const open = [schema]
+  for (let i = 0; i < 10_000 && open.length > 0 && found.size < 10; i++) {
+    const at = open.pop()
+    if (typeof at !== 'object' || at === null) continue
+    if (isObject(at)) {
+      const { pattern, patternProperties } = at
+      const patterns = [pattern, ...Object.keys(isObject(patternProperties) ? patternProperties : {})]
+      for (const each of patterns) {
+        const reason = typeof each === 'string' ? reasonAgainst(each) : undefined
+        if (reason !== undefined) found.add(`${JSON.stringify(String(each).slice(0, 100))} ${reason}`)
+      }
+    }
+    open.push(...Object.values(at))
+  }
+  return [...found]
+}
+
+function reasonAgainst(pattern: string): string | undefined {
+  try {
+    compilePattern(pattern, { isLenient: true })
+    return undefined
+  } catch (error) {
+    if (error instanceof PatternError) return error.message
+    throw error
+  }
+}
