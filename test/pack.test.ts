@@ -124,14 +124,14 @@ test('the client is small: a page that shows a run loads little more than it', a
 const browserSafe = ['./part', './wire', './client', './react'].filter((door) => doors.includes(door))
 test('the doors are those of the contract', () => {
   expect(doors.toSorted()).toEqual(
-    expect.arrayContaining(['.', './client', './part', './record', './server', './wire']),
+    expect.arrayContaining(['.', './client', './part', './record', './server', './testing', './wire']),
   )
 })
 test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {
   expect(await foreignIn(door)).toEqual([])
 })
 
-test.each(['.', './server'])('%s bundles for the edge without Node of its own', async (door) => {
+test.each(['.', './server', './testing'])('%s bundles for the edge without Node of its own', async (door) => {
   // The packages of models and routes are the edge's to bundle.
   expect((await foreignIn(door)).filter((name) => name.startsWith('node:'))).toEqual([])
 })
