@@ -15,7 +15,8 @@ export async function editorSchema(dir: string): Promise<string> {
 async function namesIn(dir: string) {
   if (!existsSync(dir)) return undefined
   // An agent that is written tomorrow must not be a mistake in today's schema: `check` knows which there are.
-  const { agents: _, ...names } = knownNames(createRegistry(await loadConfig(dir), process.env), [])
+  const config = await loadConfig(dir)
+  const { agents: _, ...names } = knownNames(createRegistry(config, process.env), config, [])
   return names
 }
 

@@ -35,7 +35,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const registry = createRegistry(unpacked, environment, { log: store.log })
   return createEngine({
     agents: agentSource(
-      parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, findSecrets(config, environment))),
+      parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, config, findSecrets(config, environment))),
     ),
     registry,
     store,

@@ -48,13 +48,19 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
  * The names a pipeline may use, and the secrets that its text must not hold. Agents are not among them: `checkCalls` looks at
  * calls once all agents are there.
  */
-export function knownNames({ tools, callbacks, steps, models, mcp }: Registry, secrets: readonly Secret[]): Known {
+export function knownNames(
+  { tools, callbacks, steps, models, mcp }: Registry,
+  { env = [] }: Config,
+  secrets: readonly Secret[],
+): Known {
   return {
     stepTypes: [...builtinSteps, ...steps.keys()],
     tools: [...tools.keys()],
     callbacks: [...callbacks.keys()],
     providers: models.providers,
     mcpServers: mcp?.names ?? [],
+    env,
+    hasDefaultModel: models.defaultModel !== undefined,
     secrets,
   }
 }

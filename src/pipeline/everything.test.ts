@@ -135,7 +135,7 @@ test('what it becomes', () => {
     type: 'condition',
     result: 'checked',
     config: {
-      if: { text: '$plan.score < 5 and not $input.fast?' },
+      if: { text: '$plan.object.score < 5 and not $input.fast?' },
       then: [
         {
           id: 'again',
@@ -154,7 +154,7 @@ test('what it becomes', () => {
   })
   expect(each).toMatchObject({
     type: 'loop',
-    config: { over: '$plan.steps', max: 20, as: 'task', steps: [{ id: 'note' }] },
+    config: { over: '$plan.object.steps', max: 20, as: 'task', steps: [{ id: 'note' }] },
   })
   expect(until).toMatchObject({ type: 'loop', config: { max: 10, as: 'item', steps: [{ id: 'draft' }] } })
   expect(both).toMatchObject({

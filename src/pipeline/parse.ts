@@ -10,6 +10,9 @@ import type { Known, Pipeline } from './pipeline.ts'
 import { readShapes } from './read-shape.ts'
 import { readSteps } from './read-steps.ts'
 import { refuseSecrets } from './refuse-secrets.ts'
+import { requestKeys } from './request-keys.ts'
+import { shapeOfSchema, type Shape } from './shape.ts'
+import type { ValueSchema } from './value-schema.ts'
 import { checkReferences, textOf, type Place, type Reader, type StepList } from './reader.ts'
 import { file } from './schema.ts'
 import { walkSteps } from './step-types.ts'
@@ -52,12 +55,15 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
     known,
     ids: new Map(),
     allResults: new Map(),
+    input: undefined,
+    shapes: new Map(),
     declared: declaredResults(['workflow', 'after'].flatMap((key) => child(root, key) ?? [])),
     readSteps: (list, owner, place) => readSteps(list, owner, place, reader),
   }
-  const place: Place = { results: new Map(), rounds: new Set(), loopNames: new Set(), lists: [] }
+  const place: Place = { results: new Map(), rounds: new Set(), loopNames: new Map(), lists: [] }
   const shape = child(root, 'input')
   const input = shape?.kind === 'map' ? readShapes(shape, faults) : undefined
+  reader.input = inputShape(input)
   const workflow = readSteps(child(root, 'workflow'), '', place, reader)
   const template = child(root, 'return')
   if (template) checkReferences(template, { ...place, lists: topLists(root) }, reader)
@@ -68,6 +74,14 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
   if (input) pipeline.input = input
   if (template) pipeline.return = toTemplate(template)
   return pipeline
+}
+
+/** What a request may bring besides is a key like those that are declared. */
+function inputShape(schema: ValueSchema | undefined): Shape | undefined {
+  const shape = shapeOfSchema(schema)
+  if (shape?.kind !== 'map') return shape
+  const always = requestKeys.map((key) => [key, undefined] as const)
+  return { kind: 'map', fields: new Map([...always, ...shape.fields]) }
 }
 
 function declaredResults(lists: readonly Node[]): Map<string, StepList[]> {

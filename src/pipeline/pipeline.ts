@@ -160,6 +160,10 @@ export interface Known {
   agents?: readonly string[]
   /** Names of MCP servers. Left out: not checked. */
   mcpServers?: readonly string[]
+  /** Variables that `$env` may read. Left out: not checked. */
+  env?: readonly string[]
+  /** Whether there is a model for steps that name none. Left out: not checked. */
+  hasDefaultModel?: boolean
   /** What the text must not hold. Left out: not checked. */
   secrets?: readonly Secret[]
 }

@@ -3,6 +3,8 @@ import { checkStepType } from './names.ts'
 import type { Step } from './pipeline.ts'
 import { checkReferences, itemsOf, textOf, type Place, type Reader } from './reader.ts'
 import { step as stepSchema } from './schema.ts'
+import type { Shape } from './shape.ts'
+import { shapeOfStep } from './step-shape.ts'
 import { stepTypes, type StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'
 import type { Node } from './tree.ts'
@@ -27,11 +29,14 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   if (type && known) checkStepType(type, known, faults)
   const body = misplaced.size > 0 ? undefined : readBody(node, place, reader)
   // Only now: a step does not see its own result.
-  readResult(child(node, 'result'), place, reader)
+  const shape = body && shapeOfStep(body, child(node, 'config'), place, reader)
+  readResult(child(node, 'result'), shape, place, reader)
   if (base === undefined || body === undefined) return undefined
   const { id, result, budget, timeouts } = base
   const own = { ...(budget && { budget }), ...(timeouts && { timeouts }) }
-  return { id, ...(result === undefined ? {} : { result }), line: faults.lineOf(node.at), ...own, ...body }
+  const step: Step = { id, ...(result === undefined ? {} : { result }), line: faults.lineOf(node.at), ...own, ...body }
+  reader.shapes.set(step, shape)
+  return step
 }
 
 function isConfigKey(key: string, shape: object | undefined): boolean {
@@ -57,7 +62,7 @@ function readBody(node: Node, place: Place, reader: Reader): StepBody | undefine
   return body
 }
 
-function readResult(node: Node | undefined, place: Place, reader: Reader): void {
+function readResult(node: Node | undefined, shape: Shape | undefined, place: Place, reader: Reader): void {
   const name = textOf(node)
   if (node === undefined || name === undefined || name === '') return
   checkUnique(node, 'result', reader.allResults, reader)
@@ -67,7 +72,7 @@ function readResult(node: Node | undefined, place: Place, reader: Reader): void 
       `"result" is reserved inside this loop, whose $${name} it would hide; choose another name`,
     )
   }
-  place.results.set(name, node)
+  place.results.set(name, shape)
 }
 
 function checkUnique(node: Node | undefined, what: string, seen: Map<string, Node>, { faults }: Reader): void {

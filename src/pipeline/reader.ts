@@ -4,6 +4,8 @@ import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
 import { splitReferences, type Reference } from './reference.ts'
+import { checkPath } from './check-path.ts'
+import type { Shape } from './shape.ts'
 import type { Node } from './tree.ts'
 
 export interface Reader {
@@ -15,6 +17,10 @@ export interface Reader {
   allResults: Map<string, Node>
   /** Every result of the file, also those that come later, with the lists of steps that it stands in. */
   declared: ReadonlyMap<string, StepList[]>
+  /** `$input`, where the file declares it. */
+  input: Shape | undefined
+  /** What is known of the values of the steps that have been read. */
+  shapes: Map<Step, Shape | undefined>
   /** The steps without fault among these, in order; results that they set are added to the place. */
   readSteps(list: Node | undefined, owner: string, place: Place): Step[]
 }
@@ -30,11 +36,12 @@ export interface StepList {
  * them: whether it was set at all, and how often, is then never in question.
  */
 export interface Place {
-  results: Map<string, Node>
+  /** With what is known of their values. */
+  results: Map<string, Shape | undefined>
   /** Set later in an enclosing loop, hence by the round before: to be had with `?`. */
   rounds: ReadonlySet<string>
-  /** `item` and `index` of enclosing loops. */
-  loopNames: ReadonlySet<string>
+  /** `item` and `index` of enclosing loops, with what is known of them. */
+  loopNames: ReadonlyMap<string, Shape | undefined>
   lists: readonly StepList[]
 }
 
@@ -66,23 +73,26 @@ export function checkReferences(node: Node, place: Place, reader: Reader, except
   }
 }
 
-export function checkReference({ text, path, optional }: Reference, at: number, place: Place, reader: Reader): void {
+export function checkReference(reference: Reference, at: number, place: Place, reader: Reader): void {
+  const { text, path, optional } = reference
   const { faults, declared } = reader
   const [root, second] = path
-  if (root === 'input') return
-  if (root === 'env') {
-    if (second === undefined) faults.add(at, '$env needs the name of a variable: $env.NAME')
+  if (root === 'env' && second === undefined) {
+    faults.add(at, '$env needs the name of a variable: $env.NAME')
     return
   }
   const name = root === 'stepResult' ? second : root
-  if (name === undefined || place.results.has(name)) return
-  if (root !== 'stepResult' && place.loopNames.has(name)) return
+  const isSet = name === undefined || place.results.has(name)
+  if (root === 'input' || root === 'env' || isSet || (root !== 'stepResult' && place.loopNames.has(name))) {
+    checkPath(reference, at, place, reader)
+    return
+  }
   if (place.rounds.has(name)) {
     if (optional) return
     faults.add(at, `${text} has no value in the loop's first round; write ${text}? for that of the round before`)
     return
   }
-  const known = [...place.results.keys(), ...(root === 'stepResult' ? [] : place.loopNames)]
+  const known = [...place.results.keys(), ...(root === 'stepResult' ? [] : place.loopNames.keys())]
   const escape = text.includes('.') ? '' : `; write $${text} for the text itself`
   const list = listNames(known)
   const cure = (hint: Hint) => cureOf(name, hint(name, known), declared.get(name), place)

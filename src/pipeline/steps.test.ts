@@ -28,7 +28,7 @@ function faultsOf(text: string, names: Known = known): string[] {
 /** A step of this type with this config, after one that sets `$first`. The config is on line 3 and begins in column 36. */
 function step(type: string, config: string, more = ''): string {
   const id = `{id: s, type: ${type},`.padEnd(25)
-  return `workflow:\n  - {id: f, type: llm, result: first}\n  - ${id}config: ${config}${more}}`
+  return `workflow:\n  - {id: f, type: output-generator, config: {json: $input.text}, result: first}\n  - ${id}config: ${config}${more}}`
 }
 const say = (id: string, template: string, result = '') =>
   `{id: ${id}, type: output-generator, config: {template: ${template}}${result && `, result: ${result}`}}`

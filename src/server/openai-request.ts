@@ -5,6 +5,7 @@
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/settings.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
+import type { requestKeys } from '../pipeline/request-keys.ts'
 import { BadParameter, fromOpenAiMessages } from '../wire/from-openai-messages.ts'
 import { readChoice, readFormat, readTools } from './openai-tools.ts'
 import { ownValue } from '../part/own-value.ts'
@@ -44,6 +45,8 @@ const shared: Readonly<Record<string, Check>> = {
   },
 }
 
+type Checks = Partial<Record<(typeof requestKeys)[number], Check>>
+
 const chat: Readonly<Record<string, Check>> = {
   ...shared,
   max_completion_tokens: shared['max_tokens']!,
@@ -64,7 +67,7 @@ const chat: Readonly<Record<string, Check>> = {
   },
   safety_identifier: toText,
   prompt_cache_key: toText,
-}
+} satisfies Checks
 
 const completions: Readonly<Record<string, Check>> = {
   ...shared,
@@ -72,7 +75,7 @@ const completions: Readonly<Record<string, Check>> = {
   echo: only(false),
   logprobs: only(0),
   suffix: only(''),
-}
+} satisfies Checks
 
 /** Known and refused, whatever they say. */
 const refused: Readonly<Record<string, string>> = {

@@ -51,7 +51,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const store = files?.store ?? opened
   try {
     const registry = createRegistry(config, env, { log: store.log })
-    const agents = openAgentFolder(dir, knownNames(registry, findSecrets(config, env)), unpack(config).agents)
+    const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, timeouts, server } = config
     const runtime = createRuntime({
       agents,
@@ -74,7 +74,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
 export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
-  return openAgentFolder(dir, knownNames(registry, findSecrets(config, env)), unpack(config).agents)
+  return openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
 }
 
 export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {

@@ -48,7 +48,7 @@ export class WorkflowExecutor {
     }
     const store = memoryStore()
     const registry = createRegistry({}, environment, { log: store.log })
-    const known = knownNames(registry, findSecrets({}, environment))
+    const known = knownNames(registry, {}, findSecrets({}, environment))
     // Parsed again: now it is known which names there are.
     const pipeline = parsePipeline(yaml.text, known)
     const others = Object.entries(yaml.agents ?? {}).filter(([, agent]) => agent.text !== yaml.text)

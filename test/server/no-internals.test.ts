@@ -132,7 +132,7 @@ test('an agent file that cannot be read is told by its name, without the folder'
   onTestFinished(() => server.close())
   for (const route of ['/api/agents', '/']) {
     const body = await (await fetch(server.url + route)).text()
-    expect(body).toContain('odd.yaml: the file cannot be read (EISDIR)')
+    expect(body).toContain('odd.yaml:1:1 this file cannot be read: it is a folder')
     expect(body).not.toContain(dir)
   }
 })

@@ -162,6 +162,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   const parameters = itemsOf(child(node, 'tools')).flatMap((item) => child(item, 'parameters') ?? [])
   checkReferences(node, place, reader, new Set([...except, ...parameters]))
   if (known) checkLlmNames(node, known, faults)
+  if (known?.hasDefaultModel === false && child(node, 'model') === undefined) faults.add(node.at, noModel)
   checkTools(node, known, faults)
 }
 
@@ -187,6 +188,9 @@ export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSp
   if (clientTools.length > 0) config.clientTools = clientTools
   return { config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
 }
+
+const noModel =
+  'no model: add "model:" to this config (model: provider:name), or name one for all steps as models.default in millrace.config.ts'
 
 export const streamInLoop =
   'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +

@@ -5,6 +5,8 @@ import type { LoopConfig } from '../pipeline.ts'
 import { readExpression } from '../read-expression.ts'
 import { checkReferences, enter, resultsOf, type Place, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
+import { scalar } from '../shape.ts'
+import { shapeOfTemplate } from '../step-shape.ts'
 import { integer, later, list, map, name, preset } from '../scalars.ts'
 import { resultName } from '../schema.ts'
 import { toTemplate } from '../template.ts'
@@ -38,8 +40,10 @@ export function readLoop(node: Node, { reader, place, id }: StepContext) {
   const names = over ? [item, 'index'] : ['index']
   checkHidden(names, as ?? node, place, faults)
   if (item === 'index' && as) faults.add(as.at, '"as" cannot be "index", which counts the rounds; choose another name')
+  const list = over && shapeOfTemplate(over, place, reader)
+  const items = list?.kind === 'list' ? list.items : undefined
   const inner = enter(place, {
-    loopNames: new Set([...place.loopNames, ...names]),
+    loopNames: new Map([...place.loopNames, ...(over ? [[item, items] as const] : []), ['index', scalar.number]]),
     rounds: new Set([...place.rounds, ...resultsOf(steps)]),
   })
   const holds = condition && readExpression(condition, { ...inner, results: new Map(place.results) }, reader)

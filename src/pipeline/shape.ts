@@ -1,0 +1,112 @@
+/**
+ * What is known of a value before anything runs: enough to say that a reference leads nowhere. Whatever is not known is
+ * `undefined`, and no reference into it is a fault.
+ */
+import type { ValueSchema } from './value-schema.ts'
+
+export type Shape =
+  | { kind: 'text' | 'number' | 'flag' | 'null' }
+  | { kind: 'list'; items: Shape | undefined }
+  | { kind: 'map'; fields: ReadonlyMap<string, Shape | undefined> }
+  /** One of these, which only a run can tell. */
+  | { kind: 'either'; shapes: readonly (Shape | undefined)[] }
+
+type Plain = Exclude<Shape, { kind: 'either' }>
+
+export const scalar = {
+  text: { kind: 'text' },
+  number: { kind: 'number' },
+  flag: { kind: 'flag' },
+  null: { kind: 'null' },
+} as const satisfies Record<string, Shape>
+
+export function mapOf(fields: Readonly<Record<string, Shape | undefined>>): Shape {
+  return { kind: 'map', fields: new Map(Object.entries(fields)) }
+}
+
+export function listOf(items?: Shape): Shape {
+  return { kind: 'list', items }
+}
+
+/** How far a path leads: at `key` there is nothing in any of these. Undefined when it leads on, or when that is not known. */
+export interface DeadEnd {
+  /** The keys before. */
+  seen: string[]
+  key: string
+  at: Plain[]
+}
+
+export function deadEnd(shape: Shape | undefined, path: readonly string[]): DeadEnd | undefined {
+  const found = follow(shape, path)
+  return Array.isArray(found) ? undefined : found
+}
+
+/** The shape that a path leads to; undefined when it is not known. */
+export function shapeAt(shape: Shape | undefined, path: readonly string[]): Shape | undefined {
+  const found = follow(shape, path)
+  if (!Array.isArray(found)) return undefined
+  return found.length === 1 ? found[0] : { kind: 'either', shapes: found }
+}
+
+/** Each shape once a key: of the ways that alternatives open there may be very many. */
+function follow(shape: Shape | undefined, path: readonly string[]): Plain[] | DeadEnd | undefined {
+  let at = plain([shape])
+  for (const [i, key] of path.entries()) {
+    if (at === undefined) return undefined
+    const next = at.flatMap((each) => (has(each, key) ? [inside(each, key)] : []))
+    if (next.length === 0) return { seen: path.slice(0, i), key, at }
+    at = plain(next)
+  }
+  return at
+}
+
+/** The alternatives, each once; undefined when one of them is not known. */
+function plain(shapes: readonly (Shape | undefined)[]): Plain[] | undefined {
+  const found = new Set<Shape>()
+  for (const shape of shapes) if (shape === undefined) return undefined
+  for (const shape of shapes) found.add(shape!)
+  for (const shape of found) {
+    if (shape.kind !== 'either') continue
+    for (const each of shape.shapes) {
+      if (each === undefined) return undefined
+      found.add(each)
+    }
+  }
+  return [...found].filter((each) => each.kind !== 'either')
+}
+
+function has(shape: Plain, key: string): boolean {
+  if (shape.kind === 'list') return /^(?:\d+|length)$/.test(key)
+  return shape.kind === 'map' && shape.fields.has(key)
+}
+
+function inside(shape: Plain, key: string): Shape | undefined {
+  if (shape.kind === 'list') return key === 'length' ? scalar.number : shape.items
+  return shape.kind === 'map' ? shape.fields.get(key) : undefined
+}
+
+/** Keys that a map's schema does not name are not known of it, unless it allows them expressly. */
+export function shapeOfSchema(schema: ValueSchema | undefined): Shape | undefined {
+  if (schema === undefined || schema.anyOf !== undefined) return undefined
+  switch (schema.type) {
+    case 'string':
+      return scalar.text
+    case 'number':
+    case 'integer':
+      return scalar.number
+    case 'boolean':
+      return scalar.flag
+    case 'null':
+      return scalar.null
+    case 'array':
+      return listOf(shapeOfSchema(schema.items))
+    case 'object': {
+      const { properties, additionalProperties = false } = schema
+      if (properties === undefined || additionalProperties !== false) return undefined
+      const fields = Object.entries(properties).map(([key, each]) => [key, shapeOfSchema(each)] as const)
+      return { kind: 'map', fields: new Map(fields) }
+    }
+    default:
+      return undefined
+  }
+}

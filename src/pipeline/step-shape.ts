@@ -1,0 +1,113 @@
+/** What is known of the value that a step's `result` holds. `test/engine/shapes.test.ts` compares it with what runs give. */
+import { child } from './check.ts'
+import type { Step } from './pipeline.ts'
+import { itemsOf, type Place, type Reader } from './reader.ts'
+import { wholeReference } from './reference.ts'
+import { shapeOfPath } from './root-shape.ts'
+import { listOf, mapOf, scalar, shapeOfSchema, type Shape } from './shape.ts'
+import type { StepBody } from './step-types.ts'
+import { toTemplate } from './template.ts'
+import type { Node } from './tree.ts'
+
+const { text, number, flag } = scalar
+
+const usage = mapOf({
+  inputTokens: number,
+  outputTokens: number,
+  totalTokens: number,
+  reasoningTokens: number,
+  cachedInputTokens: number,
+  cacheWriteInputTokens: number,
+  source: text,
+})
+const call = { toolCallId: text, toolName: text, input: undefined }
+const modelCall = {
+  text,
+  reasoning: text,
+  finishReason: text,
+  toolCalls: listOf(mapOf(call)),
+  toolResults: listOf(mapOf({ ...call, output: undefined, isError: flag })),
+}
+export const toolLoopFields = { ...modelCall, usage, totalUsage: usage, steps: listOf(mapOf(modelCall)) }
+export const llmFields = { ...toolLoopFields, response: mapOf({ messages: listOf() }) }
+const llm = mapOf(llmFields)
+export const routerFields = {
+  ...toolLoopFields,
+  messages: listOf(),
+  context: text,
+  respond: mapOf({ reason: text, notes: text }),
+}
+const router = mapOf(routerFields)
+const turn = mapOf({ runId: text, at: number, user: text, assistant: text })
+export const recalledFields = { facts: listOf(text), turns: listOf(turn), text }
+const recalled = mapOf(recalledFields)
+export const storedFields = { stored: listOf(text) }
+const stored = mapOf(storedFields)
+
+/** `config`: as it stands in the text. Undefined when it is not known. */
+export function shapeOfStep(body: StepBody, config: Node | undefined, place: Place, reader: Reader): Shape | undefined {
+  switch (body.type) {
+    case 'llm': {
+      const { output } = body.config
+      return output === undefined ? llm : mapOf({ ...llmFields, object: shapeOfSchema(output.schema) })
+    }
+    case 'router':
+      return router
+    case 'memory':
+      return body.config.action === 'recall' ? recalled : stored
+    case 'output-generator': {
+      const template = child(config, 'template')
+      return template && shapeOfTemplate(template, place, reader)
+    }
+    case 'condition': {
+      const { then, else: otherwise } = body.config
+      const lists = [then, otherwise].map((steps, i) =>
+        shapeOfList(steps, child(config, i === 0 ? 'then' : 'else'), reader),
+      )
+      return { kind: 'either', shapes: lists }
+    }
+    case 'loop':
+      return listOf(shapeOfList(body.config.steps, child(config, 'steps'), reader))
+    case 'parallel': {
+      const { branches, onError } = body.config
+      const nodes = child(config, 'branches')
+      const shapes = branches.map(({ name, steps }): [string, Shape | undefined] => {
+        const shape = shapeOfList(steps, child(nodes, name), reader)
+        return [name, onError === 'continue' ? { kind: 'either', shapes: [shape, failed] } : shape]
+      })
+      return { kind: 'map', fields: new Map(shapes) }
+    }
+    default:
+      return undefined
+  }
+}
+
+const failed = mapOf({ error: undefined })
+
+/** The value of a list is that of the last step that runs, and one that may answer may be the last before the end. */
+function shapeOfList(steps: readonly Step[], list: Node | undefined, { shapes }: Reader): Shape | undefined {
+  const last = steps.at(-1)
+  if (list === undefined || last === undefined) return list === undefined ? scalar.null : undefined
+  const isWhole = steps.length === itemsOf(list).length
+  return isWhole && !steps.slice(0, -1).some(mayAnswer) ? shapes.get(last) : undefined
+}
+
+function mayAnswer({ type, config }: Step): boolean {
+  if (type === 'llm' || type === 'call-agent') return config.stream === true
+  return type !== 'router' && type !== 'memory' && type !== 'output-generator' && type !== 'mcp-tool'
+}
+
+/** The value that a template becomes. */
+export function shapeOfTemplate(node: Node, place: Place, reader: Reader): Shape | undefined {
+  if (node.kind === 'list') return listOf()
+  if (node.kind === 'map') {
+    const fields = [...node.entries].map(([key, { value }]) => [key, shapeOfTemplate(value, place, reader)] as const)
+    return { kind: 'map', fields: new Map(fields) }
+  }
+  const reference = wholeReference(node.text)
+  if (reference !== undefined) return shapeOfPath(reference.path, place, reader)
+  const value = toTemplate(node)
+  if (typeof value === 'string') return text
+  if (value === null) return scalar.null
+  return typeof value === 'number' ? number : flag
+}
