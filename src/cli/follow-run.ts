@@ -4,6 +4,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Ask } from './ask.ts'
+import { onConsoleLine } from './console-lines.ts'
 import { forStream } from './printable.ts'
 import { createProgress } from './progress.ts'
 import { createToolLines } from './tool-lines.ts'
@@ -61,6 +62,8 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
     stdout.write('\n')
     followed.isLineOpen = false
   }
+
+  const off = onConsoleLine(() => void (stderr.isTTY && endLine()))
 
   async function question(request: EntryOf<'request'>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
@@ -131,6 +134,7 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
     }
   } finally {
     progress.clear()
+    off()
   }
   if (followed.end !== undefined) followed.waiting = []
   await asked

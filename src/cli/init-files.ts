@@ -19,7 +19,7 @@ workflow:
   - id: answer
     type: llm # one conversation with a model, tool calls included
     config:
-      # The built-in offline model. With a key in the environment: "gemini-2.5-flash", "openai:gpt-5",
+      # The built-in offline model. With a key in the environment or in .env: "gemini-2.5-flash", "openai:gpt-5",
       # "anthropic:claude-sonnet-4-5"; a server of your own: --endpoint ollama=http://localhost:11434/v1 and "ollama:llama3.2".
       model: "demo:assistant"
       stream: true
@@ -56,6 +56,14 @@ export default {
 } satisfies Config
 `
 
-export const ignoreText = `# Runs are kept here: what users said, and what they were told.
+/** A line for each thing that belongs in no repository. */
+export const ignored = ['node_modules/', '.env', '.millrace/']
+
+export const ignoreText = `node_modules/
+
+# Keys.
+.env
+
+# Runs are kept here: what users said, and what they were told.
 .millrace/
 `

@@ -7,6 +7,8 @@ import { createCleaner } from '../part/redact.ts'
 import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
+import { sendConsoleToStderr } from './console-lines.ts'
+import { readEnvFiles } from './env-files.ts'
 import { choice, endpointOption, settledData, typeOption, whereOptions } from './options.ts'
 import { addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
@@ -55,6 +57,14 @@ export function createProgram(): Command {
       // commander's own exits: 0 after --help and --version, 2 for bad usage.
       process.exit(error.exitCode === 0 ? 0 : 2)
     })
+
+  // Before any module of the user is loaded: it may read the environment and print.
+  program.hook('preAction', (_, command) => {
+    if (command.name() === 'init' || command.name() === 'completion') return
+    const files = readEnvFiles(command)
+    if (command.name() !== 'serve') sendConsoleToStderr()
+    else for (const file of files) process.stderr.write(`${printable(file)}: read\n`)
+  })
 
   program
     .command('init')

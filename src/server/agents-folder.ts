@@ -20,10 +20,13 @@ export interface AgentFolder extends AgentSource {
   readonly errors: AgentError[]
   /** Reads what has changed; resolves names again. Gives the ids that changed, or whose faults did. */
   reload(): string[]
-  /** Calls back after each reload that a change in the folder caused, and when the config file has changed. */
+  /** Calls back after each reload that a change in the folder caused, and when the config file or `.env` has changed. */
   watch(onReload: (changed: string[], errors: AgentError[]) => void, onConfig?: (file: string) => void): void
   close(): void
 }
+
+/** What is read when the server starts, and not again. */
+const atStart = [...configNames, '.env']
 
 const extension = /\.ya?ml$/u
 
@@ -92,7 +95,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     },
     reload,
     watch(onReload, onConfig = () => undefined) {
-      const configs = new Map(configNames.map((name) => [name, textOf(join(dir, name))]))
+      const configs = new Map(atStart.map((name) => [name, textOf(join(dir, name))]))
       let unreadable: string | undefined
 
       function lookAtConfig(file: string): void {
@@ -118,7 +121,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
 
       stop ??= watchFolder(dir, (file) => {
         if (file === null || extension.test(file)) soon('', lookAtAgents)
-        for (const name of configNames) if (file === null || file === name) soon(name, () => lookAtConfig(name))
+        for (const name of atStart) if (file === null || file === name) soon(name, () => lookAtConfig(name))
       })
     },
     close() {

@@ -20,7 +20,7 @@ Next
   millrace serve
 `)
   expect(read(cwd, 'agents/assistant.yaml')).toMatch(/^# yaml-language-server: \$schema=\.\/millrace\.schema\.json\n/)
-  expect(read(cwd, '.gitignore')).toContain('.millrace/')
+  expect(read(cwd, '.gitignore').split('\n')).toEqual(expect.arrayContaining(['node_modules/', '.env', '.millrace/']))
   expect(await ran(['check'], { cwd })).toMatchObject({ code: 0, out: '' })
   const run = await ran(['run', 'assistant', '-m', 'What is 12*7?'], { cwd })
   expect([run.code, run.out]).toEqual([0, expect.stringContaining('84')])
@@ -53,6 +53,33 @@ test('init never overwrites, and says what it kept', async () => {
   writeFileSync(join(cwd, 'p/agents/millrace.schema.json'), '{}')
   expect((await ran(['init', 'p'], { cwd })).out).toContain('millrace schema p/agents > p/agents/millrace.schema.json')
   expect(read(cwd, 'p/agents/millrace.schema.json')).toBe('{}')
+})
+
+test('a .gitignore that is there stays; what it lacks is said', async () => {
+  const cwd = folder({
+    'p/.gitignore': '/node_modules\n.millrace\n',
+    'q/.gitignore': 'node_modules\n.env\n.millrace/\n',
+  })
+  const { out } = await ran(['init', 'p'], { cwd })
+  expect(out).toContain('kept  p/.gitignore\n      add to it: .env\n')
+  expect(read(cwd, 'p/.gitignore')).toBe('/node_modules\n.millrace\n')
+  expect((await ran(['init', 'q'], { cwd })).out).not.toContain('.gitignore')
+})
+
+test('node_modules are no agents: not for init, check or serve, whatever is in there', async () => {
+  const cwd = folder({
+    'node_modules/pack/agents/broken.yaml': 'workflow: 7\n',
+    'agents/node_modules/pack/broken.yaml': 'workflow: 7\n',
+    'agents/node_modules/pack/millrace.config.js': 'throw new Error("loaded")\n',
+  })
+  expect((await ran(['init'], { cwd })).code).toBe(0)
+  expect(await ran(['check'], { cwd })).toMatchObject({ code: 0, err: expect.stringContaining('1 file checked') })
+  const server = await serving([], { cwd })
+  const { agents, errors } = (await (await fetch(`${server.url}/api/agents`)).json()) as Record<
+    string,
+    { id: string }[]
+  >
+  expect([agents!.map(({ id }) => id), errors]).toEqual([['assistant'], []])
 })
 
 test.each([

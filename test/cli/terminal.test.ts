@@ -56,6 +56,22 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect(runs.map(({ status }) => status)).toEqual(['aborted', 'aborted'])
   })
 
+  test('what a callback prints stands on lines of its own, and the answer goes on behind it', async () => {
+    const cwd = folder({
+      'agents/millrace.config.mjs': `export default { callbacks: { chunk: () => console.log('(a piece)') } }\n`,
+      'agents/a.yaml': `workflow:\n  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, onChunk: chunk } }\n`,
+    })
+    const command = onTerminal(['run', 'a', '-m', 'Hi there'], { cwd })
+    expect(await command.exit).toBe(0)
+    // Without the codes that take back the line of the step that runs.
+    const lines = command.shown.replaceAll('\r', '').replaceAll('\u001b[K', '').split('\n')
+    expect(lines.filter((line) => line === '(a piece)').length).toBeGreaterThan(2)
+    for (const line of lines) if (line.includes('(a piece)')) expect(line).toBe('(a piece)')
+    const { out } = await ran(['run', 'a', '-m', 'Hi there'], { cwd })
+    const words = lines.filter((line) => !line.includes('(a piece)')).join('')
+    expect(words).toContain(out.trim())
+  })
+
   test('the step that runs is shown in a line that is gone before the answer', async () => {
     const cwd = folder({ 'agents/a.yaml': ask })
     const command = onTerminal(['run', 'a', '-m', 'Hello'], { cwd, env: { NO_COLOR: '1' } })

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join, relative, resolve } from 'node:path'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { editorSchema, schemaFile } from '../editor-schema.ts'
-import { agentText, configText, ignoreText } from '../init-files.ts'
+import { agentText, configText, ignored, ignoreText } from '../init-files.ts'
 import { paint } from '../style.ts'
 
 export async function initCommand(dir: string): Promise<void> {
@@ -20,7 +20,7 @@ export async function initCommand(dir: string): Promise<void> {
   if (!write(join(agents, schemaFile), await editorSchema(agents))) {
     process.stdout.write(`      millrace schema ${agents} > ${join(agents, schemaFile)} brings it up to date\n`)
   }
-  if (!existsSync(join(dir, '.gitignore'))) write(join(dir, '.gitignore'), ignoreText)
+  writeIgnore(join(dir, '.gitignore'))
 
   const command = process.env['npm_command'] === 'exec' ? 'npx millrace' : 'millrace'
   const away = relative('.', dir)
@@ -30,6 +30,17 @@ export async function initCommand(dir: string): Promise<void> {
     `${command} serve`,
   ]
   process.stdout.write(`\nNext\n${lines.map((line) => `  ${line}\n`).join('')}`)
+}
+
+/** One that is there is its owner's: what it lacks is said, not added. */
+function writeIgnore(path: string): void {
+  if (!existsSync(path)) return void write(path, ignoreText)
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .map((line) => line.trim().replace(/^\/|\/$/gu, ''))
+  const missing = ignored.filter((each) => !lines.includes(each.replace(/\/$/u, '')))
+  if (missing.length === 0) return
+  process.stdout.write(`${paint('yellow', 'kept')}  ${path}\n      add to it: ${missing.join(', ')}\n`)
 }
 
 /** False when there is such a file: it is kept. */

@@ -1,0 +1,78 @@
+/**
+ * `.env`: variables for a command where the environment has none of that name. Read are the file in the folder of agents, then
+ * the one in the folder where the command is given. Node's own parser says what a line means; it skips what it cannot read,
+ * so a missing "=" or quote is found here.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Command } from 'commander'
+import { messageOf, MillraceError } from '../part/error.ts'
+
+/** Commands that run agents, or look at them: a mistake in the file is theirs. The others only want the server's key. */
+const strict: ReadonlySet<string> = new Set(['serve', 'run', 'chat', 'answer', 'check', 'schema'])
+/** Commands whose words are folders; those of others name agents or runs. */
+const takesFolders: ReadonlySet<string> = new Set(['serve', 'check', 'schema'])
+
+/** Adds the variables for a command to `process.env`; gives the files. Throws `bad-env`, which names the file and the line. */
+export function readEnvFiles(command: Command): string[] {
+  const files = new Map([...foldersOf(command), '.'].map((dir) => [resolve(dir, '.env'), join(dir, '.env')]))
+  return [...files.values()].filter((file) => {
+    try {
+      return addVariables(file)
+    } catch (error) {
+      if (strict.has(command.name())) throw error
+      return false
+    }
+  })
+}
+
+/** Folders of agents that a command line names. */
+function foldersOf(command: Command): string[] {
+  const { dir } = command.opts() as { dir?: string }
+  const folders: string[] = dir === undefined ? [] : [dir]
+  for (const word of command.processedArgs.flat() as unknown[]) {
+    if (typeof word !== 'string') continue
+    if (strict.has(command.name()) && /\.ya?ml$/u.test(word)) folders.push(dirname(word))
+    else if (takesFolders.has(command.name())) folders.push(word)
+  }
+  return folders.length === 0 ? ['agents'] : folders
+}
+
+/** False when there is no such file. */
+function addVariables(file: string): boolean {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false
+    throw new MillraceError('bad-env', `${file} cannot be read: ${messageOf(error)}`, { cause: error })
+  }
+  const fault = faultOf(text)
+  // The line itself is not repeated: it may hold a key.
+  if (fault !== undefined) throw new MillraceError('bad-env', `${file}:${fault.line}: ${fault.message}`)
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  return true
+}
+
+function faultOf(text: string): { line: number; message: string } | undefined {
+  if (text.includes('\0')) return { line: 1, message: 'it is not UTF-8 text; save it as UTF-8' }
+  const lines = text.split(/\r?\n/u)
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const [, value] = /^(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/u.exec(line) ?? []
+    if (value === undefined) return { line: i + 1, message: 'write NAME=value, or begin the line with # for a comment' }
+    const [quote] = value
+    if (quote !== '"' && quote !== "'" && quote !== '`') continue
+    // A value in quotes may go on over lines, to the next quote of its kind.
+    let end = i
+    for (let rest = value.slice(1); !rest.includes(quote); rest = lines[end]!) {
+      end++
+      if (end === lines.length) return { line: i + 1, message: `the value begins with ${quote}, which is never closed` }
+    }
+    i = end
+  }
+  return undefined
+}
