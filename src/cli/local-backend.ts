@@ -13,6 +13,7 @@ import { openProject, readAgents } from '../server/project.ts'
 import { faultyAgent, type NamedAgent } from './agent-file.ts'
 import type { Backend } from './backend.ts'
 import { initCure } from './folders.ts'
+import { guardProcess } from './guard-process.ts'
 import { printable } from './printable.ts'
 import type { AgentList } from './served-agents.ts'
 
@@ -38,8 +39,11 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
   const release = isDurable ? lockData(data, 'shared') : () => undefined
   if (release === undefined) return undefined
   const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
+  const guard = guardProcess()
   try {
-    const { runtime, agents } = await openProject({ ...options, log, env: process.env })
+    const { attribute } = guard
+    const { runtime, agents } = await openProject({ ...options, log, env: process.env, attribute })
+    guard.bind(runtime)
     const handler = createHandler({
       runtime,
       agentErrors: () => agents.errors,
@@ -59,10 +63,12 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
       agents: async () => (await (await handler(new Request('http://localhost/api/agents'))).json()) as AgentList,
       async close() {
         await runtime.close()
+        guard.release()
         release()
       },
     }
   } catch (error) {
+    guard.release()
     release()
     throw error
   }

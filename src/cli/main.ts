@@ -82,6 +82,8 @@ export function createProgram(): Command {
     .option('--data <dir>', settledData)
     .option('--log-files', 'also write <data>/runs/<run>.ndjson and, when it has ended, <run>.summary.json')
     .addOption(endpointOption())
+    .option('--quiet', 'print failures only')
+    .option('--json', 'print what happens as NDJSON on stdout, for programs')
     .option('--insecure-no-auth', 'listen on other addresses without MILLRACE_API_KEY')
     .addHelpText('after', '\nExample:\n  millrace serve agents --port 3000 --endpoint ollama=http://localhost:11434/v1')
     .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))

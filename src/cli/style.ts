@@ -26,7 +26,7 @@ const statusFormats = new Map<string, Format>(
 )
 
 /** A word that may be a run's status, perhaps with blanks behind it. */
-export function paintStatus(text: string): string {
+export function paintStatus(text: string, stream?: NodeJS.WriteStream): string {
   const format = statusFormats.get(text.trim())
-  return format === undefined ? text : paint(format, text)
+  return format === undefined ? text : paint(format, text, stream)
 }

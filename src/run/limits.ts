@@ -4,10 +4,11 @@
  */
 import { MillraceError } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
-import type { Budget } from '../pipeline/pipeline.ts'
+import type { Budget, Pipeline } from '../pipeline/pipeline.ts'
 import { closeUnder, Suspended, within, type Scope } from './scope.ts'
 import { settledBy } from './settled-by.ts'
 import type { RunState } from './state.ts'
+import { msOf } from './time-limits.ts'
 
 export interface Limit {
   /** Aborts when a limit was passed; the reason is the `MillraceError` that says which. */
@@ -120,6 +121,19 @@ export function createLimit({
       if (steps !== undefined && state.countCalls(root) >= steps) throw exceed(`${steps} steps`)
     },
   }
+}
+
+/** Undefined when the agent limits nothing: most runs. */
+export function limitOfRun(
+  { pipeline, state }: { pipeline: Pipeline; state: RunState },
+  speaking: LimitOptions['speaking'],
+  now: () => number,
+): Limit | undefined {
+  const { budget, timeouts } = pipeline
+  const timeout = timeouts?.run === undefined ? undefined : msOf(timeouts.run)
+  if (budget === undefined && timeout === undefined) return undefined
+  const startedAt = state.start?.timestamp ?? now()
+  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout, startedAt, now })
 }
 
 /** Runs something under a limit of its own, beside those that hold already; throws the limit's error when it was passed. */

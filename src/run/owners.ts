@@ -2,21 +2,23 @@
  * Who owns which run in this process. A run has one owner at a time, who alone writes its log; what makes an owner for a
  * run that has none, or writes the end of such a run, happens one at a time for each run.
  */
-import { MillraceError, toMillraceError, type ErrorValue } from '../part/error.ts'
+import { MillraceError, toErrorValue, toMillraceError, type ErrorValue } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
-import { pause } from '../part/pause.ts'
 import { createCleaner } from '../part/redact.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { unattributed } from './attribute.ts'
+import { closeLost } from './close-lost.ts'
 import { createDeadlines } from './deadlines.ts'
 import { conversation, messagesOf } from './history.ts'
 import { leftFor } from './left-for.ts'
 import { createPresence } from './presence.ts'
 import { mostRecoveries } from './recovery.ts'
 import { systemClock } from './run-clock.ts'
-import { execute, type RunnerEnd } from './runner.ts'
+import { notify } from './run-event.ts'
+import { execute, type RunnerEnd, type RunnerOptions } from './runner.ts'
 import { lostError, unknownRun } from './runtime-errors.ts'
-import type { RuntimeOptions } from './runtime.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
 import { foldState, type RunState } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
 import { writeEnd, type RunEnding } from './write-end.ts'
@@ -45,7 +47,7 @@ interface Active {
 
 export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
-  const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {} } = options
+  const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, onRun, attribute = unattributed } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
   /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
@@ -55,6 +57,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   const settling = new Map<string, Promise<void>>()
   /** Runs whose store failed and whose log has no end yet. */
   const losses = new Map<string, ErrorValue>()
+
+  const ending = { runs, losses, shutdown, end }
 
   const presence = createPresence((run, reason) => {
     const open = active.get(run)?.state.open
@@ -80,7 +84,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const controller = new AbortController()
     const listeners: Active['listeners'] = new Set()
     const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
-    const work = execute({
+    const execution: RunnerOptions = {
       log,
       runs,
       agent: (id) => agents.get(id)?.pipeline,
@@ -104,8 +108,10 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       graceMs,
       defaultTimeouts,
       requestDeadlineMs,
+      attribute,
       onStored: begun.resolve,
-    }).catch((error: unknown): RunnerEnd => {
+    }
+    const work = attribute({ run: row.id }, () => execute(execution)).catch((error: unknown): RunnerEnd => {
       // Its store cannot be read, or a fault of ours: what is still under way for it speaks to nobody.
       controller.abort(error)
       return { type: 'lost', error }
@@ -113,12 +119,17 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const left = work.then((end) => {
       active.delete(row.id)
       presence.forget(row.id)
-      if (end.type !== 'lost') return end
+      if (end.type !== 'lost') {
+        if (end.type === 'suspended' || state.end !== undefined) notify(onRun, state)
+        return end
+      }
       const error = lostError(end.error)
       losses.set(row.id, error)
       begun.reject(new MillraceError(error.code, error.message, { status: 503 }))
       for (const tell of listeners) tell(error)
-      void closeLost(row)
+      // A store that fails is known to whoever watches it, and the run's own end is recorded later.
+      if (error.code !== 'store-failed') notify(onRun, state, toErrorValue(end.error))
+      void closeLost(ending, row)
       return end
     })
     const done: Promise<void> = left.then(async ({ type }) => {
@@ -224,22 +235,13 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   async function close(row: RunRow, state: RunState, ending: RunEnding): Promise<void> {
     await writeEnd({ log, registry, clock, graceMs, secrets }, row, state, ending)
     deadlines.clear(row.id)
+    notify(onRun, state)
   }
 
-  /** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
-  async function closeLost({ id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>): Promise<void> {
-    const message = 'The run could not be recorded any more.'
-    for (let delay = 100; !shutdown.aborted; delay = Math.min(delay * 2, 5000)) {
-      try {
-        // Whoever took the run over goes on with it: then it is not ours to end.
-        const isOurs = ((await runs.get(run))?.epoch ?? 0) <= epoch
-        if (isOurs) await end(run, { code: 'failed', message, outcome: 'unavailable' })
-        losses.delete(run)
-        return
-      } catch {
-        await pause(delay, shutdown, { background: true })
-      }
-    }
+  function fail(run: string, error: MillraceError): boolean {
+    const owner = active.get(run)
+    owner?.controller.abort(error)
+    return owner !== undefined
   }
 
   async function stop(run: string, reason = 'Stopped.'): Promise<void> {
@@ -259,7 +261,8 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     wake,
     adopt,
     stop,
-    closeLost,
+    fail,
+    closeLost: (row: Pick<RunRow, 'id' | 'epoch'>) => closeLost(ending, row),
     attach: presence.attach,
 
     /** Resolves when the run has no owner and nothing that was left for it is about to give it one, or to end it. */

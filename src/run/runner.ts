@@ -11,19 +11,20 @@ import { createRedactor } from '../part/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { runLeftover, type Leftover } from './after.ts'
+import type { Attribute } from './attribute.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import { attempt, emitEnd } from './emit-end.ts'
 import { pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './ports.ts'
-import { createLimit, type Limit } from './limits.ts'
+import { limitOfRun } from './limits.ts'
 import { handedOn, recovered } from './recovery.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { Suspended, tell, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from './settled-by.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
-import { limitUnsetRun, msOf, type DefaultTimeouts } from './time-limits.ts'
+import { limitUnsetRun, type DefaultTimeouts } from './time-limits.ts'
 import { runSteps } from './walk.ts'
 import { defaultAnswerChars } from './outside/read-limits.ts'
 import { createWriter } from './writer.ts'
@@ -58,6 +59,7 @@ export interface RunnerOptions {
   defaultTimeouts: DefaultTimeouts
   /** How long a client has to answer a request. */
   requestDeadlineMs: number
+  attribute: Attribute
   /** What was said until then is stored; told after each append. */
   onStored(): void
 }
@@ -172,6 +174,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     timeouts: pipeline.timeouts ?? {},
     answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
     defaultTimeouts: options.defaultTimeouts,
+    attribute: options.attribute,
     depth: 0,
     agent: options.agent,
     afterwards(inner, called, path) {
@@ -242,7 +245,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   if (error !== undefined) {
     await tellAbort(scope, pipeline, {
       error,
-      aborted: signal.aborted && lost === undefined,
+      aborted: signal.aborted && lost === undefined && outcomes.has(error.code),
       graceMs,
       told: toldAborts,
     })
@@ -252,19 +255,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   giveUp(new Suspended())
   await writer.stored().catch(() => undefined)
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
-}
-
-/** Undefined when the agent limits nothing: most runs. */
-function limitOfRun(
-  { pipeline, state }: RunnerOptions,
-  speaking: Scope['speaking'],
-  now: () => number,
-): Limit | undefined {
-  const { budget, timeouts } = pipeline
-  const timeout = timeouts?.run === undefined ? undefined : msOf(timeouts.run)
-  if (budget === undefined && timeout === undefined) return undefined
-  const startedAt = state.start?.timestamp ?? now()
-  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout, startedAt, now })
 }
 
 /** The whole pipeline; resolves with its value. */

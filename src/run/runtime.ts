@@ -3,7 +3,7 @@
  * A run belongs to the server; a connection is only a cursor into its log.
  */
 import type { Entry } from '../part/entry.ts'
-import type { ErrorValue } from '../part/error.ts'
+import type { ErrorValue, MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
 import type { Answer, Part } from '../part/part.ts'
@@ -15,14 +15,12 @@ import { claimTurn } from './claim-turn.ts'
 import { readView } from './history.ts'
 import { allRuns, flatten, threadOf } from './run-rows.ts'
 import { endOfRequest, type PostedAnswer } from './inbox.ts'
-import type { Registry } from './ports.ts'
 import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
-import type { Clock } from './run-clock.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
 import { readResult, type RunResult } from './run-result.ts'
 import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wrongAnswer } from './runtime-errors.ts'
 import { createRunState } from './state.ts'
-import type { DefaultTimeouts } from './time-limits.ts'
 import { createThreadGate } from './threads.ts'
 
 /** An agent as a runtime holds it. */
@@ -35,24 +33,6 @@ export interface Agent {
 export interface AgentSource {
   get(id: string): Agent | undefined
   list(): Agent[]
-}
-
-export interface RuntimeOptions {
-  agents: AgentSource
-  registry: Registry
-  store: Store
-  /** What `$env.NAME` may see. Default: nothing. */
-  env?: Readonly<Record<string, string>>
-  /** Values that must never be recorded or sent. */
-  secrets?: readonly string[]
-  clock?: Clock
-  newRunId?: () => string
-  /** ms that a stopped run's steps get to settle; default 300. */
-  graceMs?: number
-  /** ms that a client has to answer a request before it is closed as unavailable; default 24 hours. */
-  requestDeadlineMs?: number
-  /** What holds where an agent sets no timeouts: ms or `none`; default 2 minutes of silence, 15 minutes for a run. */
-  defaultTimeouts?: DefaultTimeouts
 }
 
 /** What a start may say beside agent and input; everything has a default. */
@@ -103,6 +83,8 @@ export interface Runtime {
   /** A run by its id, without looking whether it has begun. */
   handle(runId: string, threadId: string): Run
   stop(runId: string, reason?: string): Promise<void>
+  /** Ends a run that is active in this process as `failed`; false when it is not. Once its answer has ended it stays `completed`. */
+  fail(runId: string, error: MillraceError): boolean
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
   /** Leaves several answers for a run and wakes it once. Gives, by request, the answers that count. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
@@ -211,6 +193,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     handle,
     stop,
+    fail: owners.fail,
 
     async answer(runId, requestId, answer, how = {}) {
       const view = await readView(store, runId)

@@ -4,6 +4,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
+import type { Attribute } from './attribute.ts'
 import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
@@ -50,6 +51,7 @@ export interface Scope {
   readonly answerChars: number
   /** What holds where the agent sets nothing. */
   readonly defaultTimeouts: DefaultTimeouts
+  readonly attribute: Attribute
   /** The step of a pipeline that this is the scope of. */
   readonly step?: StepName
   /** How many agents deep. */

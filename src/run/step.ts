@@ -34,12 +34,15 @@ export async function runPipelineStep(
   const name = toStepName(outer.step, step, path)
   const scope = within(outer, { step: name })
   const { budget, timeouts } = step
-  try {
-    if (budget === undefined && timeouts === undefined) return await runByType(scope, step, path, place, runSteps)
+  const run = () => {
+    if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place, runSteps)
     const limit = { name: formatStepName(name), root: path, budget, timeout: timeouts?.step }
-    return await withLimit(scope, limit, (inner) =>
+    return withLimit(scope, limit, (inner) =>
       runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place, runSteps),
     )
+  }
+  try {
+    return await scope.attribute({ run: scope.runId, step: name }, run)
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted) throw error
     // What failed before its bracket was open is not named yet.

@@ -48,6 +48,8 @@ export interface HandlerOptions {
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment frame, so that no proxy takes it for dead. Default 15,000. */
   keepAliveMs?: number
+  /** What `/health` says about the process; any reason makes it `degraded`, with status 503. */
+  health?: () => { reasons: string[]; uncaughtErrors: number }
   /** Load errors of the agents, to be shown with them. */
   agentErrors?: () => { file: string; message: string }[]
   /** Told of every failure that a client is not told of. */
@@ -150,7 +152,11 @@ export function createHandler(options: HandlerOptions): Handler {
   })
   app.get('/health', () => {
     const uptime = Math.round((performance.now() - began) / 1000)
-    return Response.json({ status: 'ok', version, uptime, runs: { active: runtime.active } })
+    const { reasons = [], ...counts } = options.health?.() ?? {}
+    const isDegraded = reasons.length > 0
+    const state = isDegraded ? { status: 'degraded', reasons } : { status: 'ok' }
+    const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
+    return Response.json(body, isDegraded ? { status: 503, headers: { 'cache-control': 'no-store' } } : undefined)
   })
   app.get('/api/agents', () => Response.json({ agents: runtime.agents.list().map(describe), errors: agentErrors() }))
   app.get('/api/agents/:id', async (c) => {

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../record/memory-store.ts'
+import { watchStore } from '../record/watch-store.ts'
 import { sqliteStore } from '../record/sqlite-store.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { endpointProtocols } from '../library/check-config.ts'
@@ -11,6 +12,8 @@ import type { Config, RecordConfig } from '../library/config.ts'
 import { unpack } from '../library/packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from '../library/registry.ts'
 import { findSecrets, secretValues } from '../library/secrets.ts'
+import type { Attribute } from '../run/attribute.ts'
+import type { RunEvent } from '../run/run-event.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import { createRuntime, type Runtime } from '../run/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
@@ -23,6 +26,8 @@ export interface Project {
   config: Config
   /** When they are wanted. */
   files?: LogFiles | undefined
+  /** Why runs cannot be stored, while they cannot. */
+  readonly storeFailure: MillraceError | undefined
 }
 
 export interface ProjectOptions {
@@ -40,12 +45,17 @@ export interface ProjectOptions {
   secrets?: readonly string[]
   /** Told of what goes wrong beside the runs. */
   log?: (line: string) => void
+  /** Called when the store begins to fail, and with nothing when it works again. */
+  onStore?: (failure: MillraceError | undefined) => void
+  onRun?: (event: RunEvent) => void
+  attribute?: Attribute
 }
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
   const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
-  const opened = openStore(data, config.record)
+  const watched = watchStore(openStore(data, config.record), { onChange: options.onStore ?? (() => undefined) })
+  const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'
   const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
   const store = files?.store ?? opened
@@ -62,8 +72,18 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       requestDeadlineMs,
       defaultTimeouts: timeouts,
       graceMs: server?.stopGraceMs,
+      onRun: options.onRun,
+      attribute: options.attribute,
     })
-    return { runtime, agents, config, files }
+    return {
+      runtime,
+      agents,
+      config,
+      files,
+      get storeFailure() {
+        return watched.failure
+      },
+    }
   } catch (error) {
     await store.close()
     throw error

@@ -3,15 +3,18 @@ import { realpathSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
 import { MillraceError } from '../part/error.ts'
-import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 import type { Agent } from '../run/runtime.ts'
 import { lockData } from './data-lock.ts'
+import type { ErrorGuard } from './error-guard.ts'
 import { createHandler } from './handler.ts'
 import { checkKey } from './key.ts'
 import { loadConfig } from './load-config.ts'
 import { isLoopback } from './loopback.ts'
 import { createNodeListener } from './node-listener.ts'
 import { openProject, type Project, type ProjectOptions } from './project.ts'
+import { reportRequests } from './report-requests.ts'
+import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
+import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
 import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
@@ -21,7 +24,11 @@ export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, P
   apiKey?: string
   /** Listen beyond this machine without a key: said aloud. */
   insecureNoAuth?: boolean
+  /** Gets every report. Default: notes and errors go to `log`. */
+  report?: Reporter
   log?: (line: string) => void
+  /** Catches what nobody awaits; installing it is the process's business. */
+  guard?: ErrorGuard
 }
 
 export interface Served {
@@ -33,7 +40,7 @@ export interface Served {
 }
 
 export async function serve(options: ServeOptions): Promise<Served> {
-  const { log = () => undefined } = options
+  const { guard } = options
   const config = await loadConfig(options.dir)
   const { host, port: wanted, data, logFiles } = settingsOf(config, options)
   const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
@@ -54,21 +61,35 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
   const release = takeData(data)
   let project: Project | undefined
+  const report = createReporter(options, () => project)
+  const note = (message: string, level: Level = 'info') => report({ level, event: 'note', message })
   const onError = (error: unknown) => {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : wordsOf(error)
-    const detail = error instanceof MillraceError && error.detail !== undefined ? `\n    ${error.detail}` : ''
-    const text = withoutCredentials(stack + detail)
-    log(`error: ${project?.runtime.redact(text) ?? text}`)
+    // That the store fails was reported when it began, and is not reported again with every request.
+    const isKnown = project?.storeFailure !== undefined
+    if (isKnown && error instanceof MillraceError && error.code === 'store-failed') return
+    note(`error: ${stackOf(error)}`, 'error')
   }
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
-    project = await openProject({ ...options, config, data, logFiles, secrets })
+    project = await openProject({
+      ...options,
+      config,
+      data,
+      logFiles,
+      secrets,
+      log: (line) => note(line, 'warn'),
+      onStore: (failure) => report(reportOfStore(failure)),
+      onRun: (event) => report(reportOfRun(event)),
+      ...(guard === undefined ? undefined : { attribute: guard.attribute }),
+    })
     const { runtime, agents } = project
+    guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
     const handler = createHandler({
       runtime,
       agentErrors: () => agents.errors,
+      health: () => healthOf(project!, guard),
       localOnly: isLocal && apiKey === undefined,
       // Without a key beyond this machine is refused above unless it was said aloud.
       ...(isLocal || apiKey !== undefined ? undefined : { authorize: () => true }),
@@ -79,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       openai,
       ...(apiKey === undefined ? undefined : { apiKey }),
     })
-    const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
+    const server = createServer({ noDelay: true }, createNodeListener(reportRequests(handler, report), onError))
     server.on('clientError', refuse)
     await listen(server, wanted, host)
     const { port } = server.address() as AddressInfo
@@ -95,13 +116,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
     let before = byId(agents.list())
     agents.watch(
       (changed, errors) => {
-        for (const { message } of errors) log(message)
+        for (const { message } of errors) note(message, 'error')
         const now = byId(agents.list())
         const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
-        for (const id of changed) log(fateOf(id, before.get(id), now.get(id), broken.has(id)))
+        for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
         before = now
       },
-      (file) => log(`${file} has changed: restart the server to take it`),
+      (file) => note(`${file} has changed: restart the server to take it`),
     )
 
     let closing: Promise<void> | undefined

@@ -5,6 +5,7 @@ import { refreshSchema } from '../editor-schema.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
 import { limitsLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
+import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
 import { widthOf } from '../width.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
 
@@ -15,6 +16,8 @@ export interface ServeFlags {
   endpoint: string[]
   logFiles?: boolean
   insecureNoAuth?: boolean
+  quiet?: boolean
+  json?: boolean
 }
 
 export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
@@ -27,7 +30,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   if (flags.data !== undefined) checkData(flags.data)
   const { env } = process
   const apiKey = env['MILLRACE_API_KEY']
-  const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
+  const { report, guard, note } = startReporting(flags)
   const served = await start({
     dir,
     port,
@@ -36,16 +39,17 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     logFiles: flags.logFiles,
     env,
     endpoints: flags.endpoint.map(parseEndpoint),
-    log,
+    report,
+    guard,
     ...(apiKey ? { apiKey } : undefined),
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
   const { project, recovered } = served
-  await tellEditors(dir)
-  for (const { message } of project.agents.errors) log(message)
+  await tellEditors(dir, note)
+  for (const { message } of project.agents.errors) for (const line of message.split('\n')) note(line, 'error')
   if (recovered.resumed + recovered.interrupted > 0) {
-    process.stderr.write(
-      `recovered: ${told(recovered.resumed, 'run goes', 'runs go')} on, ${told(recovered.interrupted, 'was', 'were')} interrupted\n`,
+    note(
+      `recovered: ${told(recovered.resumed, 'run goes', 'runs go')} on, ${told(recovered.interrupted, 'was', 'were')} interrupted`,
     )
   }
 
@@ -59,6 +63,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     process.on(signal, () => {
       if (stopping) process.exit(code)
       stopping = true
+      note(stoppingLine(signal, project))
       void served.close().then(
         () => process.exit(0),
         () => process.exit(1),
@@ -67,7 +72,9 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   }
 
   // Last: whoever has read this may send a signal.
-  process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
+  if (flags.json)
+    report({ level: 'info', event: 'ready', message: `Millrace is ready at ${served.url}`, url: served.url })
+  else if (!flags.quiet) process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
 }
 
 function told(count: number, one: string, many: string): string {
@@ -75,12 +82,12 @@ function told(count: number, one: string, many: string): string {
 }
 
 /** The config may name other tools than yesterday. A folder that cannot be written to is served all the same. */
-async function tellEditors(dir: string): Promise<void> {
+async function tellEditors(dir: string, note: Note): Promise<void> {
   try {
     const file = await refreshSchema(dir)
-    if (file !== undefined) process.stderr.write(`${file}: brought up to date\n`)
+    if (file !== undefined) note(`${file}: brought up to date`)
   } catch (error) {
-    process.stderr.write(`the schema for editors was not written: ${messageOf(error)}\n`)
+    note(`the schema for editors was not written: ${messageOf(error)}`, 'warn')
   }
 }
 

@@ -1,0 +1,48 @@
+/** What becomes of runs, for whoever watches all of them: read off the same log that their readers get. */
+import type { ErrorValue } from '../part/error.ts'
+import type { Outcome } from '../part/part.ts'
+import type { Usage } from '../part/usage.ts'
+import type { RunState } from './state.ts'
+
+/** A run has ended, or waits for a client. */
+export interface RunEvent {
+  run: string
+  agent: string
+  threadId: string
+  /** Who asked: a wire's name, or `library`, `cli`, `api`. */
+  protocol: string
+  outcome: Outcome | 'suspended'
+  /** From its start until now, without the time for which it was suspended. */
+  ms: number
+  usage?: Usage
+  /** USD. */
+  cost?: number
+  error?: ErrorValue
+  /** What it waits for. */
+  requests?: number
+}
+
+/** `error`: why there is no end in the run's log. */
+export function notify(onRun: ((event: RunEvent) => void) | undefined, state: RunState, error?: ErrorValue): void {
+  const event = onRun === undefined ? undefined : toRunEvent(state, error)
+  if (event !== undefined) onRun!(event)
+}
+
+/** Undefined for a run that has not begun. */
+function toRunEvent({ start, end, usage, open, ...state }: RunState, error?: ErrorValue): RunEvent | undefined {
+  if (start === undefined) return undefined
+  const cost = end === undefined ? state.cost : end.cost
+  const why = end?.error ?? error
+  return {
+    run: start.runId,
+    agent: start.agent,
+    threadId: start.threadId,
+    protocol: start.protocol,
+    outcome: end?.outcome ?? (why === undefined ? 'suspended' : 'failed'),
+    ms: Math.max(0, state.lastTimestamp - start.timestamp - state.suspendedSince(start.timestamp)),
+    ...(usage === undefined ? undefined : { usage }),
+    ...(cost === undefined || usage === undefined ? undefined : { cost }),
+    ...(why === undefined ? undefined : { error: why }),
+    ...(end === undefined && why === undefined ? { requests: open.requests.size } : undefined),
+  }
+}

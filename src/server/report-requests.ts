@@ -1,0 +1,34 @@
+import type { Handler } from './handler.ts'
+import type { Reporter } from './report.ts'
+
+/** Reports requests that were refused or failed without a run; what became of a run is reported with the run. */
+export function reportRequests(handler: Handler, report: Reporter): Handler {
+  return async (request) => {
+    const response = await handler(request)
+    if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
+      const { status, statusText } = response
+      const { method } = request
+      // A query may hold what is nobody's business.
+      const path = new URL(request.url).pathname
+      void errorIn(response).then((error) => {
+        const { code, message = statusText } = error
+        const level = status >= 500 ? 'error' : 'warn'
+        report({ level, event: 'request', method, path, status, ...(code === undefined ? {} : { code }), message })
+      })
+    }
+    return response
+  }
+}
+
+async function errorIn(response: Response): Promise<{ code?: string; message?: string }> {
+  try {
+    const { error } = (await response.clone().json()) as { error?: { code?: unknown; message?: unknown } }
+    const { code, message } = error ?? {}
+    return {
+      ...(typeof code === 'string' ? { code } : undefined),
+      ...(typeof message === 'string' ? { message } : undefined),
+    }
+  } catch {
+    return {}
+  }
+}
