@@ -7,7 +7,10 @@ export interface Material {
   text: string
 }
 
-/** Instructions are what stands before a colon and on lines without one; what stands behind is material and gives no orders. */
+/**
+ * Instructions are what stands on lines without a colon and, where it is more than a label, before one; what stands behind is
+ * material and gives no orders.
+ */
 export function readPrompt(system: string): { instructions: string; material: Material[] } {
   const instructions: string[] = []
   const material: Material[] = []
@@ -19,7 +22,8 @@ export function readPrompt(system: string): { instructions: string; material: Ma
       continue
     }
     if (before !== undefined) {
-      instructions.push(before)
+      // "Against: …" among other lines only names what follows.
+      if (instructions.length === 0 || before.trim().split(/\s+/u).length > 3) instructions.push(before)
       // "Write an answer. Use these notes: …": the notes are what the last sentence names.
       label = before.trim().replace(/^.*[.!?]\s+(?=\S)/u, '')
     }

@@ -40,6 +40,12 @@ test('what a prompt hands over gives no orders, and carries no mark of an earlie
   )
 })
 
+test('a label gives no orders either', () => {
+  expect(playRole('Write a column.\nFor: yes\nAgainst: no\nThe optimist: maybe', 'tea')).toBe(
+    '[demo model, writer] This is about "tea". For: "yes". Against: "no". The optimist: "maybe".',
+  )
+})
+
 test('objects that a prompt hands over are read by the names of their fields', () => {
   const notes = [{ question: 'Why?', answer: 'Because.' }, { deep: { text: 'Here' } }, { other: 1 }]
   const answer = playRole(`Use these notes:\n${JSON.stringify(notes)}`, 'tea')
