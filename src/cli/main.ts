@@ -116,6 +116,7 @@ export function createProgram(): Command {
     .option('-f, --follow', 'go on until the run ends')
     .option('--since <seq>', 'only entries after this one', '0')
     .addOption(typeOption())
+    .option('--raw', 'every delta in a line of its own, instead of whole texts')
     .option('--json', 'NDJSON, as recorded')
     .addHelpText('after', '\nExample:\n  millrace logs run_… --follow --type tool-call,tool-result')
     .allowExcessArguments()
@@ -125,8 +126,9 @@ export function createProgram(): Command {
 
   program
     .command('show')
-    .description('what one run came to: status, steps, messages, tokens, cost, open requests')
+    .description('what one run came to: status, steps and their outputs, messages, tokens, cost, open requests')
     .argument('<run>', 'run id, or the beginning of one')
+    .option('--full', 'texts in full; with --json the outputs of steps as well')
     .option('--json', 'as JSON')
     .addHelpText('after', '\nExample:\n  millrace show run_…')
     .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(run, flags))

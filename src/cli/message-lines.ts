@@ -1,14 +1,17 @@
 /** A conversation for a terminal: who said what, a line for every call of a tool and for what it gave. */
 import type { Message } from '../part/message.ts'
 
-const longest = 500
+/** Characters of one text, unless all of it is wanted. */
+export const shortened = 500
 
-export function formatMessage({ role, content }: Message): string[] {
-  if (typeof content === 'string') return lines(role, content)
+/** `longest`: characters of one text; `who`: what stands before it instead of the role. */
+export function formatMessage({ role, content }: Message, longest = shortened, who: string = role): string[] {
+  const lines = (name: string, text: string) => textLines(name, text, longest)
+  if (typeof content === 'string') return lines(who, content)
   return content.flatMap((part) => {
     switch (part.type) {
       case 'text':
-        return lines(role, part.text)
+        return lines(who, part.text)
       case 'reasoning':
         return lines('thinks', part.text)
       case 'tool-call':
@@ -18,13 +21,15 @@ export function formatMessage({ role, content }: Message): string[] {
         const value = output.type === 'execution-denied' ? `denied. ${output.reason ?? ''}` : output.value
         return lines(part.toolName, typeof value === 'string' ? value : JSON.stringify(value))
       }
+      case 'file':
+        return lines(who, `(${part.mediaType}${part.filename === undefined ? '' : ` ${part.filename}`})`)
       default:
-        return lines(role, `(${part.type})`)
+        return lines(who, `(${part.type})`)
     }
   })
 }
 
-function lines(who: string, text: string): string[] {
+function textLines(who: string, text: string, longest: number): string[] {
   const shown = text.trim()
   if (shown === '') return []
   const cut = shown.length > longest ? `${shown.slice(0, longest)}… (${shown.length} characters)` : shown

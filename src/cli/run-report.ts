@@ -11,20 +11,23 @@ export interface Reported {
   followed: Followed
   /** What other commands need to find the run. */
   where: string
+  /** An answer that is complete needs no word. */
+  isQuiet?: boolean
   /** How the command was ended from outside. */
   ending?: Ending | undefined
 }
 
 /** Prints how the run ended or what it waits for; gives the exit code. */
-export function reportRun({ id, followed, where, ending }: Reported): number {
+export function reportRun({ id, followed, where, isQuiet = false, ending }: Reported): number {
   const { end, waiting, handedOver, isLineOpen } = followed
-  if (isLineOpen) process.stdout.write('\n')
+  // On a terminal the notice that the run is being stopped has ended the line.
+  if (isLineOpen && !(ending !== undefined && process.stdout.isTTY)) process.stdout.write('\n')
   if (end === undefined) {
     const lines = answerLines(id, waiting, where)
     say(`suspended: ${id} waits for an answer, and nobody is at a terminal who could give it. Answer with:`, ...lines)
     return ending?.code ?? 1
   }
-  say(lastLine(end))
+  if (!isQuiet || end.outcome !== 'completed') say(lastLine(end))
   if (handedOver.length > 0) {
     const names = [...new Set(handedOver)].join(', ')
     say(

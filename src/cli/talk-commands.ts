@@ -35,6 +35,30 @@ Examples:
     .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
 
   program
+    .command('chat')
+    .description('talk to an agent; the conversation is kept')
+    .argument('[agent]', 'an agent, or a YAML file (default: assistant, or the first one)')
+    .option('--thread <id>', 'continue this conversation')
+    .option('-y, --yes', 'approve whatever the agent asks approval for')
+    .option('--dir <dir>', dirAbout)
+    .option('--data <dir>', settledData)
+    .addOption(urlOption())
+    .addOption(endpointOption())
+    .addHelpText(
+      'after',
+      `
+Each message is a run on the live server of the data folder, or in this process when there is none.
+Ctrl-C stops the answer; on an empty line it leaves. /help lists the commands.
+When stdin is not a terminal, each line is a message: answers go to stdout, and the exit code is 1 when one failed.
+
+Examples:
+  millrace chat
+  millrace chat researcher --thread thread_…
+  printf 'My name is Ada.\\nWhat is my name?\\n' | millrace chat assistant`,
+    )
+    .action(async (agent: string | undefined, flags) => (await import('./commands/chat.ts')).chatCommand(agent, flags))
+
+  program
     .command('answer')
     .description('answer what a run waits for: an approval, or the result of a client tool; the run then goes on')
     .argument('<run>', 'run id, or the beginning of one')

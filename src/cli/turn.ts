@@ -19,17 +19,19 @@ export interface Turned {
   ending: Ending | undefined
 }
 
-export async function takeTurn(
-  backend: Backend,
-  { agent, input, threadId, onStart, ...follow }: Turn,
-): Promise<Turned> {
+export async function takeTurn(backend: Backend, turn: Turn): Promise<Turned & { threadId: string }> {
+  const { agent, input, threadId, onStart, ...follow } = turn
   const { messages, ...rest } = input
-  return follows(backend, follow, async () => {
-    const given = { agent, input: rest, messages: messages as object[] }
-    const id = await backend.client.run(threadId === undefined ? given : { ...given, threadId }).id
+  const options = { agent, input: rest, messages: messages as object[] }
+  let thread = threadId
+  const turned = await follows(backend, follow, async () => {
+    const run = backend.client.run(threadId === undefined ? options : { ...options, threadId })
+    const id = await run.id
+    thread = await run.threadId
     onStart?.(id)
     return id
   })
+  return { ...turned, threadId: thread! }
 }
 
 /** What is said when a server is gone, or about to be. */

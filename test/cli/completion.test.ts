@@ -48,6 +48,7 @@ test('commands, options, their values, agents and runs are offered', { timeout: 
   expect(await offered(cwd, 'ps', '--agent', 'pan')).toEqual(['panel'])
   expect(await offered(cwd, 'completion', '')).toEqual(['bash', 'zsh', 'fish'])
   expect(await offered(cwd, 'run', 'panel', '--file', 'age')).toEqual([':files'])
+  expect(await offered(cwd, 'chat', 'pan')).toEqual(['panel', ':files'])
   expect(await offered(cwd, 'answer', 'x', '')).toEqual(['approve', 'deny'])
   // What takes free text, and what is too much, gets nothing.
   for (const words of [

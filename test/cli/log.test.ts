@@ -82,7 +82,14 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
     expect({ words, some: toEntries(some.out) }).toEqual({ words, some: [all[0], all.at(-1)] })
   }
   const lines = (await ran(['logs', first], { cwd })).out.trimEnd().split('\n')
-  expect(lines).toHaveLength(all.length)
+  const raw = (await ran(['logs', first, '--raw'], { cwd })).out.trimEnd().split('\n')
+  expect(raw).toHaveLength(all.length)
+  // The two deltas are one line, with the number of the last.
+  const seq = all.findLast(({ type }) => type === 'text-delta')!.seq
+  expect(lines).toHaveLength(all.length - 1)
+  expect(lines.filter((line) => line.includes(' text-delta '))).toEqual([
+    expect.stringMatching(new RegExp(`^ +${seq} .*"one two"`, 'u')),
+  ])
   expect(lines[0]).toMatch(/^ {4}1 {2}\d\d:\d\d:\d\d\.\d{3} {2}run-start /)
 
   const second = await start()

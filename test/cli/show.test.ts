@@ -96,3 +96,32 @@ test('what failed is said at its step and at the end; a run that goes on is show
   gate.resolve()
   await expect.poll(() => show(live), patiently).toMatch(/ {2}completed\n/)
 })
+
+test('what steps came to that no client is shown: shortened, in full with --full', async () => {
+  const long = 'word '.repeat(200).trim()
+  const cwd = folder({
+    'agents/a.yaml': `workflow:
+  - id: facts
+    type: llm
+    config: { model: "demo:assistant", tools: [calculator] }
+    result: facts
+  - { id: shape, type: output-generator, config: { template: { said: "$facts.text", long: "${long}" } }, result: shaped }
+  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, messages: [{ role: user, content: "Hello" }] } }
+`,
+  })
+  await ran(['run', 'a', '-m', 'What is 12*7?'], { cwd })
+  const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
+  const section = async (...flags: string[]) =>
+    (await ran(['show', id, ...flags], { cwd })).out.split('Outputs of steps\n')[1]!.split('\n\n')[0]!
+  const short = await section()
+  expect(short).toMatch(
+    /^facts\n(?: {2}assistant .*\n)? {2}calls +calculator \{"expression":"12\*7"\}\n {2}calculator +\{"result":84\}\n {2}assistant +12\*7 = 84\.\nshape\n {2}value +\{"said":"[^\n]*… \(\d+ characters\)$/,
+  )
+  const full = await section('--full')
+  expect(full).toContain(`"long":"${long}"}`)
+  const { outputs } = JSON.parse((await ran(['show', id, '--json', '--full'], { cwd })).out) as { outputs: object[] }
+  expect(outputs).toMatchObject([
+    { step: 'main/facts', messages: [{ role: 'assistant' }, { role: 'tool' }, { role: 'assistant' }] },
+    { step: 'main/shape', result: { long } },
+  ])
+})

@@ -1,5 +1,6 @@
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import { createDeltaMerger } from '../delta-merger.ts'
 import { splitWords } from '../options.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
@@ -12,9 +13,13 @@ export interface LogsFlags extends Where {
   since: string
   type?: string[]
   json?: boolean
+  raw?: boolean
 }
 
-export async function logsCommand(words: string[], { follow = false, since, type, json, ...where }: LogsFlags) {
+export async function logsCommand(
+  words: string[],
+  { follow = false, since, type, json = false, raw = false, ...where }: LogsFlags,
+) {
   const { run: text, types: listed } = splitWords(words, type)
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
   const types = listed && new Set(listed)
@@ -25,10 +30,19 @@ export async function logsCommand(words: string[], { follow = false, since, type
     if (Number(since) > run.lastSeq) {
       throw new MillraceError('usage', `--since ${since} is beyond the log: its last entry is ${run.lastSeq}.`)
     }
+    let written: Promise<void> = Promise.resolve()
+    const write = (entry: Entry) => {
+      const line = json ? forStream(JSON.stringify(entry), process.stdout) : toLine(entry)
+      written = written.then(() => writeOut(`${line}\n`))
+    }
+    const merger = json || raw ? { apply: write, flush: () => undefined } : createDeltaMerger(write, follow)
     for await (const entry of access.read(run.id, Number(since), follow)) {
       if (types !== undefined && !types.has(entry.type)) continue
-      await writeOut(`${json ? forStream(JSON.stringify(entry), process.stdout) : toLine(entry)}\n`)
+      merger.apply(entry)
+      await written
     }
+    merger.flush()
+    await written
     const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
     if (isOrphan) process.stderr.write(`${run.id} has not ended, but nobody runs it: this is its log so far\n`)
   } finally {

@@ -6,35 +6,53 @@ import { openAccess, whereFlags, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
 import { answerLine } from '../answer-line.ts'
 import { findRun } from '../find-run.ts'
-import { formatMessage } from '../message-lines.ts'
+import { formatMessage, shortened } from '../message-lines.ts'
 import { forStream, printable } from '../printable.ts'
+import { formatOutputs, readOutputs, type StepOutput } from '../step-outputs.ts'
 import { formatSteps } from '../step-tree.ts'
 import { orphaned, paint, paintStatus } from '../style.ts'
 
-export async function showCommand(text: string, { json, ...where }: { json?: boolean } & Where): Promise<void> {
+export interface ShowFlags extends Where {
+  json?: boolean
+  full?: boolean
+}
+
+export async function showCommand(text: string, { json, full = false, ...where }: ShowFlags): Promise<void> {
   const access = await openAccess(where)
   try {
     const run = await findRun(access, text)
     const view = await access.view(run.id)
     const isOrphan = (await access.fate({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const data = { id: runId, ...rest, ...(isOrphan ? { orphaned: true } : undefined) }
+    const outputs = json && !full ? [] : await readOutputs(access.read(run.id, 0, false))
+    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), process.stdout)
-      : page(view, isOrphan, whereFlags(where))
+      : page(view, { isOrphan, where: whereFlags(where), outputs, longest: full ? Infinity : shortened })
     process.stdout.write(`${shown}\n`)
   } finally {
     await access.close()
   }
 }
 
-function page(view: RunView, isOrphan: boolean, where: string): string {
+interface PageOptions {
+  isOrphan: boolean
+  where: string
+  outputs: StepOutput[]
+  longest: number
+}
+
+function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(isOrphan ? orphaned : status)
   const sections = [
     [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
     section('Steps', formatSteps(view)),
-    section('Messages', printable([...asked(view), ...view.messages].flatMap(formatMessage).join('\n'))),
+    section('Outputs of steps', formatOutputs(outputs, longest)),
+    section(
+      'Messages',
+      printable([...asked(view), ...view.messages].flatMap((message) => formatMessage(message, longest)).join('\n')),
+    ),
     // What a client was told already needs no second line.
     section('Output', output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2))),
     section('Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),

@@ -1,0 +1,139 @@
+/**
+ * Messages and answers of one thread. The backend is opened for each message, so that a chat that waits for its user keeps no
+ * server from starting, and uses the one that was started meanwhile; the log holds what was said before.
+ */
+import { MillraceError } from '../../part/error.ts'
+import { didYouMean, listNames } from '../../pipeline/nearest.ts'
+import { wires } from '../../wire/wires.ts'
+import { createAsk } from '../ask.ts'
+import { openBackend, type Backend, type BackendFlags } from '../backend.ts'
+import { withFiles } from '../input-files.ts'
+import { printable } from '../printable.ts'
+import { reportRun } from '../run-report.ts'
+import type { AgentList } from '../served-agents.ts'
+import type { Ending } from '../stop-signals.ts'
+import { takeTurn } from '../turn.ts'
+
+export interface ConversationOptions extends BackendFlags {
+  /** Default: `assistant` when there is one, else the first. */
+  agent: string | undefined
+  isFile: boolean
+  thread?: string
+  yes?: boolean
+}
+
+export interface Conversation {
+  readonly agent: string
+  readonly agents: AgentList['agents']
+  /** Undefined before the first answer. */
+  readonly thread: string | undefined
+  /** Which server answers: ` on http://…`. */
+  readonly at: string
+  readonly where: string
+  readonly files: readonly string[]
+  /** An answer was not completed. */
+  readonly hasFailed: boolean
+  /** Sends a message and shows the answer. */
+  say(text: string): Promise<{ ending: Ending | undefined; isWaiting: boolean }>
+  /** A new thread with an agent. Throws `usage` when there is no such agent. */
+  begin(agent: string): void
+  /** A file for the next message. Throws `usage` when it cannot be sent. */
+  attach(path: string): void
+  /** Looks again which agents there are. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function createConversation({ isFile, yes, ...options }: ConversationOptions): Promise<Conversation> {
+  let { thread } = options
+  let files: string[] = []
+  let hasFailed = false
+  let agents: AgentList['agents'] = []
+  let url: string | undefined
+  let where = ''
+  let noticed: string | undefined
+  /** What is kept in memory would be forgotten with its backend. */
+  let kept: Backend | undefined
+
+  async function withBackend<T>(use: (backend: Backend) => Promise<T>): Promise<T> {
+    const backend = kept ?? (await openBackend(options, isFile))
+    if (!backend.isDurable) kept = backend
+    ;({ url, where } = backend)
+    if (backend.notice !== noticed && backend.notice !== undefined)
+      process.stderr.write(`${printable(backend.notice)}\n`)
+    noticed = backend.notice
+    try {
+      return await use(backend)
+    } finally {
+      if (backend.isDurable) await backend.close()
+    }
+  }
+
+  async function refresh(): Promise<void> {
+    agents = await withBackend(async (backend) => (await backend.agents()).agents)
+  }
+
+  function named(name: string): string {
+    if (agents.some(({ id, aliases = [] }) => [id, ...aliases].includes(name))) return name
+    const ids = agents.map(({ id }) => id)
+    const known = agents.flatMap(({ id, aliases = [] }) => [id, ...aliases])
+    const message = `There is no agent "${name}"${didYouMean(name, known)}. Known agents: ${listNames(ids)}.`
+    throw new MillraceError('usage', message)
+  }
+
+  await refresh()
+  const first = agents.find(({ id }) => id === 'assistant') ?? agents[0]
+  if (options.agent === undefined && first === undefined)
+    throw new MillraceError('usage', 'There are no agents to talk to.')
+  let agent = options.agent ?? first!.id
+
+  return {
+    get agent() {
+      return agent
+    },
+    get agents() {
+      return agents
+    },
+    get thread() {
+      return thread
+    },
+    get at() {
+      return url === undefined ? '' : ` on ${url}`
+    },
+    get where() {
+      return where
+    },
+    get files() {
+      return files
+    },
+    get hasFailed() {
+      return hasFailed
+    },
+    refresh,
+    begin(name) {
+      agent = named(name)
+      thread = undefined
+      files = []
+    },
+    attach(path) {
+      // Read now, so that a mistake is told now.
+      withFiles('', [...files, path])
+      files = [...files, path]
+    },
+    say: (text) =>
+      withBackend(async (backend) => {
+        const input = { messages: [{ role: 'user', content: withFiles(text, files) }] }
+        const ask = createAsk({ yes })
+        const turn = { agent, input, threadId: thread, wire: wires.text, ask, showsTools: true }
+        const turned = await takeTurn(backend, turn)
+        files = []
+        thread = turned.threadId
+        const code = reportRun({ ...turned, where: backend.where, isQuiet: true })
+        hasFailed ||= code !== 0
+        return { ending: turned.ending, isWaiting: turned.followed.waiting.length > 0 }
+      }),
+    async close() {
+      await kept?.close()
+    },
+  }
+}

@@ -1,0 +1,79 @@
+/** Lines that somebody types or a program sends: at a terminal with a prompt, editing keys and a history. */
+import { createInterface } from 'node:readline'
+
+/** `end`: there is no more to come. `leave`: Ctrl-C on an empty line. */
+export type Line = { type: 'line'; text: string } | { type: 'end' } | { type: 'leave' }
+
+export interface LineReader {
+  read(): Promise<Line>
+  close(): void
+}
+
+export interface LineReaderOptions {
+  prompt: () => string
+  /** What Tab may make of a line. */
+  complete: (line: string) => string[]
+}
+
+export function createLineReader(options: LineReaderOptions): LineReader {
+  return process.stdin.isTTY ? createTerminalReader(options) : createPipeReader()
+}
+
+/**
+ * An interface for each line: between lines nothing listens to the keyboard, so that Ctrl-C is a signal, questions of a run
+ * have the keyboard to themselves, and nothing that is typed early is echoed into an answer.
+ */
+function createTerminalReader({ prompt, complete }: LineReaderOptions): LineReader {
+  let history: string[] = []
+  let rest = ''
+  const pasted: string[] = []
+
+  function read(): Promise<Line> {
+    const next = pasted.shift()
+    if (next !== undefined) return Promise.resolve({ type: 'line', text: next })
+    const terminal = createInterface({
+      input: process.stdin,
+      output: process.stderr,
+      prompt: prompt(),
+      history,
+      historySize: 200,
+      removeHistoryDuplicates: true,
+      completer: (line: string) => [complete(line), line],
+    })
+    const { promise, resolve } = Promise.withResolvers<Line>()
+    terminal.on('history', (lines) => (history = [...lines]))
+    terminal.on('line', (text) => {
+      pasted.push(text)
+      // Several lines that were pasted come one after the other, before anything else can happen.
+      queueMicrotask(() => resolve({ type: 'line', text: pasted[0]! }))
+    })
+    terminal.on('SIGINT', () => {
+      if (terminal.line === '') return resolve({ type: 'leave' })
+      terminal.write(null, { ctrl: true, name: 'e' })
+      terminal.write(null, { ctrl: true, name: 'u' })
+    })
+    terminal.on('close', () => resolve({ type: 'end' }))
+    terminal.prompt()
+    terminal.write(rest)
+    return promise.then((line) => {
+      if (line.type === 'line') pasted.shift()
+      rest = line.type === 'line' ? terminal.line : ''
+      terminal.close()
+      if (line.type !== 'line') process.stderr.write('\n')
+      return line
+    })
+  }
+  return { read, close: () => undefined }
+}
+
+function createPipeReader(): LineReader {
+  const terminal = createInterface({ input: process.stdin, terminal: false })
+  const lines = terminal[Symbol.asyncIterator]()
+  return {
+    async read() {
+      const { done, value } = await lines.next()
+      return done ? { type: 'end' } : { type: 'line', text: value }
+    },
+    close: () => terminal.close(),
+  }
+}

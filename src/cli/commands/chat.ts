@@ -1,0 +1,101 @@
+/** `millrace chat`: a conversation on the terminal, or a message a line from a pipe. */
+import { dirname } from 'node:path'
+import { messageOf, MillraceError } from '../../part/error.ts'
+import { nameAgent } from '../agent-file.ts'
+import { checkAgent, type BackendFlags } from '../backend.ts'
+import { createConversation, type Conversation } from '../chat/conversation.ts'
+import { createLineReader } from '../chat/line-reader.ts'
+import { agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/slash-command.ts'
+import { printable } from '../printable.ts'
+import { paint } from '../style.ts'
+
+export interface ChatFlags extends BackendFlags {
+  thread?: string
+  yes?: boolean
+}
+
+/** Whether the chat goes on, or what it exits with. */
+type Next = 'on' | { exit: number }
+
+export async function chatCommand(text: string | undefined, flags: ChatFlags): Promise<void> {
+  const named = text === undefined ? undefined : nameAgent(text, flags.dir)
+  const isFile = named?.file !== undefined
+  const place = isFile ? { ...flags, dir: dirname(named!.file!) } : flags
+  if (named !== undefined) await checkAgent(named, place)
+  const conversation = await createConversation({ agent: named?.id, isFile, ...place })
+  const isThere = process.stdin.isTTY === true
+  const reader = createLineReader({
+    prompt: () => paint('bold', `${printable(conversation.agent)}> `, process.stderr),
+    complete: (line) =>
+      completeSaid(
+        line,
+        conversation.agents.map(({ id }) => id),
+      ),
+  })
+  if (isThere) tell(`Talking to ${conversation.agent}${conversation.at}. /help lists the commands.`)
+  let code = 0
+  for (let next: Next = 'on'; next === 'on';) {
+    const line = await reader.read()
+    if (line.type === 'leave') code = 130
+    if (line.type !== 'line') break
+    try {
+      next = await act(conversation, parseSaid(line.text), isThere)
+    } catch (error) {
+      // A program that sends messages is told by the exit code.
+      if (!isThere || !(error instanceof MillraceError)) {
+        reader.close()
+        await conversation.close()
+        throw error
+      }
+      tell(messageOf(error))
+    }
+    if (next !== 'on') code = next.exit
+    else if (!isThere && conversation.hasFailed) code = 1
+  }
+  reader.close()
+  await conversation.close()
+  const { thread, where } = conversation
+  if (isThere && thread !== undefined && code !== 1) {
+    const more = `millrace chat ${conversation.agent} --thread ${thread}${where}`
+    process.stderr.write(`${paint('dim', printable(`Go on with: ${more}`), process.stderr)}\n`)
+  }
+  process.stdout.write('', () => process.exit(code))
+}
+
+async function act(conversation: Conversation, said: Said, isThere: boolean): Promise<Next> {
+  switch (said.type) {
+    case 'message': {
+      if (said.text === '' && conversation.files.length === 0) return 'on'
+      const { ending, isWaiting } = await conversation.say(said.text)
+      // Ctrl-C has stopped the answer; whoever sits there goes on.
+      if (ending !== undefined && !(isThere && ending.code === 130)) return { exit: ending.code }
+      return isWaiting ? { exit: 1 } : 'on'
+    }
+    case 'new':
+      conversation.begin(conversation.agent)
+      tell('A new conversation.')
+      return 'on'
+    case 'agents':
+      await conversation.refresh()
+      process.stderr.write(`${agentTable(conversation.agents, conversation.agent)}\n`)
+      return 'on'
+    case 'agent':
+      await conversation.refresh()
+      conversation.begin(said.value)
+      tell(`Talking to ${conversation.agent}.`)
+      return 'on'
+    case 'file':
+      conversation.attach(said.value)
+      tell(`${said.value} goes with the next message.`)
+      return 'on'
+    case 'help':
+      process.stderr.write(`${chatHelp()}\n`)
+      return 'on'
+    case 'exit':
+      return { exit: conversation.hasFailed && !isThere ? 1 : 0 }
+  }
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${printable(text)}\n`)
+}

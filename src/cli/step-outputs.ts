@@ -1,0 +1,58 @@
+/** What the steps came to that no client is shown: the messages of their models, and their values. */
+import { formatMessage } from './message-lines.ts'
+import { printable } from './printable.ts'
+import { paint } from './style.ts'
+import type { Entry } from '../part/entry.ts'
+import type { Message } from '../part/message.ts'
+import { isUnder } from '../part/path.ts'
+import { createTurns, turnMessages, type Turns } from '../part/turns.ts'
+
+export interface StepOutput {
+  step: string
+  /** What a model said and called. */
+  messages?: Message[]
+  /** The step's value. */
+  result?: unknown
+}
+
+/** Steps whose output is that of the steps inside them, or that of a call. */
+const containers: ReadonlySet<string> = new Set(['parallel', 'branch', 'loop', 'round', 'condition', 'call-agent'])
+const calls: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
+
+/** Steps without an output, and the answer itself, are left out. */
+export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
+  const answers: string[] = []
+  const steps = new Map<string, { turns?: Turns; result?: unknown }>()
+  for await (const entry of entries) {
+    const { step, type } = entry
+    if (type === 'step-start' && entry.answer) answers.push(step)
+    if (answers.some((path) => isUnder(step, path))) continue
+    if (type === 'step-start' && !calls.has(entry.stepType) && !containers.has(entry.stepType)) {
+      if (!steps.has(step)) steps.set(step, { turns: createTurns(step) })
+    } else if (type === 'step-finish' && entry.result !== undefined) {
+      const found = steps.get(step)
+      if (found !== undefined) found.result = entry.result
+    }
+    for (const [path, { turns }] of steps) if (isUnder(step, path)) turns?.apply(entry)
+  }
+  return [...steps].flatMap(([step, { turns, result }]) => {
+    const messages = turns === undefined ? [] : turnMessages(turns.list)
+    if (messages.length === 0 && result === undefined) return []
+    return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
+  })
+}
+
+/** `longest`: characters of one text; the rest is cut. */
+export function formatOutputs(outputs: readonly StepOutput[], longest: number): string {
+  const blocks = outputs.map(({ step, messages = [], result }) => {
+    const lines = messages.flatMap((message) => formatMessage(message, longest))
+    if (result !== undefined) {
+      const content = typeof result === 'string' ? result : JSON.stringify(result)
+      lines.push(...formatMessage({ role: 'user', content }, longest, 'value'))
+    }
+    return [paint('dim', printable(step.replace(/^main\//u, ''))), ...lines.map((line) => `  ${printable(line)}`)].join(
+      '\n',
+    )
+  })
+  return blocks.join('\n')
+}

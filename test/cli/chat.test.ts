@@ -1,0 +1,218 @@
+/** `millrace chat`: on a pseudo-terminal and from a pipe, with a live server and without one. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { RunRow } from '../../src/part/log.ts'
+import { folder, ran, serving } from '../support/cli.ts'
+import { hasScript, onTerminal } from '../support/terminal.ts'
+import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
+
+const onUpstream = `metadata: { name: Upstream, description: "Counts messages" }
+workflow:
+  - { id: answer, type: llm, config: { model: "up:m", stream: true } }
+`
+const tools = `workflow:
+  - id: answer
+    type: llm
+    config:
+      model: "demo:assistant"
+      stream: true
+      tools:
+        - { name: calculator, approval: true }
+        - { name: askUser, client: true, parameters: { question: string } }
+`
+const patiently = { timeout: 60_000 }
+const rowsOf = async (cwd: string) => JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
+
+/** What a model was told, as its roles and its last words. */
+function told({ body }: UpstreamReply): string {
+  const roles = body.messages.map(({ role }) => role[0]).join('')
+  return `${roles} ${String(body.messages.at(-1)!.content)}`
+}
+
+async function upstream(answer: (reply: UpstreamReply, n: number) => unknown) {
+  const server = await startUpstream(answer)
+  onTestFinished(() => server.close())
+  return { flags: ['--endpoint', `up=${server.baseURL}`], requests: server.requests }
+}
+
+const counting = (reply: UpstreamReply) => {
+  reply.say(`told: ${told(reply)}.`)
+  reply.finish()
+}
+
+test.each([true, false])(
+  'from a pipe a line is a message, and the thread is kept (server: %s)',
+  patiently,
+  async (hasServer) => {
+    const { flags } = await upstream(counting)
+    const cwd = folder({ 'agents/up.yaml': onUpstream })
+    if (hasServer) await serving(flags, { cwd })
+    const input = 'One\n\nTwo\n/new\nThree\n//four\n'
+    const chat = await ran(['chat', 'up', ...flags], { cwd, input })
+    expect(chat).toEqual({
+      code: 0,
+      out: 'told: u One.\ntold: uau Two.\ntold: u Three.\ntold: uau /four.\n',
+      err: 'A new conversation.\n',
+    })
+    const rows = await rowsOf(cwd)
+    expect(rows.map(({ title }) => title)).toEqual(['/four', 'Three', 'Two', 'One'])
+    const [, , two, one] = rows
+    expect(two!.threadId).toBe(one!.threadId)
+    // Another process goes on with the thread.
+    const more = await ran(['chat', 'up', '--thread', one!.threadId, ...flags], { cwd, input: 'More' })
+    expect([more.code, more.out]).toEqual([0, 'told: uauau More.\n'])
+    const once = await ran(['run', 'up', '--thread', one!.threadId, '-m', 'Last', ...flags], { cwd })
+    expect([once.code, once.out]).toEqual([0, 'told: uauauau Last.\n'])
+  },
+)
+
+test('in memory the thread is kept for as long as the chat lasts', patiently, async () => {
+  const { flags } = await upstream(counting)
+  const cwd = folder({ 'agents/up.yaml': onUpstream })
+  const chat = await ran(['chat', '--data', 'none', ...flags], { cwd, input: 'One\nTwo\n' })
+  expect(chat).toEqual({ code: 0, out: 'told: u One.\ntold: uau Two.\n', err: '' })
+})
+
+test(
+  'from a pipe a failure is exit 1, an unknown command exit 2, and what waits for an answer ends the chat',
+  patiently,
+  async () => {
+    const { flags } = await upstream((reply, n) => {
+      if (n === 1) return reply.refuse(400, { error: { message: 'No such model' } })
+      counting(reply)
+    })
+    const cwd = folder({ 'agents/up.yaml': onUpstream, 'agents/ask.yaml': tools })
+    const failed = await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
+    expect([failed.code, failed.out]).toEqual([1, expect.stringMatching(/^told: u.* Two\.\n$/)])
+    expect(failed.err).toMatch(/^failed: .*No such model/)
+    const unknown = await ran(['chat', 'up', ...flags], { cwd, input: '/nw\n' })
+    expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('no command /nw (did you mean "/new"?)')])
+    const waiting = await ran(['chat', 'ask', ...flags], {
+      cwd,
+      input: 'Use the tool askUser with question "Which town?"\nHello\n',
+    })
+    expect([waiting.code, waiting.err]).toEqual([
+      1,
+      expect.stringMatching(/\n {2}millrace answer run_\w+ '<JSON or text>'\n$/),
+    ])
+    expect(waiting.out).not.toContain('Hello')
+    for (const [args, message] of [
+      [['chat', 'uq'], /no agent "uq" \(did you mean "up"\?\)/],
+      [['chat', 'no/such.yaml'], /There is no file/],
+      [['chat', '--dir', 'nowhere'], /no folder of agents at nowhere/],
+    ] as const) {
+      expect(await ran([...args, ...flags], { cwd })).toMatchObject({
+        code: 2,
+        out: '',
+        err: expect.stringMatching(message),
+      })
+    }
+  },
+)
+
+/** The prompt is there, and nothing behind it. */
+const prompted = (chat: { readonly shown: string }, agent = 'up') =>
+  expect.poll(() => chat.shown, { timeout: 10_000, interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
+
+describe.skipIf(!hasScript)('on a terminal', () => {
+  test('tools and approvals are shown inline; /agents, /agent, /help, a slip, /exit', patiently, async () => {
+    const cwd = folder({
+      'agents/a.yaml': tools,
+      'agents/b.yaml': tools.replace('workflow', 'metadata: { name: Bee }\nworkflow'),
+    })
+    const chat = onTerminal(['chat'], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+    await chat.until('Talking to a. /help lists the commands.')
+    await chat.until('a> ')
+    chat.type('What is 12*7?\r')
+    await chat.until('→ calculator {"expression":"12*7"}')
+    await chat.until('Allow calculator {"expression":"12*7"}? [y/N]')
+    chat.type('y\r')
+    await chat.until('← calculator {"result":84}')
+    await chat.until('12*7 = 84.\r\n')
+    chat.type('Use the tool askUser with question "\u202etxt"\r')
+    await chat.until(String.raw`askUser {"question":"\u202etxt"} runs in the client.`)
+    chat.type('{"town":"Ghent"}\r')
+    await chat.until('askUser gave {"town":"Ghent"}.')
+    chat.type('/agnts\r')
+    await chat.until('did you mean "/agents"?')
+    chat.type('/agents\r')
+    await chat.until('b      Bee')
+    expect(chat.shown).toMatch(/\* +a/)
+    chat.type('/help\r')
+    await chat.until('talk to another agent')
+    chat.type('/agent b\r')
+    await chat.until('Talking to b.')
+    await chat.until('b> ')
+    chat.type('/exit\r')
+    expect(await chat.exit).toBe(0)
+    const [last, first] = await rowsOf(cwd)
+    expect([first!.threadId, last!.agent]).toEqual([last!.threadId, 'a'])
+  })
+
+  test.each([true, false])(
+    'Ctrl-C stops the answer, then leaves; the history is at the arrow keys (server: %s)',
+    patiently,
+    async (hasServer) => {
+      const { flags, requests } = await upstream((reply, n) => {
+        reply.say(n === 1 ? 'Half an answer' : `told: ${told(reply)}.`)
+        if (n > 1) reply.finish()
+      })
+      const cwd = folder({ 'agents/up.yaml': onUpstream })
+      if (hasServer) await serving(flags, { cwd })
+      const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+      await chat.until('up> ')
+      chat.type('First\r')
+      await chat.until('Half an answer')
+      chat.type('\u0003')
+      await chat.until('aborted: Stopped with Ctrl-C')
+      await requests[0]!.left
+      chat.type('Second\r')
+      await chat.until('told: uau Second.')
+      // Up twice is the first message.
+      chat.type('\u001b[A\u001b[A\r')
+      await chat.until('told: uauau First.')
+      chat.type('/new\r')
+      await chat.until('A new conversation.')
+      // Two lines that are pasted are two messages.
+      chat.type('Third\rFourth\r')
+      await chat.until('told: u Third.')
+      await chat.until('told: uau Fourth.')
+      // What has been typed is dropped first.
+      await prompted(chat)
+      chat.type('Fif\u0003\u0003')
+      expect(await chat.exit).toBe(130)
+      expect(chat.shown).toMatch(/Go on with: millrace chat up --thread thread_\w+/)
+      expect((await rowsOf(cwd)).map(({ status, title }) => `${status} ${title}`)).toEqual([
+        'completed Fourth',
+        'completed Third',
+        'completed First',
+        'completed Second',
+        'aborted First',
+      ])
+    },
+  )
+
+  test('a chat that waits for its user keeps no server from starting, and goes on there', patiently, async () => {
+    const { flags } = await upstream(counting)
+    const cwd = folder({ 'agents/up.yaml': onUpstream })
+    const chat = onTerminal(['chat', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+    await chat.until('up> ')
+    chat.type('One\r')
+    await chat.until('told: u One.')
+    await prompted(chat)
+    const server = await serving(flags, { cwd })
+    chat.type('Two\r')
+    await chat.until('told: uau Two.')
+    const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: RunRow[] }
+    expect(runs.map(({ title, protocol }) => [title, protocol])).toEqual([
+      ['Two', 'api'],
+      ['One', 'cli'],
+    ])
+    server.kill('SIGKILL')
+    await server.exit
+    chat.type('Three\r')
+    await chat.until('told: uauau Three.')
+    await prompted(chat)
+    chat.type('\u0004')
+    expect(await chat.exit).toBe(0)
+  })
+})
