@@ -12,13 +12,14 @@
 import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { ErrorValue } from './error.ts'
 import type { Message, ToolSpec } from './message.ts'
+import type { ResponseHead } from './response-head.ts'
 import type { CallSettings } from './settings.ts'
 import type { Usage } from './usage.ts'
 
 type V3<T extends LanguageModelV3StreamPart['type']> = Extract<LanguageModelV3StreamPart, { type: T }>
 type V4<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 
-/** What a provider added to a part, by provider name. */
+/** What a provider added to a part, by its name. */
 export type ProviderMetadata = SharedV3ProviderMetadata
 /** Why a model stopped: `unified` is one of a few words, `raw` the provider’s own. */
 export type FinishReason = V4<'finish'>['finishReason']
@@ -134,6 +135,7 @@ export interface StepStart {
   order?: string[]
   /** For a loop over a list: that list as it was when the loop began. Its rounds take these, whatever comes later. */
   items?: readonly unknown[]
+  head?: ResponseHead
 }
 
 /** `step-finish`: exactly one for each `step-start`; `error` when the step failed or was stopped. `duration` in ms. */
@@ -232,7 +234,6 @@ export interface Warning {
   code: string
   message: string
 }
-
 /** `session-info`: which session of a CLI agent this is. */
 export interface SessionInfo {
   type: 'session-info'
@@ -246,7 +247,6 @@ export interface CliOutput {
   stream: 'stdout' | 'stderr'
   raw: string
 }
-
 /** `data`: a step's own event for the client. */
 export interface Data {
   type: 'data'

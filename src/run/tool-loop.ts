@@ -33,6 +33,8 @@ export interface ToolLoopResult {
 export interface LlmStepResult {
   text: string
   reasoning: string
+  /** Of this call alone. */
+  usage: Usage
   finishReason: string
   toolCalls: ToolLoopResult['toolCalls']
   toolResults: ToolLoopResult['toolResults']
@@ -177,6 +179,7 @@ function stepResult(turn: Turn): LlmStepResult {
   return {
     text: textOf({ role: 'assistant', content: turn.content }),
     reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
+    usage: turn.usage ?? noUsage,
     finishReason: turn.finish?.reason.unified ?? 'other',
     toolCalls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input })),
     toolResults: turn.calls.flatMap(({ toolCallId, toolName, result }) =>

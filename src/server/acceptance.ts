@@ -4,6 +4,8 @@
  * looks broken.
  */
 import type { ErrorValue } from '../part/error.ts'
+import type { ResponseHead } from '../part/response-head.ts'
+import { isUnder } from '../part/path.ts'
 import type { Runtime } from '../run/runtime.ts'
 import { closingError } from '../run/runtime-errors.ts'
 import { createAnswering } from '../wire/answering.ts'
@@ -16,6 +18,8 @@ export type Acceptance =
   | { kind: 'stream' | 'left' }
   | { kind: 'value'; output: unknown }
   | { kind: 'error'; error: ErrorValue }
+  /** A step returned a `Response`, and nothing has been sent. */
+  | { kind: 'response'; head: ResponseHead }
 
 export interface AcceptanceOptions {
   /** Of the run, from its beginning: what is looked at here is still there for the answer. */
@@ -44,11 +48,15 @@ export async function awaitAcceptance(
 
   async function look(): Promise<Acceptance> {
     const answering = createAnswering()
+    const parallels: string[] = []
     while (!over) {
       const { done, value } = await reader.look()
       if (done) break
       for (const entry of value) {
-        if (entry.type === 'step-start') answering.note(entry)
+        if (entry.type === 'step-start') {
+          answering.note(entry)
+          if (entry.stepType === 'parallel') parallels.push(entry.step)
+        }
         if (entry.seq < from) continue
         switch (entry.type) {
           case 'answer-end':
@@ -57,8 +65,14 @@ export async function awaitAcceptance(
           case 'run-end':
             if (entry.error !== undefined) return { kind: 'error', error: entry.error }
             return { kind: 'value', output: entry.output }
+          case 'step-start': {
+            const { step, head } = entry
+            // One of several answers is no head for all of them.
+            const isAlone = !parallels.some((path) => isUnder(step, path))
+            if (head !== undefined && isAlone && answering.speaks(step)) return { kind: 'response', head }
+            break
+          }
           case 'run-start':
-          case 'step-start':
           case 'retry':
           case 'prompt':
           case 'usage':

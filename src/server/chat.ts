@@ -14,6 +14,7 @@ import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
+import { isAnsweredAsItIs, stepResponse } from './step-response.ts'
 import { replayFilter, streamAnswer, type StreamedAnswer } from './stream-response.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
@@ -62,7 +63,10 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
     const accepted = await awaitAcceptance(runtime, run.id, { reader, streams, from, signal: request.signal })
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
-    finished = accepted.kind !== 'stream'
+    const { head } = accepted.kind === 'response' ? accepted : {}
+    const isRaw = head !== undefined && isAnsweredAsItIs(head, wire)
+    finished = isRaw || accepted.kind === 'value' || accepted.kind === 'error'
+    if (isRaw) return await stepResponse(context, { runId: run.id, head, policy, from, signal: request.signal })
     if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
     // That an answer was stopped is no failure where the protocol can say it.
     if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {

@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import { fromErrorValue, messageOf } from '../part/error.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
+import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { closingError, unknownAgent } from '../run/runtime-errors.ts'
 import type { Agent } from '../run/runtime.ts'
 import { BadParameter } from '../wire/from-openai-messages.ts'
@@ -14,6 +15,7 @@ import { optionalText, readJson } from './body.ts'
 import type { HandlerContext } from './handler.ts'
 import { openAiError, openAiRunError } from './openai-error.ts'
 import { readChatRequest, readModel, readTextRequest, type OpenAiRequest } from './openai-request.ts'
+import { isAnsweredAsItIs, stepResponse, type StepResponseOptions } from './step-response.ts'
 import { streamAnswer, type StreamedAnswer } from './stream-response.ts'
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']
@@ -105,7 +107,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
   let finished = false
   try {
     if (!asked.stream) {
-      const response = await collect(context, run.id, options, request.signal)
+      const response = await collect(context, run.id, options, request.signal, policy)
       finished = response !== undefined
       return response ?? new Response(null, { status: 499 })
     }
@@ -119,7 +121,10 @@ async function postCompletion(context: HandlerContext, request: Request, object:
       anyStep: extensions.length > 0,
     })
     if (accepted.kind === 'left') return new Response(null, { status: 499 })
-    finished = accepted.kind !== 'stream'
+    const head = accepted.kind === 'response' ? accepted.head : undefined
+    const isRaw = head !== undefined && isAnsweredAsItIs(head, openaiWire)
+    finished = isRaw || accepted.kind === 'value' || accepted.kind === 'error'
+    if (isRaw) return await rawResponse(context, { runId: run.id, head, policy, signal: request.signal })
     if (accepted.kind === 'error') return withRunId(openAiRunError(fromErrorValue(accepted.error)), run.id)
     const { response } = answer
     answer = undefined
@@ -132,11 +137,13 @@ async function postCompletion(context: HandlerContext, request: Request, object:
 
 /** `stream: false`: the whole answer as one JSON; undefined when the client has left before it was there. */
 async function collect(
-  { runtime }: HandlerContext,
+  context: HandlerContext,
   runId: string,
   openai: OpenAiOptions,
   signal: AbortSignal,
+  policy: DisconnectPolicy,
 ): Promise<Response | undefined> {
+  const { runtime } = context
   const leave = new AbortController()
   const completion = createOpenAiCompletion({ openai })
   const unwatch = runtime.onLost(runId, (error) => {
@@ -145,7 +152,13 @@ async function collect(
   })
   try {
     for await (const batch of runtime.store.log.read(runId, 0, AbortSignal.any([leave.signal, signal]))) {
-      for (const entry of batch) completion.apply(entry)
+      for (const entry of batch) {
+        const head = entry.type === 'step-start' && entry.answer ? entry.head : undefined
+        if (head !== undefined && isAnsweredAsItIs(head, openaiWire)) {
+          return await rawResponse(context, { runId, head, policy, signal })
+        }
+        completion.apply(entry)
+      }
       if (completion.result !== undefined) break
     }
   } finally {
@@ -157,6 +170,14 @@ async function collect(
     return signal.aborted ? undefined : withRunId(openAiRunError(closingError()), runId)
   }
   return withRunId('error' in result ? openAiRunError(fromErrorValue(result.error)) : Response.json(result.body), runId)
+}
+
+/** No success that the protocol could frame: a redirect or an error, which these clients read off the status. */
+async function rawResponse(context: HandlerContext, options: StepResponseOptions): Promise<Response> {
+  const response = await stepResponse(context, options)
+  // As of a failed run: sent again, it would run the agent's tools again.
+  if (response.status === 409 || response.status >= 500) response.headers.set('x-should-retry', 'false')
+  return response
 }
 
 function readThread({ headers }: Request): string | undefined {

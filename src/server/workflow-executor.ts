@@ -13,6 +13,7 @@ import { textWire } from '../wire/text.ts'
 import { awaitAcceptance } from './acceptance.ts'
 import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
+import { stepResponse } from './step-response.ts'
 import { streamAnswer } from './stream-response.ts'
 
 /** What an executor runs in. */
@@ -99,6 +100,14 @@ export class WorkflowExecutor {
     const { response, reader, drop } = streamAnswer(context, { runId: run.id, wire: textWire, policy: this.#policy })
     const accepted = await awaitAcceptance(runtime, run.id, { reader, streams: this.#streams, from: 0, signal: never })
     if (accepted.kind === 'stream') return response
+    if (accepted.kind === 'response') {
+      const { head } = accepted
+      try {
+        return await stepResponse(context, { runId: run.id, head, policy: this.#policy, signal: never })
+      } finally {
+        drop(true)
+      }
+    }
     drop(true)
     if (accepted.kind === 'value') return accepted.output
     if (accepted.kind === 'error') {

@@ -163,8 +163,18 @@ headers: { x-tone: "$input.tone" }`),
     toolCalls: [{ toolCallId: 'c', toolName: 'work', input: { n: 3 } }],
     toolResults: [{ toolCallId: 'c', toolName: 'work', input: { n: 3 }, output: 9, isError: false }],
     steps: [
-      { text: 'Let me see. ', finishReason: 'tool-calls', toolCalls: [{ toolCallId: 'c' }] },
-      { text: 'It is 9.', finishReason: 'stop', toolCalls: [] },
+      {
+        text: 'Let me see. ',
+        finishReason: 'tool-calls',
+        toolCalls: [{ toolCallId: 'c' }],
+        usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15, source: 'reported' },
+      },
+      {
+        text: 'It is 9.',
+        finishReason: 'stop',
+        toolCalls: [],
+        usage: { inputTokens: 20, outputTokens: 7, totalTokens: 27, source: 'reported' },
+      },
     ],
   }
 

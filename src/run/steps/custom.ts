@@ -9,9 +9,11 @@
 import { MillraceError } from '../../part/error.ts'
 import type { Part } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
+import { keepCookies } from '../live-cookies.ts'
 import { isStream, toReader, type SourceReader } from '../relay/source-reader.ts'
 import { inStep, type Scope } from '../scope.ts'
 import type { PrimitiveHandler } from '../ports.ts'
+import { isResponse, readResponse, type ReturnedResponse } from './returned-response.ts'
 
 export interface CustomResult {
   value: unknown
@@ -26,7 +28,7 @@ export async function runCustom(
   config: unknown,
 ): Promise<CustomResult> {
   const { signal, variables, runId, threadId, registry, input } = scope
-  const returned = handler(config, {
+  const given = handler(config, {
     input,
     variables,
     signal,
@@ -37,18 +39,23 @@ export async function runCustom(
     model: (name) => registry.models.resolve(name),
   })
   const value = isGenerator(handler)
-    ? await readSource(scope, toReader(returned), (part) => emitChecked(scope, path, part))
-    : await returned
-  const stream = toStream(value)
-  if (stream === undefined) return { value, answered: false }
+    ? await readSource(scope, toReader(given), (part) => emitChecked(scope, path, part))
+    : await given
+  const returned = toAnswer(value)
+  if (returned === undefined) return { value, answered: false }
   if (signal.aborted) {
     // It comes too late to be read, and is open all the same.
-    stream.dispose()
+    returned.body.dispose()
     throw signal.reason
   }
   const answerPath = joinPath(path, 1)
-  const text = await inStep(scope, answerPath, { stepType: 'stream', answer: true }, async () => ({
-    value: await streamAnswer(scope, answerPath, stream),
+  const { head, cookies = [] } = returned
+  keepCookies(runId, cookies)
+  const start = { stepType: 'stream', answer: true, ...(head === undefined ? undefined : { head }) } as const
+  const text = await inStep(scope, answerPath, start, async () => ({
+    value: head?.binary
+      ? await recordBytes(scope, answerPath, returned)
+      : await streamAnswer(scope, answerPath, returned),
   }))
   return { value: { text }, answered: true }
 }
@@ -58,8 +65,8 @@ function isGenerator(handler: PrimitiveHandler): boolean {
   return Object.prototype.toString.call(handler).endsWith('GeneratorFunction]')
 }
 
-async function streamAnswer(scope: Scope, path: string, stream: SourceReader<unknown>): Promise<string> {
-  const decoder = new TextDecoder()
+async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise<string> {
+  const { body, decoder = new TextDecoder() } = answer
   let id: string | undefined
   let text = ''
   const say = (delta: string) => {
@@ -68,7 +75,7 @@ async function streamAnswer(scope: Scope, path: string, stream: SourceReader<unk
     scope.emit(path, { type: 'text-delta', id, delta })
     text += delta
   }
-  const returned = await readSource(scope, stream, (item) => {
+  const returned = await readSource(scope, body, (item) => {
     if (typeof item === 'string') say(item)
     // By shape: a Response may come from another realm, and its bytes with it.
     else if (ArrayBuffer.isView(item)) say(decoder.decode(item, { stream: true }))
@@ -83,6 +90,31 @@ async function streamAnswer(scope: Scope, path: string, stream: SourceReader<unk
     scope.emit(path, { type: 'warning', code: 'value-lost', message })
   }
   return text
+}
+
+/** Of a body that is no text; one part holds all of it. */
+const mostBytes = 16 * 1024 * 1024
+
+/** A body that is no text is recorded as a file, and has no text. */
+async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answer): Promise<string> {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  const utf8 = new TextEncoder()
+  let length = 0
+  await readSource(scope, body, (item) => {
+    // By shape: the bytes may come from another realm.
+    const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(item) ? item : utf8.encode(String(item))
+    const piece = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+    length += piece.length
+    if (length > mostBytes) {
+      const cure = 'Answer with a redirect to the file instead.'
+      throw new MillraceError('too-large', `its Response has more than ${mostBytes} bytes that are no text. ${cure}`)
+    }
+    pieces.push(piece)
+  })
+  if (length === 0) return ''
+  const data = new Uint8Array(await new Blob(pieces).arrayBuffer())
+  scope.emit(path, { type: 'file', mediaType: mediaType ?? 'application/octet-stream', data })
+  return ''
 }
 
 /** Reads a source to its end, and gives what it returned. Whatever ends the reading before, the source is closed. */
@@ -140,20 +172,12 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
   scope.emit(path, part as Part)
 }
 
-/** By shape, not by class: a Response may come from another realm. Throws for what cannot be read, and leaves nothing open. */
-function toStream(value: unknown): SourceReader<unknown> | undefined {
+/** A stream, and what is known of it where it came in a Response. */
+type Answer = Pick<ReturnedResponse, 'body'> & Partial<ReturnedResponse>
+
+/** Undefined for a value. Throws for what cannot be read, and leaves nothing open. */
+function toAnswer(value: unknown): Answer | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  if ('headers' in value && 'status' in value && 'body' in value && typeof (value as Response).text === 'function') {
-    const { body, bodyUsed, ok, status } = value as Response
-    const reader = toReader<unknown>(bodyUsed ? [] : (body ?? []))
-    if (ok && !bodyUsed) return reader
-    reader.dispose()
-    throw new MillraceError(
-      'bad-response',
-      ok
-        ? 'its Response has been read already: return a clone of it, or what was read.'
-        : `its Response has the status ${status}.`,
-    )
-  }
-  return Symbol.asyncIterator in value || isStream(value) ? toReader(value) : undefined
+  if (isResponse(value)) return readResponse(value)
+  return Symbol.asyncIterator in value || isStream(value) ? { body: toReader(value) } : undefined
 }
