@@ -1,7 +1,7 @@
 /** The server that runs on a data folder now, as `<data>/server.json` and its lock tell, or the one that the user named. */
+import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { isHeld } from '../server/data-lock.ts'
-import { checkKey } from '../server/key.ts'
 import { readServerFile } from '../server/server-file.ts'
 import { isOwnAddress, reachableUrl, type RemoteOptions } from './remote-request.ts'
 

@@ -62,8 +62,10 @@ export function createProgram(): Command {
   program.hook('preAction', (_, command) => {
     if (command.name() === 'init' || command.name() === 'completion') return
     const files = readEnvFiles(command)
-    if (command.name() !== 'serve') sendConsoleToStderr()
-    else for (const file of files) process.stderr.write(`${printable(file)}: read\n`)
+    const { json = false, quiet = false } = command.opts() as { json?: boolean; quiet?: boolean }
+    // A server's stdout is a log like any other, unless programs read it.
+    if (command.name() !== 'serve' || json) sendConsoleToStderr()
+    else if (!quiet) for (const file of files) process.stderr.write(`${printable(file)}: read\n`)
   })
 
   program

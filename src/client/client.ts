@@ -2,6 +2,7 @@
  * A client of a Millrace server, over HTTP, in browsers and everywhere else that has `fetch`. A run belongs to the server:
  * a connection that breaks is made again and misses nothing.
  */
+import { checkKey } from '../part/check-key.ts'
 import type { Entry } from '../part/entry.ts'
 import type { RunView } from '../part/fold.ts'
 import { startRun, type ClientRun, type RunOptions } from './client-run.ts'
@@ -12,7 +13,7 @@ import { request, type Connection } from './request.ts'
 export interface ClientOptions {
   /** Where the server is, `http://localhost:3000` say. Default: where the page came from. */
   url?: string
-  /** `MILLRACE_API_KEY` of the server. Never give it to a browser that others use. */
+  /** `MILLRACE_API_KEY` of the server. Never give it to a browser that others use. Throws `bad-key` for one that no header can hold. */
   apiKey?: string
   /** Sent with every request. */
   headers?: Record<string, string>
@@ -34,6 +35,8 @@ export class MillraceClient {
   readonly #connection: Connection
 
   constructor({ url = '', apiKey, headers = {}, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions = {}) {
+    // `fetch` would refuse it with an error that repeats it. An empty one is sent, and refused by the server.
+    if (apiKey) checkKey(apiKey, 'apiKey')
     const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
     this.#connection = { url: url.replace(/\/+$/u, ''), headers: { ...key, ...headers }, fetch }
   }

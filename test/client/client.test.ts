@@ -23,6 +23,12 @@ async function all(entries: AsyncIterable<Entry>): Promise<Entry[]> {
 
 const words = Array.from({ length: 40 }, (_, i) => `word${i} `)
 
+test('a key that no header can hold is refused when the client is made, and not repeated', () => {
+  const make = () => new MillraceClient({ apiKey: 'sk-1\nsk-2' })
+  expect(make).toThrow(expect.objectContaining({ code: 'bad-key' }))
+  expect(make).not.toThrow('sk-1')
+})
+
 test('a run: every entry as it is recorded, the text as it comes, the text and the result', async () => {
   const m = createScriptedModel([[text('Hel', 'lo'), finish()]])
   const { client, store } = await start({ scripts: { m } })
