@@ -26,7 +26,7 @@ test('a copy, with what only looks plain as JSON has it', () => {
   sparse[2] = 3
   expect(toJson([new Point(), Number.NaN, -0, sparse, Object.create(null)])).toEqual([
     { x: 1 },
-    null,
+    'NaN',
     0,
     [1, null, 3],
     {},
@@ -146,4 +146,20 @@ test('values of any depth, and endless ones, are made recordable', () => {
     }
   }
   expect(JSON.stringify(toJson(new Node()))).toContain(tooDeep)
+})
+
+test('a number out of range is refused, not read as Infinity; large numbers and texts about them are read', () => {
+  const long = '9'.repeat(309)
+  for (const text of ['1e999', '-1E+400', '{"a":[1,1e309]}', long, `-${long}.5`, `${'9'.repeat(250)}e99`, '1.5e999']) {
+    expect(() => parseJson(text), text).toThrow(new SyntaxError('a number is out of range'))
+  }
+  expect(parseJson('[1e308, 1e-999, 0.1e100, 12e5]')).toEqual([1e308, 0, 1e99, 12e5])
+  expect(parseJson('{"1e999": "1e999"}')).toEqual({ '1e999': '1e999' })
+  expect(parseJson(`"${long}"`)).toBe(long)
+  expect(parseJson('[1e100, 2]', (_, value) => (value === 2 ? 3 : value))).toEqual([1e100, 3])
+})
+
+test('a number that JSON cannot hold becomes text, never null', () => {
+  expect(toJson({ a: Infinity, b: [-Infinity, Number.NaN] })).toEqual({ a: 'Infinity', b: ['-Infinity', 'NaN'] })
+  expect(recordable({ a: { b: Infinity } })).toEqual({ a: { b: 'Infinity' } })
 })

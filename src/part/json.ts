@@ -11,10 +11,38 @@ export const maxDepth = 256
 /** What stands where a value was nested deeper. */
 export const tooDeep = '[nested too deep]'
 
-/** `JSON.parse` with a bound: throws `too-deep` for what is nested deeper than `maxDepth`, else a `SyntaxError`. */
+/**
+ * `JSON.parse` with bounds: throws `too-deep` for what is nested deeper than `maxDepth`, else a `SyntaxError`, also for a number
+ * that is out of range: `1e999` would become `Infinity`, and `null` when it is written again.
+ */
 export function parseJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
   if (isDeepText(text)) throw new MillraceError('too-deep', `nested deeper than ${maxDepth} levels`)
-  return JSON.parse(text, reviver)
+  return parseFinite(text, reviver)
+}
+
+/** `JSON.parse` that refuses numbers out of range. */
+export function parseFinite(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
+  if (!mayOverflow(text)) return JSON.parse(text, reviver)
+  return JSON.parse(text, (key, value: unknown) => {
+    if (value === Infinity || value === -Infinity) throw new SyntaxError('a number is out of range')
+    return reviver === undefined ? value : reviver(key, value)
+  })
+}
+
+/** Whether something in the text looks like a number beyond 1e200: an exponent of three digits, or very many digits. */
+function mayOverflow(text: string): boolean {
+  let digits = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= 0x30 && code <= 0x39) {
+      if (++digits > 200) return true
+    } else {
+      if (digits > 0 && (code === 0x45 || code === 0x65) && /^\+?\d{3}/u.test(text.slice(i + 1, i + 5))) return true
+      // A fraction goes on with the number; what is counted too much is looked at all the same.
+      if (code !== 0x2e) digits = 0
+    }
+  }
+  return false
 }
 
 /** Whether JSON text, complete or not, is nested deeper than `most` levels. */
@@ -48,7 +76,7 @@ export function recordable<T>(value: T): T {
   return isRecordable(value) ? value : (toJson(value) as T)
 }
 
-/** Whether JSON can hold a value: it is not too deep, has no cycle, no BigInt and nothing that decides itself what it becomes. */
+/** Whether JSON can hold a value: it is not too deep, has no cycle, no BigInt, no number that is not finite and nothing that decides itself what it becomes. */
 export function isRecordable(value: unknown): boolean {
   try {
     return isShallow(value, maxDepth)
@@ -59,6 +87,7 @@ export function isRecordable(value: unknown): boolean {
 }
 
 function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return typeof value !== 'bigint'
   if (ArrayBuffer.isView(value)) return true
   if (depth === 0 || 'toJSON' in value) return false
@@ -70,7 +99,7 @@ function isShallow(value: unknown, depth: number): boolean {
 }
 
 /**
- * BigInt becomes text, an Error `{name, message}`, Map and Set their entries, a cycle `[circular]`, what JSON leaves out is
+ * BigInt, Infinity and NaN become text, an Error `{name, message}`, Map and Set their entries, a cycle `[circular]`, what JSON leaves out is
  * left out, what is nested too deep a short text; `undefined` when nothing is left. Plain JSON values come back as equal copies. Never throws.
  */
 export function toJson(value: unknown): unknown {
@@ -114,7 +143,7 @@ function copyPlain(value: unknown, depth: number): unknown {
 /** `above`: the objects around this one. What throws while it is read costs only itself. */
 function rewrite(item: unknown, above: object[]): unknown {
   if (typeof item === 'bigint') return item.toString()
-  if (typeof item === 'number') return Number.isFinite(item) ? item + 0 : null
+  if (typeof item === 'number') return Number.isFinite(item) ? item + 0 : String(item)
   if (typeof item === 'function' || typeof item === 'symbol') return undefined
   if (typeof item !== 'object' || item === null) return item
   if (above.includes(item)) return '[circular]'

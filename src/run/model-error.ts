@@ -7,7 +7,7 @@
  * | `rate-limited` | 429; `retryAfter` in seconds when the provider says (`retry-after` header, Google's RetryInfo) | yes, unless the quota is used up |
  * | `model-unavailable` | 5xx, overload, no connection | yes |
  * | `connection-lost` | the connection broke after the request had been accepted | yes |
- * | `model-incomplete` | the stream ended without saying that the answer is complete | yes |
+ * | `model-incomplete` | the stream ended without saying that the answer is complete, or was no stream of events at all | yes |
  * | `model-failed` | the model reported an error of no known kind, or sent what cannot be read | no |
  * | `missing-key` | a provider package found no key | no |
  * | `line-too-long`, `body-too-large` | more came than the config allows | no |
@@ -43,6 +43,8 @@ export function isRetryable(error: unknown): boolean {
 export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {
   const own = ownErrorIn(raw)
   if (own !== undefined) return own
+  if (isUnfinished(raw)) return incompleteError(model, raw)
+  if (isUnreadable(raw)) return unreadableError(model, raw)
   const name = nameOf(model)
   const status = statusOf(raw)
   const said = whatWasSaid(raw)
@@ -84,10 +86,27 @@ function ownErrorIn(raw: unknown): MillraceError | undefined {
   return undefined
 }
 
-export function incompleteError(model: NamedModel): MillraceError {
+/** In the words of the `openai-compatible` package, which takes an empty answer and a page for such a stream as well. */
+function isUnfinished(raw: unknown): boolean {
+  return AISDKError.isInstance(raw) && raw.message === 'Response stream ended without a finish reason.'
+}
+
+/** An event that is no JSON: a page of a gateway, or a line that broke off. The `anthropic` package says so of the first one. */
+function isUnreadable(raw: unknown): boolean {
+  if (AISDKError.isInstance(raw)) return raw.name === 'AI_JSONParseError'
+  return raw instanceof Error && raw.message === 'Expected a normalized Anthropic stream error'
+}
+
+function unreadableError(model: NamedModel, cause: unknown): MillraceError {
+  const message = `${nameOf(model)} sent an answer that is not JSON, or not all of it.`
+  return new MillraceError('model-incomplete', message, { detail: wordsOf(cause), cause })
+}
+
+export function incompleteError(model: NamedModel, cause?: unknown): MillraceError {
   return new MillraceError(
     'model-incomplete',
     `The answer of ${nameOf(model)} ended without its final event: what came is not all of it.`,
+    { cause },
   )
 }
 

@@ -40,6 +40,9 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   const inputs = new Map<string, string>()
   const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
 
+  /** What a provider says of its own before the first content: a call that breaks off there is made again without it. */
+  const held: Extract<ModelPart, { type: 'custom' }>[] = []
+
   function start(type: 'text' | 'reasoning', providerId: string): string {
     const id = scope.newId()
     ids.set(`${type}:${providerId}`, id)
@@ -61,20 +64,30 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
           part.error ?? new MillraceError('model-failed', 'The model reported an error without saying which.')
         return
       case 'finish':
+        release()
         closeBlocks()
         feed.usage = toUsage(part.usage)
         scope.emit(path, part)
         return
       default:
     }
-    feed.hasContent = true
     if (silence !== undefined) silence.restart = true
+    if (part.type === 'custom' && !feed.hasContent) {
+      held.push(part)
+      return
+    }
+    feed.hasContent = true
+    release()
     if (onChunk !== undefined) void scope.invoke(onChunk, { chunk: part })
     say(part)
     if (!('delta' in part)) return
     if (part.type === 'text-delta') onText?.(part.delta)
     speaking.outputCharacters += part.delta.length
     for (const limit of limits) if (limit.watches) limit.check()
+  }
+
+  function release(): void {
+    for (const part of held.splice(0)) scope.emit(path, part)
   }
 
   function say(part: Exclude<ModelPart, { type: 'stream-start' | 'response-metadata' | 'raw' | 'error' | 'finish' }>) {

@@ -1,6 +1,6 @@
 /** A JSON request body, read with a cap and checked before anything else happens. */
 import { messageOf, MillraceError } from '../part/error.ts'
-import { isDeepText, maxDepth } from '../part/json.ts'
+import { isDeepText, maxDepth, parseFinite } from '../part/json.ts'
 import { readMessage, takeMessage } from './incoming-request.ts'
 import { ownValue } from '../part/own-value.ts'
 
@@ -21,7 +21,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
     throw new MillraceError('bad-json', `The body is nested deeper than ${deepest} levels.`)
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseFinite(text)
   } catch (error) {
     throw new MillraceError('bad-json', `The body is not valid JSON: ${messageOf(error)}`)
   }

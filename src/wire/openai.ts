@@ -25,6 +25,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
+import { errorText } from './error-text.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
 import { toOpenAiCode, toOpenAiUsage, type OpenAiOptions, type OpenAiOutput } from './openai-output.ts'
 import { doneFrame } from './ui-chunk.ts'
@@ -140,6 +141,15 @@ function createFrames({
   return frames
 }
 
-function errorFrame({ code, message }: ErrorValue): string {
-  return `data: ${JSON.stringify({ error: { message, type: 'server_error', code: toOpenAiCode(code), param: null } })}\n\n`
+/** `retry_after` in seconds is ours: OpenAI says it in a header, which went out before. */
+function errorFrame(error: ErrorValue): string {
+  const retry = error.retryAfter === undefined ? undefined : { retry_after: Math.ceil(error.retryAfter) }
+  const said = {
+    message: errorText(error),
+    type: 'server_error',
+    code: toOpenAiCode(error.code),
+    param: null,
+    ...retry,
+  }
+  return `data: ${JSON.stringify({ error: said })}\n\n`
 }

@@ -26,6 +26,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
+import { errorText } from './error-text.ts'
 import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
 import { createAnswering } from './answering.ts'
@@ -232,9 +233,9 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   }
 
   // Clients leave an open part `streaming` for ever when an error comes.
-  function endWithError(errorText: string): string {
+  function endWithError(text: string): string {
     const frames = closeBlocks() + tools.flush(send) + tools.closeInputs(send)
-    return end(frames + send({ type: 'error', errorText }))
+    return end(frames + send({ type: 'error', errorText: text }))
   }
 
   function endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): string {
@@ -242,7 +243,8 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       const frames = answering.started || output === undefined ? '' : sendOutput(output)
       return frames + finish('stop', usage)
     }
-    if (outcome !== 'aborted') return endWithError(error?.message ?? `The run ended: ${outcome}.`)
+    if (outcome !== 'aborted')
+      return endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
     // The first AI SDK 6 knows no reason.
     const reason = ui7 ? error?.message : undefined
     return end(closeBlocks() + send({ type: 'abort', reason }))
@@ -268,7 +270,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       advance(entry)
       muted = false
     },
-    fail: (error: ErrorValue) => (encoder.state === 'open' ? endWithError(error.message) : ''),
+    fail: (error: ErrorValue) => (encoder.state === 'open' ? endWithError(errorText(error)) : ''),
   }
   return encoder
 }

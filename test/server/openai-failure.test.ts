@@ -96,7 +96,7 @@ test('OpenAI’s own client, as it comes, does not ask again for a run that fail
 
 test.each([
   ['the connection breaks', 'drop', 'connection-lost'],
-  ['the answer ends without its final event', 'end', 'model-failed'],
+  ['the answer ends without its final event', 'end', 'model-incomplete'],
 ] as const)('after the first byte, %s: an error frame, [DONE], no end of an answer', async (_, fault, code) => {
   await startLocal((reply) => reply.say('half'))
   const streams = await Promise.all(
@@ -127,7 +127,13 @@ test('a refusal that comes after the second is a frame: the code is that of the 
   gate.open()
   expect(framesOf(await response.text())).toMatchObject([
     { choices: [{ delta: { role: 'assistant' } }] },
-    { error: { code: 'rate_limit_exceeded' } },
+    {
+      error: {
+        code: 'rate_limit_exceeded',
+        retry_after: 17,
+        message: expect.stringMatching(/slow down\. Try again in 17 seconds\.$/u),
+      },
+    },
     'done',
   ])
 })

@@ -48,6 +48,8 @@ describe('clear errors', () => {
     ['1 % 0', 'division by zero'],
     ['sqrt(-1)', 'not a real number'],
     ['10^400', 'too large'],
+    ['min(1e999, 5)', 'the number 1e999 is too large'],
+    ['1/1e999', 'the number 1e999 is too large'],
     ['', 'expected a number at the end'],
     ['2+', 'expected a number at the end'],
     ['2 3', 'expected an operator, found "3" at position 3'],

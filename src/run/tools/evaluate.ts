@@ -102,7 +102,9 @@ export function evaluate(expression: string): number {
     }
     if (token !== undefined && /^\.?\d/.test(token)) {
       position++
-      return Number(token)
+      const value = Number(token)
+      if (!Number.isFinite(value)) throw bad(`the number ${token.slice(0, 20)} is too large`)
+      return value
     }
     if (token !== undefined && /^[\p{L}_]/u.test(token)) {
       position++
