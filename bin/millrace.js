@@ -2,7 +2,9 @@
 // Plain syntax: this line must still run on a Node that is too old for the rest.
 if (Number(process.versions.node.split('.')[0]) < 24) {
   console.error(
-    'millrace needs Node 24 or newer; this is ' + process.version + '. From a checkout: npx millrace, or npm start.',
+    'millrace needs Node 24 or newer; this is ' +
+      process.version +
+      '. Install it into your project with: npm install node@24, then run: npx millrace',
   )
   process.exit(2)
 } else {

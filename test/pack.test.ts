@@ -1,20 +1,15 @@
 /** The package as others get it: packed, unpacked into an empty project, every door opened in plain Node and in a bundle. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { installPacked, manifest, packInto } from './support/packed.ts'
 
 const exec = promisify(execFile)
-const root = resolve(import.meta.dirname, '..')
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  name: string
-  exports: Record<string, string | { types: string; default: string }>
-  dependencies: Record<string, string>
-}
 const doors = Object.keys(manifest.exports).filter((door) => !door.endsWith('.json'))
 const nameOf = (door: string) => manifest.name + door.slice(1)
 
@@ -23,21 +18,10 @@ const installed = join(project, 'node_modules', manifest.name)
 let files: string[]
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-// What `npm install <tarball>` does, without a registry: dependencies are those of this checkout, and no others.
 beforeAll(async () => {
-  const { stdout } = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', project], {
-    cwd: root,
-  })
-  const packed = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[] | Record<string, never>
-  const [{ filename, files: list }] = Object.values(packed) as [{ filename: string; files: { path: string }[] }]
-  files = list.map(({ path }) => path)
-  mkdirSync(installed, { recursive: true })
-  await exec('tar', ['xzf', join(project, filename), '--strip-components=1', '-C', installed])
-  for (const name of Object.keys(manifest.dependencies)) {
-    const link = join(project, 'node_modules', name)
-    mkdirSync(dirname(link), { recursive: true })
-    symlinkSync(join(root, 'node_modules', name), link)
-  }
+  const packed = await packInto(project)
+  files = packed.files
+  await installPacked(project, join(project, packed.filename))
   writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
 }, 60_000)
 
