@@ -136,3 +136,33 @@ test('a clock that is set back while the server is down does not give a client m
   expectNoStepBack(entries)
   rmSync(first.dir, { recursive: true, force: true })
 })
+
+test('a deadline passes also while another branch of the run goes on behind its own answer', async () => {
+  const gate = latch()
+  const asks = [toolCall('c', 'ask'), finish('tool-calls')]
+  const branch = (model: string) => `[{ id: ${model}, type: llm, config: { model: "script:${model}", tools: [ask] } }]`
+  const engine = open({
+    agents: {
+      a: `workflow: [{ id: all, type: parallel, config: { branches: { one: ${branch('one')}, two: ${branch('two')} } } }]`,
+    },
+    tools: { ask: here },
+    scripts: {
+      one: createScriptedModel([asks, [gate, text('one'), finish()]]),
+      two: createScriptedModel([asks, [text('two'), finish()]]),
+    },
+    requestDeadlineMs: 1500,
+  })
+  const run = await engine.runtime.start('a', { messages })
+  expect((await run.result).outcome).toBe('suspended')
+  const asked = only(await entriesOf(engine.store, run.id), 'request')
+  const ofOne = asked.find(({ step }) => step.includes('one'))!
+  await run.answer(ofOne.requestId, { kind: 'tool', output: 1 })
+  await gate.reached
+  await until(engine.store, run.id, (entry) => entry.type === 'response' && entry.reason === 'deadline')
+  gate.open()
+  await until(engine.store, run.id, ({ type }) => type === 'run-end')
+  const entries = await entriesOf(engine.store, run.id)
+  expect(only(entries, 'response').map(({ outcome }) => outcome)).toEqual(['answered', 'closed'])
+  expect(only(entries, 'suspend')).toHaveLength(1)
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+})
