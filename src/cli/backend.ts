@@ -85,8 +85,10 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   const config = isThere ? await loadConfig(dir) : {}
   const { data, logFiles } = settingsOf(config, flags.data === undefined ? {} : { data: flags.data })
   checkData(data)
-  const dirFlag = dir === 'agents' ? '' : ` --dir ${dir}`
-  const local: LocalOptions = { dir, config, data, logFiles, endpoints, where: whereFlags({ data }) + dirFlag }
+  // Who goes on with a run in a process of its own needs the same tools and models.
+  const own = [...(dir === 'agents' ? [] : [`--dir ${dir}`]), ...flags.endpoint.map((text) => `--endpoint ${text}`)]
+  const project = own.map((flag) => ` ${flag}`).join('')
+  const local: LocalOptions = { dir, config, data, logFiles, endpoints, where: whereFlags({ data }) + project }
   const server = data === 'none' ? undefined : await findServer(data)
   if (server === undefined) {
     checkAgents(dir, 'run')
@@ -95,9 +97,9 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   const obstacle = flags.isAnyServer ? undefined : await obstacleOf(server, isOpen ? undefined : dir, endpoints)
   if (obstacle === undefined) return served(server, whereFlags({ data }), isThere ? dir : undefined)
   // The server's log is the server's alone: a run beside it has one of its own.
-  const own = join(data, 'local')
-  const notice = `${obstacle}: this run happens here and is recorded in ${own} (millrace ps --data ${own})`
-  return inProcess({ ...local, data: own, where: whereFlags({ data: own }) + dirFlag, notice })
+  const beside = join(data, 'local')
+  const notice = `${obstacle}: this run happens here and is recorded in ${beside} (millrace ps --data ${beside})`
+  return inProcess({ ...local, data: beside, where: whereFlags({ data: beside }) + project, notice })
 }
 
 /** Why the server cannot run what is asked for. */

@@ -5,7 +5,7 @@
 import type { Argument, Command, Option } from 'commander'
 import { openAccess } from './access.ts'
 import { agentFiles } from './folders.ts'
-import type { RunStatus } from '../part/log.ts'
+import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { partTypes } from '../part/part-types.ts'
 
 /** A word and what it means, or `files`: the shell knows those better. */
@@ -64,6 +64,7 @@ async function valuesOf(option: Option, given: ReadonlyMap<string, string>): Pro
   if (option.argChoices) return { words: option.argChoices.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--type') return { words: partTypes.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--agent') return { words: agentsIn(given.get('--dir') ?? 'agents'), files: false }
+  if (option.long === '--thread') return { words: await threadsIn(given), files: false }
   return ['--input', '--file', '--dir', '--data'].includes(option.long ?? '') ? files : none
 }
 
@@ -94,12 +95,24 @@ function agentsIn(dir: string): Completion[] {
 }
 
 async function runsIn(given: ReadonlyMap<string, string>, status?: RunStatus): Promise<Completion[]> {
+  const rows = await rowsIn(given, { limit: 20, ...(status && { status }) })
+  return rows.map((row) => ({ word: row.id, about: `${row.agent}, ${row.status}: ${row.title ?? ''}` }))
+}
+
+/** The threads that somebody spoke in last. */
+async function threadsIn(given: ReadonlyMap<string, string>): Promise<Completion[]> {
+  const rows = await rowsIn(given, { limit: 50 })
+  const newest = new Map(rows.toReversed().map((row) => [row.threadId, row]))
+  return [...newest].toReversed().map(([word, { agent, title = '' }]) => ({ word, about: `${agent}: ${title}` }))
+}
+
+async function rowsIn(given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
+  const url = given.get('--url')
   try {
-    const url = given.get('--url')
-    const access = await openAccess({ data: given.get('--data') ?? '.millrace', ...(url && { url }) })
-    const rows = await access.list({ limit: 20, ...(status && { status }) })
+    const access = await openAccess({ data: given.get('--data') ?? '.millrace', ...(url !== undefined && { url }) })
+    const rows = await access.list(query)
     await access.close()
-    return rows.map(({ id, agent, status, title }) => ({ word: id, about: `${agent}, ${status}: ${title ?? ''}` }))
+    return rows
   } catch {
     // No log, no runs: whoever presses Tab wants no message.
     return []

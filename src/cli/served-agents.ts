@@ -8,12 +8,12 @@ import type { RemoteRequest } from './remote-request.ts'
 
 /** What `GET /api/agents` answers, as far as commands show it. */
 export interface AgentList {
-  agents: { id: string; name?: string; description?: string; aliases?: string[] }[]
+  agents: { id: string; name?: string; description?: string; aliases?: string[]; history?: 'client' | 'server' }[]
   errors: { file: string; message: string }[]
 }
 
 /** A server takes a changed file at once; a slow disk gets this long, in ms. */
-const patience = 2000
+const enough = 2000
 const interval = 50
 
 export interface Checked {
@@ -22,10 +22,12 @@ export interface Checked {
   file: string | undefined
   request: RemoteRequest
   url: string
+  /** ms in which the server may read a changed file. */
+  patience?: number
 }
 
 /** Throws when the server has no such agent, when its file has faults, or when the server has another version of the file. */
-export async function checkServed({ id, file, request, url }: Checked): Promise<void> {
+export async function checkServed({ id, file, request, url, patience = enough }: Checked): Promise<void> {
   const wanted = file === undefined ? undefined : await hashText(readFileSync(file, 'utf8'))
   for (let waited = 0; ; waited += interval) {
     const { errors } = (await (await request('/api/agents')).json()) as AgentList

@@ -209,5 +209,12 @@ function describe({ id, pipeline }: Agent) {
     .concat(after)
     .flatMap(all)
     .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
-  return { id, ...metadata, ...(input && { input }), steps, tools: [...new Set(tools.map(({ name }) => name))] }
+  return {
+    id,
+    ...metadata,
+    ...(pipeline.history && { history: pipeline.history }),
+    ...(input && { input }),
+    steps,
+    tools: [...new Set(tools.map(({ name }) => name))],
+  }
 }

@@ -72,6 +72,13 @@ test('in memory the thread is kept for as long as the chat lasts', patiently, as
   expect(chat).toEqual({ code: 0, out: 'told: u One.\ntold: uau Two.\n', err: '' })
 })
 
+test('an agent whose clients keep the history is sent it', patiently, async () => {
+  const { flags } = await upstream(counting)
+  const cwd = folder({ 'agents/up.yaml': `history: client\n${onUpstream}` })
+  const chat = await ran(['chat', ...flags], { cwd, input: 'One\nTwo\n/new\nThree\n' })
+  expect([chat.code, chat.out]).toEqual([0, 'told: u One.\ntold: uau Two.\ntold: u Three.\n'])
+})
+
 test(
   'from a pipe a failure is exit 1, an unknown command exit 2, and what waits for an answer ends the chat',
   patiently,
@@ -92,7 +99,7 @@ test(
     })
     expect([waiting.code, waiting.err]).toEqual([
       1,
-      expect.stringMatching(/\n {2}millrace answer run_\w+ '<JSON or text>'\n$/),
+      expect.stringMatching(/\n {2}millrace answer run_\w+ '<JSON or text>' --endpoint up=\S+\n$/),
     ])
     expect(waiting.out).not.toContain('Hello')
     for (const [args, message] of [
@@ -214,5 +221,29 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await prompted(chat)
     chat.type('\u0004')
     expect(await chat.exit).toBe(0)
+  })
+
+  test('nothing that a model says or calls is a command to the terminal', patiently, async () => {
+    const hostile = '\u001b[31mred\u009b2J\u001b]0;title\u0007'
+    const { flags } = await upstream((reply, n) => {
+      if (n > 1) {
+        reply.say(`Done ${hostile}`)
+        return reply.finish()
+      }
+      reply.call('call_1', 'calculator', { expression: hostile })
+      reply.finish('tool_calls')
+    })
+    const agent = onUpstream.replace('stream: true', 'stream: true, tools: [calculator]')
+    const cwd = folder({ 'agents/up.yaml': agent })
+    const chat = onTerminal(['chat', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 200 })
+    await prompted(chat)
+    chat.type('Go\r')
+    await chat.until(String.raw`Done \u001b[31mred\u009b2J\u001b]0;title\u0007`)
+    await prompted(chat)
+    chat.type('\u0004')
+    expect(await chat.exit).toBe(0)
+    expect(chat.shown).toContain('→ calculator {')
+    expect(chat.shown).toContain('← calculator')
+    for (const piece of ['\u001b[31m', '\u009b', '\u001b]0', '\u0007']) expect(chat.shown).not.toContain(piece)
   })
 })

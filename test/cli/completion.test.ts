@@ -61,6 +61,7 @@ test('commands, options, their values, agents and runs are offered', { timeout: 
   }
   await ran(['run', 'assistant', '-m', 'Hi'], { cwd })
   expect(await offered(cwd, 'show', 'run_')).toEqual([expect.stringMatching(/^run_\w+$/)])
+  expect(await offered(cwd, 'chat', '--thread', '')).toEqual([expect.stringMatching(/^thread_\w+$/)])
   expect(await offered(cwd, 'logs', '--data', 'nowhere', '')).toEqual([])
   // Only what waits can be answered.
   expect(await offered(cwd, 'answer', 'run_')).toEqual([])

@@ -3,6 +3,7 @@
  * server from starting, and uses the one that was started meanwhile; the log holds what was said before.
  */
 import { MillraceError } from '../../part/error.ts'
+import type { Message } from '../../part/message.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
 import { wires } from '../../wire/wires.ts'
 import { createAsk } from '../ask.ts'
@@ -52,6 +53,8 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
   let url: string | undefined
   let where = ''
   let noticed: string | undefined
+  /** What was said, for an agent whose clients send it. Everybody else's history is the server's. */
+  let past: Message[] = []
   /** What is kept in memory would be forgotten with its backend. */
   let kept: Backend | undefined
 
@@ -79,6 +82,10 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
     const known = agents.flatMap(({ id, aliases = [] }) => [id, ...aliases])
     const message = `There is no agent "${name}"${didYouMean(name, known)}. Known agents: ${listNames(ids)}.`
     throw new MillraceError('usage', message)
+  }
+
+  function keepsHistory(): boolean {
+    return agents.find(({ id, aliases = [] }) => [id, ...aliases].includes(agent))?.history === 'client'
   }
 
   await refresh()
@@ -113,6 +120,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
     begin(name) {
       agent = named(name)
       thread = undefined
+      past = []
       files = []
     },
     attach(path) {
@@ -122,12 +130,14 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
     },
     say: (text) =>
       withBackend(async (backend) => {
-        const input = { messages: [{ role: 'user', content: withFiles(text, files) }] }
+        const message = { role: 'user', content: withFiles(text, files) } as Message
+        const input = { messages: [...past, message] }
         const ask = createAsk({ yes })
         const turn = { agent, input, threadId: thread, wire: wires.text, ask, showsTools: true }
         const turned = await takeTurn(backend, turn)
         files = []
         thread = turned.threadId
+        if (keepsHistory()) past = [...past, message, ...(await backend.client.show(turned.id)).messages]
         const code = reportRun({ ...turned, where: backend.where, isQuiet: true })
         hasFailed ||= code !== 0
         return { ending: turned.ending, isWaiting: turned.followed.waiting.length > 0 }

@@ -63,7 +63,7 @@ export async function answerCommand(run: string, given: string | undefined, flag
       return runId
     },
   )
-  const code = reportRun({ ...turned, where })
+  const code = reportRun({ ...turned, where: backend.where })
   await backend.close()
   process.stdout.write('', () => process.exit(code))
 }

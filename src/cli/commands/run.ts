@@ -40,7 +40,7 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
     threadId: flags.thread,
     wire: wires[flags.format],
     ask: createAsk(flags),
-    onStart: (id) => process.stderr.write(`run ${id}${url === undefined ? '' : ` on ${printable(url)}`}\n`),
+    onStart: (id) => process.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })
   const code = reportRun({ ...turned, where })
   await backend.close()
