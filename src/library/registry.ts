@@ -6,6 +6,7 @@ import { createMcpPool } from '../run/mcp/pool.ts'
 import { createModelResolver } from '../run/models/resolver.ts'
 import type { Registry } from '../run/ports.ts'
 import { defaultReadLimits } from '../run/outside/read-limits.ts'
+import { ownHandlers } from '../run/steps/builtin-handlers.ts'
 import { builtinTools } from '../run/tools/builtin-tools.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
@@ -32,7 +33,7 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
     ...(answerChars === undefined ? undefined : { answerChars }),
     tools: new Map([...builtinTools, ...Object.entries(tools)]),
     callbacks: new Map(Object.entries(callbacks)),
-    steps: new Map(Object.entries(steps)),
+    steps: ownHandlers(steps),
     models: createModelResolver({
       env,
       limits: reading,
@@ -54,7 +55,8 @@ export function knownNames(
   secrets: readonly Secret[],
 ): Known {
   return {
-    stepTypes: [...builtinSteps, ...steps.keys()],
+    stepTypes: [...new Set([...builtinSteps, ...steps.keys()])],
+    replaced: builtinSteps.filter((type) => steps.has(type)),
     tools: [...tools.keys()],
     callbacks: [...callbacks.keys()],
     providers: models.providers,

@@ -83,6 +83,9 @@ export type Step =
   | (StepBase & { type: 'parallel'; config: ParallelConfig })
   | (StepBase & { type: 'custom'; stepType: string; config: unknown })
 
+/** A step of a type that ships with Millrace. */
+export type BuiltinStep = Exclude<Step, { type: 'custom' }>
+
 export interface MemoryConfig {
   action: 'recall' | 'store'
   /** Default: the last message of the user. */
@@ -152,6 +155,8 @@ export interface ParallelConfig {
 /** Names that exist outside the file; a name that is not among them is a load error. */
 export interface Known {
   stepTypes: readonly string[]
+  /** Built-in types that a handler of the program has replaced: what they give is not known. */
+  replaced?: readonly string[]
   tools: readonly string[]
   callbacks: readonly string[]
   /** Names before the colon of a model: providers and endpoints. */

@@ -29,7 +29,9 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   if (type && known) checkStepType(type, known, faults)
   const body = misplaced.size > 0 ? undefined : readBody(node, place, reader)
   // Only now: a step does not see its own result.
-  const shape = body && shapeOfStep(body, child(node, 'config'), place, reader)
+  // What a handler gives that has replaced the built-in is its own affair.
+  const isReplaced = body !== undefined && reader.known?.replaced?.includes(body.type)
+  const shape = body && !isReplaced ? shapeOfStep(body, child(node, 'config'), place, reader) : undefined
   readResult(child(node, 'result'), shape, place, reader)
   if (base === undefined || body === undefined) return undefined
   const { id, result, budget, timeouts } = base

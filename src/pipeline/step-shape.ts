@@ -28,7 +28,7 @@ const modelCall = {
   toolCalls: listOf(mapOf(call)),
   toolResults: listOf(mapOf({ ...call, output: undefined, isError: flag })),
 }
-export const toolLoopFields = { ...modelCall, usage, totalUsage: usage, steps: listOf(mapOf(modelCall)) }
+export const toolLoopFields = { ...modelCall, usage, totalUsage: usage, steps: listOf(mapOf({ ...modelCall, usage })) }
 export const llmFields = { ...toolLoopFields, response: mapOf({ messages: listOf() }) }
 const llm = mapOf(llmFields)
 export const routerFields = {

@@ -4,14 +4,14 @@ import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
 import { addUsage, noUsage } from '../part/usage.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
-import type { Step } from '../pipeline/pipeline.ts'
+import type { BuiltinStep, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
 import { toMessages, toToolSpecs } from './input.ts'
 import { joinPath } from '../part/path.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
-import { inStep, Suspended, toFailure, within, type Scope } from './scope.ts'
+import { inStep, Suspended, toFailure, toldBefore, within, type Scope } from './scope.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
@@ -22,6 +22,7 @@ import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
 import { runParallel } from './steps/parallel.ts'
 import { routerResult, runRouter } from './steps/router.ts'
+import { runWrapped } from './steps/wrapped.ts'
 
 /** Throws a `MillraceError` that names the step, unless the run or a limit around the step ends. */
 export async function runPipelineStep(
@@ -50,6 +51,12 @@ export async function runPipelineStep(
   }
 }
 
+/** Whether a program has replaced the built-in of this type by a handler of its own. */
+export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep {
+  return step.type !== 'custom' && registry.steps.has(step.type)
+}
+
+/** What a program has replaced goes through its handler, which may run the built-in. */
 async function runByType(
   scope: Scope,
   step: Step,
@@ -57,9 +64,44 @@ async function runByType(
   place: Place,
   runSteps: RunSteps,
 ): Promise<StepOutcome> {
-  const { answers } = place
+  if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const at = <T>(value: T): T => resolve(value, values) as T
+  // Of what is resolved nothing is resolved again: what a user wrote stays text. Containers read theirs as they go.
+  const isResolved = !lazy.has(step.type)
+  const config =
+    step.type === 'llm' || step.type === 'router'
+      ? resolveToolLoop(step.config, at)
+      : isResolved
+        ? at(step.config)
+        : step.config
+  const original = async (changed: BuiltinStep, inner: string): Promise<StepOutcome> => {
+    const named = within(scope, { step: scope.step && { ...scope.step, path: inner } })
+    const finished = containers.has(step.type) ? undefined : scope.state.finished.get(inner)
+    if (finished?.error !== undefined) throw toldBefore(finished.error)
+    if (finished !== undefined) return builtinValue(named, changed, inner, finished, place)
+    return runBuiltin(named, changed, inner, place, runSteps, isResolved)
+  }
+  const handler = scope.registry.steps.get(step.type)!
+  return runWrapped(scope, path, { step, handler, config, answers: place.answers, original })
+}
+
+/** Their config holds references that are looked up when they are needed. */
+const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'parallel'])
+/** Steps whose value is not recorded but walked again: it consists of what the steps inside recorded. */
+export const containers: ReadonlySet<string> = lazy
+
+async function runBuiltin(
+  scope: Scope,
+  step: Step,
+  path: string,
+  place: Place,
+  runSteps: RunSteps,
+  isResolved = false,
+): Promise<StepOutcome> {
+  const { answers } = place
+  const values = { input: scope.input, variables: scope.variables, env: scope.env }
+  const at = <T>(value: T): T => (isResolved ? value : (resolve(value, values) as T))
   const inside = { place, at, runSteps }
 
   switch (step.type) {
@@ -153,6 +195,18 @@ function refuseSecondRun(scope: Scope, path: string): void {
 
 /** The outcome of a step that the log holds finished: that of a model and its tools is read off its turns, not kept twice. */
 export function stepValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  place: Place,
+): StepOutcome {
+  if (!isWrapped(scope, step)) return builtinValue(scope, step, path, finish, place)
+  const { result: value, finishReason } = finish
+  return { value, ...(finishReason !== undefined && place.answers ? { answer: { finishReason } } : undefined) }
+}
+
+function builtinValue(
   scope: Scope,
   step: Step,
   path: string,

@@ -6,14 +6,14 @@ import { joinPath } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import type { Place, StepOutcome } from './container.ts'
 import { toldBefore, type Scope } from './scope.ts'
-import { runPipelineStep, stepValue } from './step.ts'
+import { containers, isWrapped, runPipelineStep, stepValue } from './step.ts'
 
 /** Runs a list in order. Its value is that of the last step that ran; a step that answers ends it. */
 export async function runSteps(scope: Scope, steps: readonly Step[], base: string, place: Place): Promise<StepOutcome> {
   let outcome: StepOutcome = { value: null }
   for (const [i, step] of steps.entries()) {
     const path = joinPath(base, step.id)
-    const finished = isContainer(step) ? undefined : scope.state.finished.get(path)
+    const finished = containers.has(step.type) && !isWrapped(scope, step) ? undefined : scope.state.finished.get(path)
     if (finished?.error !== undefined) throw toldBefore(finished.error)
     const last = place.last && i === steps.length - 1
     outcome = finished
@@ -23,9 +23,4 @@ export async function runSteps(scope: Scope, steps: readonly Step[], base: strin
     if (outcome.answer !== undefined) break
   }
   return outcome
-}
-
-/** Steps whose value is not recorded but walked again: it consists of what the steps inside recorded. */
-function isContainer({ type }: Step): boolean {
-  return type === 'condition' || type === 'loop' || type === 'parallel' || type === 'call-agent'
 }

@@ -12,7 +12,8 @@ import { joinPath } from '../../part/path.ts'
 import { keepCookies } from '../live-cookies.ts'
 import { isStream, toReader, type SourceReader } from '../relay/source-reader.ts'
 import { inStep, type Scope } from '../scope.ts'
-import type { PrimitiveHandler } from '../ports.ts'
+import type { ExecutionContext, PrimitiveHandler } from '../ports.ts'
+import { withBuiltin, type RunBuiltin } from './builtin-handlers.ts'
 import { isResponse, readResponse, type ReturnedResponse } from './returned-response.ts'
 
 export interface CustomResult {
@@ -21,14 +22,23 @@ export interface CustomResult {
   answered: boolean
 }
 
+/** The built-in that a handler has replaced. */
+export interface Replaced {
+  builtin: RunBuiltin
+  /** Resolves when all of its runs have ended. */
+  settled(): Promise<unknown>
+  hasAnswered(): boolean
+}
+
 export async function runCustom(
   scope: Scope,
   path: string,
   handler: PrimitiveHandler,
   config: unknown,
+  replaced?: Replaced,
 ): Promise<CustomResult> {
   const { signal, variables, runId, threadId, registry, input } = scope
-  const given = handler(config, {
+  const context: ExecutionContext = {
     input,
     variables,
     signal,
@@ -37,7 +47,8 @@ export async function runCustom(
     tools: registry.tools,
     emit: (part) => emitChecked(scope, path, part),
     model: (name) => registry.models.resolve(name),
-  })
+  }
+  const given = handler(config, replaced === undefined ? context : withBuiltin(context, replaced.builtin))
   const value = isGenerator(handler)
     ? await readSource(scope, toReader(given), (part) => emitChecked(scope, path, part))
     : await given
@@ -47,6 +58,17 @@ export async function runCustom(
     // It comes too late to be read, and is open all the same.
     returned.body.dispose()
     throw signal.reason
+  }
+  if (replaced !== undefined) {
+    await replaced.settled()
+    if (replaced.hasAnswered()) {
+      returned.body.dispose()
+      const cure = 'Return the value that the built-in gave, or do not call it.'
+      throw new MillraceError(
+        'bad-response',
+        `it returned a stream after its built-in had streamed the answer. ${cure}`,
+      )
+    }
   }
   const answerPath = joinPath(path, 1)
   const { head, cookies = [] } = returned
