@@ -136,7 +136,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     const feed = createFeed(scope, path, {
       model,
       messages: call.messages,
-      ...(watch === undefined ? undefined : { silence: watch.countdown }),
+      ...(watch === undefined ? undefined : { silence: watch }),
       ...(onChunk === undefined ? undefined : { onChunk }),
       ...(onText === undefined ? undefined : { onText }),
     })

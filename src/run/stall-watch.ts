@@ -1,18 +1,9 @@
 /** Ends a model call that is silent for too long: before its first content, or between two parts of its answer. */
+import type { MillraceError } from '../part/error.ts'
 import { formatLimit } from '../part/format-limit.ts'
 import type { StepTimeouts } from '../pipeline/pipeline.ts'
 import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
 import { defaultTimeouts, msOf, reasoningSilence, timedOut, type DefaultTimeouts } from './time-limits.ts'
-
-export interface StallWatch {
-  /** Aborts with `timed-out`, or with the reason of the run's signal. */
-  readonly signal: AbortSignal
-  /** Set it with every piece of content. */
-  readonly countdown: Pick<Countdown, 'restart'>
-  /** The call, and not the run, was ended. */
-  readonly expired: unknown
-  release(): void
-}
 
 type Silence = Pick<StepTimeouts, 'firstToken' | 'idle'>
 
@@ -32,41 +23,58 @@ export function createStallWatch({ timeouts, defaults, reasons, signal }: StallO
   const firstToken = limitOf('firstToken')
   const idle = limitOf('idle')
   if (firstToken === undefined && idle === undefined) return undefined
-  // Forwarded by hand: `AbortSignal.any` takes several times the memory.
-  const controller = new AbortController()
-  const forward = () => controller.abort(signal.reason)
-  if (signal.aborted) forward()
-  else signal.addEventListener('abort', forward)
+  return new StallWatch(firstToken ?? Infinity, idle ?? Infinity, timeouts, signal)
+}
 
-  let expired: unknown
-  let spoke = false
-  const countdown: Countdown = {
-    ms: firstToken ?? Infinity,
-    every: idle ?? Infinity,
-    since: performance.now(),
-    restart: false,
-    restarted() {
-      spoke = true
-      countdown.ms = idle ?? Infinity
-    },
-    expire() {
-      const key = spoke ? 'idle' : 'firstToken'
-      const where = spoke ? 'in the middle of its answer' : 'before its first token'
-      const message = `The model said nothing for ${formatLimit(countdown.ms)} ${where}.`
-      expired = timedOut(message, timeouts[key] === undefined ? key : undefined)
-      controller.abort(expired)
-    },
+/** One object for each open stream, without closures: there may be thousands. */
+class StallWatch implements Countdown {
+  ms: number
+  readonly every: number
+  since = performance.now()
+  /** Set it with every piece of content. */
+  restart = false
+  /** Why the call, and not the run, was ended. */
+  expired: MillraceError | undefined = undefined
+  readonly #own: Silence
+  readonly #outer: AbortSignal
+  readonly #controller = new AbortController()
+  #spoke = false
+
+  constructor(firstToken: number, idle: number, own: Silence, outer: AbortSignal) {
+    this.ms = firstToken
+    this.every = idle
+    this.#own = own
+    this.#outer = outer
+    // Forwarded by hand: `AbortSignal.any` takes several times the memory.
+    if (outer.aborted) this.handleEvent()
+    else outer.addEventListener('abort', this)
+    addCountdown(this)
   }
-  addCountdown(countdown)
-  return {
-    signal: controller.signal,
-    countdown,
-    get expired() {
-      return expired
-    },
-    release() {
-      removeCountdown(countdown)
-      signal.removeEventListener('abort', forward)
-    },
+
+  /** Aborts with `timed-out`, or with the reason of the run's signal. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  handleEvent(): void {
+    this.#controller.abort(this.#outer.reason)
+  }
+
+  restarted(): void {
+    this.#spoke = true
+    this.ms = this.every
+  }
+
+  expire(): void {
+    const key = this.#spoke ? 'idle' : 'firstToken'
+    const where = this.#spoke ? 'in the middle of its answer' : 'before its first token'
+    const message = `The model said nothing for ${formatLimit(this.ms)} ${where}.`
+    this.expired = timedOut(message, this.#own[key] === undefined ? key : undefined)
+    this.#controller.abort(this.expired)
+  }
+
+  release(): void {
+    removeCountdown(this)
+    this.#outer.removeEventListener('abort', this)
   }
 }
