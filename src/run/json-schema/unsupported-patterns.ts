@@ -1,11 +1,18 @@
 /** Which patterns of a schema are not enforced, so that somebody can be told. */
-import { compilePattern, PatternError } from '../../pipeline/pattern/pattern.ts'
+import {
+  compilePattern,
+  fullBudget,
+  PatternError,
+  PatternTooCostly,
+  type PatternBudget,
+} from '../../pipeline/pattern/pattern.ts'
 import { isObject } from './keywords.ts'
 
 /** Each with the reason: `"^(?=a)" uses a lookahead, which is not supported`. At most 10; looks at 10,000 values. */
 export function unsupportedPatterns(schema: unknown): string[] {
   const found = new Set<string>()
   const open = [schema]
+  const budget = { left: fullBudget }
   for (let i = 0; i < 10_000 && open.length > 0 && found.size < 10; i++) {
     const at = open.pop()
     if (typeof at !== 'object' || at === null) continue
@@ -13,7 +20,7 @@ export function unsupportedPatterns(schema: unknown): string[] {
       const { pattern, patternProperties } = at
       const patterns = [pattern, ...Object.keys(isObject(patternProperties) ? patternProperties : {})]
       for (const each of patterns) {
-        const reason = typeof each === 'string' ? reasonAgainst(each) : undefined
+        const reason = typeof each === 'string' ? reasonAgainst(each, budget) : undefined
         if (reason !== undefined) found.add(`${JSON.stringify(String(each).slice(0, 100))} ${reason}`)
       }
     }
@@ -22,12 +29,14 @@ export function unsupportedPatterns(schema: unknown): string[] {
   return [...found]
 }
 
-function reasonAgainst(pattern: string): string | undefined {
+function reasonAgainst(pattern: string, budget: PatternBudget): string | undefined {
   try {
-    compilePattern(pattern, { isLenient: true })
+    compilePattern(pattern, { isLenient: true, budget })
     return undefined
   } catch (error) {
     if (error instanceof PatternError) return error.message
+    // More of them than are looked at.
+    if (error instanceof PatternTooCostly) return undefined
     throw error
   }
 }

@@ -175,6 +175,24 @@ describe('a hostile schema holds nothing up', () => {
     ],
     ['a tree of circles', { anyOf: [{ $ref: '#' }, { $ref: '#' }] }, 1, costly],
     ['doubling', { $defs: doubling(40), $ref: '#/$defs/d40' }, 1, costly],
+    [
+      'patterns without end',
+      { allOf: Array.from({ length: 5000 }, (_, i) => ({ pattern: `(?:a{990}|${i}){2}` })) },
+      'b',
+      'pattern',
+    ],
+    [
+      'a costly pattern that is refused, for many texts',
+      { items: { pattern: 'a{100000}' }, maxItems: 1 },
+      Array<string>(300_000).fill('a'),
+      'at most 1 items',
+    ],
+    [
+      'many names for many objects',
+      { items: { required: Array.from({ length: 50_000 }, (_, i) => `k${i}`), maxProperties: 9 } },
+      Array.from({ length: 50_000 }, () => ({})),
+      'missing',
+    ],
     ['the same pattern for many texts', { items: { pattern: '(?:a|b)*a(?:a|b){200}c' } }, mixed(), costly],
   ])('%s', (_, schema, value, message) => {
     expect(validate(schema, value).join()).toContain(message)

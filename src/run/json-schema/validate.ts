@@ -81,7 +81,7 @@ function checkAny(
 
 function checkText({ minLength, maxLength, pattern }: Keywords, value: string, path: string, checking: Checking): void {
   if (typeof minLength === 'number' || typeof maxLength === 'number') {
-    const length = Array.from(value).length
+    const length = lengthOf(value)
     if (typeof minLength === 'number' && length < minLength)
       add(checking, path, `must have at least ${minLength} characters`)
     if (typeof maxLength === 'number' && length > maxLength)
@@ -91,10 +91,18 @@ function checkText({ minLength, maxLength, pattern }: Keywords, value: string, p
     add(checking, path, 'does not match its pattern')
 }
 
+/** In code points. */
+function lengthOf(text: string): number {
+  let length = 0
+  for (const _ of text) length += 1
+  return length
+}
+
 /** What cannot be matched counts as matched. */
 function matches(pattern: string, text: string, { work }: Checking): boolean {
   try {
-    return compilePattern(pattern, { isLenient: true }).test(text, work.patterns)
+    work.spend(1)
+    return compilePattern(pattern, { isLenient: true, budget: work.patterns }).test(text, work.patterns)
   } catch (error) {
     if (error instanceof PatternError) return true
     throw error
@@ -162,6 +170,7 @@ function areUnique(list: readonly unknown[], { work }: Checking): boolean {
 function checkMap(keywords: Keywords, value: Record<string, unknown>, path: string, checking: Checking): void {
   const { required, minProperties, maxProperties, propertyNames, additionalProperties } = keywords
   const keys = Object.keys(value)
+  checking.work.spend(keys.length + asNames(required).length)
   for (const key of asNames(required)) if (!Object.hasOwn(value, key)) add(checking, join(path, key), 'is missing')
   if (typeof minProperties === 'number' && keys.length < minProperties)
     add(checking, path, `must have at least ${minProperties} keys`)
@@ -188,6 +197,7 @@ function checkDependent(keywords: Keywords, value: Record<string, unknown>, path
   for (const dependents of [keywords.dependentRequired, keywords.dependentSchemas, keywords.dependencies]) {
     for (const [key, wanted] of Object.entries(isObject(dependents) ? dependents : {})) {
       if (!Object.hasOwn(value, key)) continue
+      checking.work.spend(asNames(wanted).length)
       if (!Array.isArray(wanted)) check(wanted, value, path, checking)
       else
         for (const name of asNames(wanted))
