@@ -12,7 +12,6 @@ import { startHeldModel } from './nextjs/held-model.ts'
 import { buildExample, installExample, startNext } from './nextjs/project.ts'
 
 const isDev = process.argv.includes('--dev')
-const signal = AbortSignal.timeout(180_000)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-nextjs-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -27,6 +26,8 @@ if (!isDev) {
   say('built')
 }
 
+// Only a hang takes so long; installing and building may, on a busy machine.
+const signal = AbortSignal.timeout(180_000)
 const model = await startHeldModel()
 const env = { GEMINI_API_KEY: 'none-needed', GEMINI_BASE_URL: model.url }
 const server = startNext(folder, [isDev ? 'dev' : 'start', '--hostname', '127.0.0.1', '--port', '0'], env)
