@@ -10,7 +10,7 @@ export {
 export { createRuntime, type CreateRuntimeOptions } from './library/create-runtime.ts'
 export type { Pack } from './library/packs.ts'
 export { callbackRegistry, handlerRegistry, toolRegistry } from './library/registries.ts'
-export { loadYaml, parseYaml, type ParsedYaml } from './library/yaml.ts'
+export { loadYaml, parseYaml, type ParsedYaml, type ParseOptions } from './library/yaml.ts'
 export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'
 export type { Fault, Known, Pipeline, Step } from './pipeline/pipeline.ts'

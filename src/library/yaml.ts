@@ -5,6 +5,7 @@ import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { isInside } from './is-inside.ts'
+import { createPromptReader } from './prompt-reader.ts'
 
 /** A checked agent. `workflow` holds its steps, `metadata` what it says of itself, `text` the YAML it was read from. */
 export interface ParsedYaml extends Pipeline {
@@ -12,12 +13,21 @@ export interface ParsedYaml extends Pipeline {
   agents?: Record<string, ParsedYaml>
 }
 
+/** What {@link parseYaml} may need beside the text. */
+export interface ParseOptions {
+  /**
+   * Gives the text of a file that the agent names (`system: { file: prompts/poet.md }`). What it throws is a fault: the
+   * message goes on "the file x …". Without it such an agent is refused.
+   */
+  readText?: (path: string) => string
+}
+
 /**
  * Pure: YAML text → agent. Throws {@link PipelineError} with every fault of the text. Names of tools, callbacks and step
  * types are looked at by whoever runs it, since only there they are known.
  */
-export function parseYaml(text: string): ParsedYaml {
-  return parsePipeline(text)
+export function parseYaml(text: string, { readText }: ParseOptions = {}): ParsedYaml {
+  return parsePipeline(text, undefined, readText)
 }
 
 /**
@@ -39,7 +49,7 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
     const found = await firstFile(candidates, id === name ? undefined : dir || '.')
     if (found === undefined) return
     files.set(id, found.file)
-    const pipeline = parseFile(found.file, found.text)
+    const pipeline = parseFile(found.file, found.text, createPromptReader(fileSystem(), dir || '.'))
     loaded.set(id, pipeline)
     for (const called of callsOf(pipeline)) if (!loaded.has(called)) await load(called, ['.yaml', '.yml'])
   }
@@ -57,9 +67,9 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
   return { ...agent, agents: Object.fromEntries(loaded) }
 }
 
-function parseFile(file: string, text: string): ParsedYaml {
+function parseFile(file: string, text: string, readText: ParseOptions['readText']): ParsedYaml {
   try {
-    return parseYaml(text)
+    return parseYaml(text, { readText })
   } catch (error) {
     const faults = faultsOf(error)
     throw new PipelineError(faults, formatFaults(file, faults))
@@ -80,11 +90,7 @@ async function firstFile(
   candidates: string[],
   within: string | undefined,
 ): Promise<{ file: string; text: string } | undefined> {
-  // Not an import: bundles for browsers and the edge must not hold one, and only callers of this need it.
-  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
-  if (fs === undefined) {
-    throw new MillraceError('no-files', 'loadYaml reads files, and there are none here: use parseYaml(text).')
-  }
+  const fs = fileSystem()
   for (const file of candidates) {
     try {
       if (within !== undefined) {
@@ -101,4 +107,11 @@ async function firstFile(
     }
   }
   return undefined
+}
+
+/** Not an import: bundles for browsers and the edge must not hold one, and only callers of this need it. */
+function fileSystem(): typeof import('node:fs') {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  if (fs !== undefined) return fs
+  throw new MillraceError('no-files', 'loadYaml reads files, and there are none here: use parseYaml(text).')
 }

@@ -105,6 +105,11 @@ function loosen(value: unknown, known: Known | undefined): unknown {
     } else if (key !== 'propertyNames')
       schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item, known)
   }
+  if (yaml === 'prompt') {
+    const path = { type: 'string', description: 'Path of a text file, from the folder of this file.' }
+    const file = { type: 'object', properties: { file: path }, required: ['file'], additionalProperties: false }
+    return { ...about, anyOf: [{ type: ['string', 'number', 'boolean'] }, file] }
+  }
   if (yaml === 'toolUse' && known) {
     // The client's tools have names of their own.
     const client = { required: ['client'], properties: { client: { enum: [true, 'true'] } } }

@@ -88,7 +88,10 @@ function wayBack(from: Pipeline, to: Pipeline, next: (pipeline: Pipeline) => Pip
 }
 
 /** Where an agent gives itself this alias; the start of its text when it does not. */
-export function placeOfAlias({ text }: Pipeline, alias: string): Pick<Fault, 'line' | 'column'> {
+export function placeOfAlias(
+  { text: inlined, source: text = inlined }: Pipeline,
+  alias: string,
+): Pick<Fault, 'line' | 'column'> {
   const faults = createFaultCollector(text)
   const list = child(child(parseTree(text, createFaultCollector(text)), 'metadata'), 'aliases')
   const item =
@@ -99,7 +102,10 @@ export function placeOfAlias({ text }: Pipeline, alias: string): Pick<Fault, 'li
 }
 
 /** The text is read once more, since a pipeline keeps no places: files are small, and faults are rare. */
-function placeFaults({ text }: Pipeline, wrong: ReadonlyMap<string, Message>): Fault[] {
+function placeFaults(
+  { text: inlined, source: text = inlined }: Pipeline,
+  wrong: ReadonlyMap<string, Message>,
+): Fault[] {
   const faults: FaultCollector = createFaultCollector(text)
   const root = parseTree(text, createFaultCollector(text))
   for (const key of ['workflow', 'after']) {

@@ -6,6 +6,7 @@
  */
 import { check, child } from './check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from './fault.ts'
+import { inlineFiles, type ReadText } from './inline-files.ts'
 import type { Known, Pipeline } from './pipeline.ts'
 import { readShapes } from './read-shape.ts'
 import { readSteps } from './read-steps.ts'
@@ -24,8 +25,9 @@ export { formatFaults, PipelineError } from './fault.ts'
 /**
  * Throws {@link PipelineError} with every fault of the text. Without `known` (a recorded run that goes on) the names of
  * step types, tools, callbacks, providers and agents are not checked. Limits: 1 MB, 100,000 values with aliases, 100 levels.
+ * `readText` reads the files that prompts name; `text` of the pipeline then holds their contents.
  */
-export function parsePipeline(text: string, known?: Known): Pipeline {
+export function parsePipeline(text: string, known?: Known, readText?: ReadText): Pipeline {
   if (typeof text !== 'string') {
     throw new PipelineError([{ line: 1, column: 1, message: 'an agent must be YAML text, not a value' }])
   }
@@ -34,13 +36,14 @@ export function parsePipeline(text: string, known?: Known): Pipeline {
   // Alone: the message of another fault would repeat a piece of it.
   if (faults.list().length > 0) throw new PipelineError(faults.list())
   const root = parseTree(text, faults)
+  const inlined = root && inlineFiles(text, root, { faults, readText, secrets: known?.secrets })
   const pipeline = root && readFile(text, root, faults, known)
   if (root === undefined && faults.list().length === 0) {
     faults.add(0, 'the file is empty; an agent needs at least "workflow:" with one step')
   }
   const found = faults.list()
   if (found.length > 0 || pipeline === undefined) throw new PipelineError(found)
-  return pipeline
+  return inlined === undefined || inlined === text ? pipeline : { ...pipeline, text: inlined, source: text }
 }
 
 function readFile(text: string, root: Node, faults: FaultCollector, known: Known | undefined): Pipeline | undefined {

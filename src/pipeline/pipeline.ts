@@ -5,9 +5,18 @@ import type { ValueSchema } from './value-schema.ts'
 
 /** A checked agent: plain data, and the text it came from. */
 export interface Pipeline {
-  /** The YAML text it was parsed from: recorded with every run. */
+  /** The YAML text it was parsed from, the contents of prompt files in place: recorded with every run. */
   text: string
-  metadata: { name?: string; version?: string; description?: string; aliases?: string[] }
+  /** The text as it stands in the file, when that names prompt files. */
+  source?: string
+  metadata: {
+    name?: string
+    version?: string
+    description?: string
+    aliases?: string[]
+    /** Kept out of lists; answers by its name all the same. */
+    hidden?: boolean
+  }
   /** What `$input` must hold, as JSON Schema: `checkInput` enforces it. Further keys are allowed. */
   input?: ValueSchema
   budget?: Budget

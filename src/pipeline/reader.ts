@@ -68,9 +68,18 @@ export function checkReferences(node: Node, place: Place, reader: Reader, except
     for (const { value } of node.entries.values()) checkReferences(value, place, reader, except)
   } else {
     for (const piece of splitReferences(node.text)) {
-      if (typeof piece === 'object') checkReference(piece, node.at, place, reader)
+      if (typeof piece === 'object') checkReference(piece, node.at, place, inFile(reader, node.file))
     }
   }
+}
+
+/** What is wrong in another file is said with its name, at the place that names it. */
+function inFile(reader: Reader, file: string | undefined): Reader {
+  if (file === undefined) return reader
+  const { faults } = reader
+  const add: FaultCollector['add'] = (at, message) =>
+    faults.add(at, (hint) => `in ${file}: ${typeof message === 'string' ? message : message(hint)}`)
+  return { ...reader, faults: { ...faults, add } }
 }
 
 export function checkReference(reference: Reference, at: number, place: Place, reader: Reader): void {

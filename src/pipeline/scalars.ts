@@ -14,6 +14,8 @@ const units = new Map([
 const longestDuration = 24 * day
 
 export const text = z.string('must be text')
+/** A text for a model, here or in a file: inline-files.ts puts the file's text in its place before the schema sees it. */
+export const prompt = text.meta({ yaml: 'prompt' })
 export const name = text.min(1, 'is empty; give it a name or remove the key')
 export const flag = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),

@@ -74,6 +74,11 @@ export const file = map({
     version: text.optional().describe('Version of the agent.'),
     description: text.optional().describe('What the agent does, in a line.'),
     aliases: list(name).optional().describe('Further names it answers to, for instance as an OpenAI model.'),
+    hidden: flag
+      .optional()
+      .describe(
+        'true: no list shows it (/v1/models, /api/agents, the start page); it still answers by its name and to other agents.',
+      ),
   })
     .default({})
     .describe('What people and clients are told of the agent.'),

@@ -16,7 +16,15 @@ interface NodeBase {
   height: number
 }
 /** `plain`: written without quotes, so that in a template it may be a number, a boolean or null. */
-type ScalarNode = NodeBase & { kind: 'scalar'; text: string; plain: boolean }
+type ScalarNode = NodeBase & {
+  kind: 'scalar'
+  text: string
+  plain: boolean
+  /** The offset behind it. */
+  end: number
+  /** The file that its text comes from, when it is another than the agent's. */
+  file?: string
+}
 type ListNode = NodeBase & { kind: 'list'; items: Node[] }
 export type MapNode = NodeBase & { kind: 'map'; entries: Map<string, { at: number; value: Node }> }
 export type Node = ScalarNode | ListNode | MapNode
@@ -130,8 +138,9 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
         checkProperties(event, 'scalar')
         const plain = event.style === SCALAR_STYLE.PLAIN && event.tagStart < 0
         const value = getScalarValue(text, event)
-        add({ kind: 'scalar', text: value, plain, at: scalarAt(event), size: 1, height: 1 }, anchorOf(text, event))
+        const at = scalarAt(event)
         if (event.valueEnd >= 0) end = event.valueEnd + (isQuoted(event) ? 1 : 0)
+        add({ kind: 'scalar', text: value, plain, at, end, size: 1, height: 1 }, anchorOf(text, event))
         break
       }
       case EVENT_ID.SEQUENCE:
@@ -155,7 +164,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
         const at = event.anchorStart - 1
         if (target === undefined)
           faults.add(at, `*${name} stands for nothing: no finished value before it has &${name}`)
-        add(target ?? { kind: 'scalar', text: '', plain: true, at, size: 1, height: 1 })
+        add(target ?? { kind: 'scalar', text: '', plain: true, at, end: event.anchorEnd, size: 1, height: 1 })
         end = event.anchorEnd
         break
       }

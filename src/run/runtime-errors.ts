@@ -3,6 +3,7 @@ import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { RequestPart } from '../part/part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { AgentSource } from './runtime.ts'
+import { listedAgents } from './listed.ts'
 
 export function closingError(): MillraceError {
   return new MillraceError('closing', 'The server is shutting down; try again in a moment.', { status: 503 })
@@ -29,8 +30,9 @@ export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
 }
 
 export function unknownAgent(id: string, agents: AgentSource): MillraceError {
-  const known = agents.list().flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])
-  const list = agents.list().map((agent) => agent.id)
+  const listed = listedAgents(agents)
+  const known = listed.flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])
+  const list = listed.map((agent) => agent.id)
   const message = `There is no agent "${id.slice(0, 200)}"${didYouMean(id, known)}. Known agents: ${listNames(list)}.`
   return new MillraceError('unknown-agent', message, { status: 404 })
 }

@@ -23,6 +23,8 @@ export interface AgentFile {
   id: string
   /** Undefined when it could not be read. */
   text: string | undefined
+  /** The prompt files that it names, by path: what each gave, its text or why there is none. */
+  prompts: ReadonlyMap<string, string>
   /** What the text says; undefined when it has faults. */
   next: Agent | undefined
   /** What is served. */

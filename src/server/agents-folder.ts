@@ -12,6 +12,7 @@ import type { Known } from '../pipeline/pipeline.ts'
 import type { AgentSource } from '../run/runtime.ts'
 import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
 import { configNames } from './load-config.ts'
+import { createPromptFiles } from './prompt-files.ts'
 import { watchFolder } from './watch-folder.ts'
 
 export type { AgentError } from './agent-set.ts'
@@ -28,6 +29,7 @@ export interface AgentFolder extends AgentSource {
 /** What is read when the server starts, and not again. */
 const atStart = [...configNames, '.env']
 
+const none: ReadonlyMap<string, string> = new Map()
 const extension = /\.ya?ml$/u
 
 /** `packAgents`: id → text; an agent of the folder with the same id is served in its place. */
@@ -35,16 +37,22 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   let files = new Map<string, AgentFile>()
   let { names, errors } = settle(files)
   let stop: (() => void) | undefined
+  let stopPrompts: (() => void) | undefined
+  const promptFiles = createPromptFiles(dir)
+  const pathsOfPrompts = () => [...files.values()].flatMap(({ prompts }) => [...prompts.keys()])
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
   const fromPacks = new Map(
     Object.entries(packAgents).map(([id, text]) => [`pack:${id}`, parse(`pack:${id}`, id, text)]),
   )
 
   function parse(file: string, id: string, text: string, good?: AgentFile['good']): AgentFile {
+    const prompts = new Map<string, string>()
+    const readText = file.startsWith('pack:') ? undefined : (path: string) => promptFiles.read(path, prompts)
     try {
-      return { id, text, next: { id, pipeline: parsePipeline(text, known) }, good, fault: undefined }
+      const pipeline = parsePipeline(text, known, readText)
+      return { id, text, prompts, next: { id, pipeline }, good, fault: undefined }
     } catch (error) {
-      return { id, text, next: undefined, good, fault: faultyFile(file, faultsOf(error)) }
+      return { id, text, prompts, next: undefined, good, fault: faultyFile(file, faultsOf(error)) }
     }
   }
 
@@ -58,16 +66,17 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
       if (!isInside(realpathSync(dir), realpathSync(path))) {
         const message = 'this link leads out of the folder; put the file itself here'
         const fault = faultyFile(file, [{ line: 1, column: 1, message }])
-        return { id, text: undefined, next: undefined, good: before?.good, fault }
+        return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
       }
       text = readFileSync(path, 'utf8')
     } catch (error) {
       // Editors replace files: one that is gone for a moment keeps its last version.
       // Clients see this. The system's own message would hold the path of the folder.
       const fault = faultyFile(file, [{ line: 1, column: 1, message: `this file cannot be read: ${whyNot(error)}` }])
-      return { id, text: undefined, next: undefined, good: before?.good, fault }
+      return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
     }
-    return before !== undefined && before.text === text ? { ...before } : parse(file, id, text, before?.good)
+    const isUnchanged = before !== undefined && before.text === text && promptFiles.isSame(before.prompts)
+    return isUnchanged ? { ...before } : parse(file, id, text, before?.good)
   }
 
   function reload(): string[] {
@@ -119,6 +128,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
         if (changed.length > 0) onReload(changed, errors)
       }
 
+      stopPrompts ??= promptFiles.watch(pathsOfPrompts, () => soon('', lookAtAgents))
       stop ??= watchFolder(dir, (file) => {
         if (file === null || extension.test(file)) soon('', lookAtAgents)
         for (const name of atStart) if (file === null || file === name) soon(name, () => lookAtConfig(name))
@@ -126,6 +136,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     },
     close() {
       for (const timer of timers.values()) clearTimeout(timer)
+      stopPrompts?.()
       stop?.()
     },
   }

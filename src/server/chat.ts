@@ -16,13 +16,14 @@ import { errorResponse } from './http-error.ts'
 import { mayStream } from './may-stream.ts'
 import { isAnsweredAsItIs, stepResponse } from './step-response.ts'
 import { replayFilter, streamAnswer, type StreamedAnswer } from './stream-response.ts'
+import { listedAgents } from '../run/listed.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime, maxBodyBytes } = context
   const body = await readJson(request, maxBodyBytes)
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) {
-    const known = runtime.agents.list().map(({ id }) => id)
+    const known = listedAgents(runtime.agents).map(({ id }) => id)
     throw new MillraceError('bad-input', `agentId is missing. Known agents: ${known.join(', ') || 'none'}.`)
   }
   const wire = wireOf(request, defaultWire)

@@ -27,6 +27,7 @@ import { isOpenAiPath, openAiError } from './openai-error.ts'
 import { showThread } from './threads.ts'
 import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
+import { listedAgents } from '../run/listed.ts'
 
 /** What the routes serve, and within which limits. */
 export interface HandlerOptions {
@@ -145,7 +146,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const isSeen = refused === undefined
     const hasRuns = app.routes.some(({ path }) => path === '/api/runs')
     return homeResponse(c.req.raw, {
-      agents: isSeen ? runtime.agents.list() : { refusal: refused.message },
+      agents: isSeen ? listedAgents(runtime.agents) : { refusal: refused.message },
       faults: isSeen ? agentErrors().map(({ message }) => message) : [],
       key: allowsKey !== undefined,
       links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
@@ -159,7 +160,9 @@ export function createHandler(options: HandlerOptions): Handler {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isDegraded ? { status: 503, headers: { 'cache-control': 'no-store' } } : undefined)
   })
-  app.get('/api/agents', () => Response.json({ agents: runtime.agents.list().map(describe), errors: agentErrors() }))
+  app.get('/api/agents', () =>
+    Response.json({ agents: listedAgents(runtime.agents).map(describe), errors: agentErrors() }),
+  )
   app.get('/api/agents/:id', async (c) => {
     const id = c.req.param('id')
     const agent = runtime.agents.get(id)

@@ -17,6 +17,7 @@ import { openAiError, openAiRunError } from './openai-error.ts'
 import { readChatRequest, readModel, readTextRequest, type OpenAiRequest } from './openai-request.ts'
 import { isAnsweredAsItIs, stepResponse, type StepResponseOptions } from './step-response.ts'
 import { streamAnswer, type StreamedAnswer } from './stream-response.ts'
+import { listedAgents } from '../run/listed.ts'
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']
 
@@ -42,7 +43,7 @@ export function mountOpenAi(app: Hono, context: HandlerContext): void {
     app.post(`${path}/chat/completions`, post('chat.completion'))
     app.post(`${path}/completions`, post('text_completion'))
     app.get(`${path}/models`, () => {
-      const data = runtime.agents.list().flatMap(({ id, pipeline }) => {
+      const data = listedAgents(runtime.agents).flatMap(({ id, pipeline }) => {
         return [id, ...(pipeline.metadata.aliases ?? [])].map(toModel)
       })
       return Response.json({ object: 'list', data })

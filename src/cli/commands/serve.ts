@@ -8,6 +8,7 @@ import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
 import { widthOf } from '../width.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
+import { listedAgents } from '../../run/listed.ts'
 
 export interface ServeFlags {
   port?: string
@@ -120,7 +121,7 @@ async function start(options: ServeOptions): Promise<Served> {
 }
 
 function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): string {
-  const agents = project.agents.list()
+  const agents = listedAgents(project.agents)
   const width = Math.max(...agents.map(({ id }) => widthOf(id)), 6)
   const lines = agents.map(({ id, pipeline: { metadata } }) => {
     const what = metadata.description ?? metadata.name ?? ''

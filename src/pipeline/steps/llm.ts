@@ -20,6 +20,7 @@ import {
   number,
   oneOf,
   preset,
+  prompt,
   text,
 } from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
@@ -28,7 +29,7 @@ import type { Node } from '../tree.ts'
 
 const textPart = map({
   type: z.literal('text').describe('A text.'),
-  text: text.describe('The text.'),
+  text: prompt.describe('The text, or { file: path }.'),
 })
 const filePart = map({
   type: z.literal('file').describe('A file or an image.'),
@@ -42,18 +43,18 @@ const userPart = z.discriminatedUnion('type', [textPart, filePart], {
 })
 const messageWords = 'must be {role, content}; role is system, user or assistant'
 const role = 'Who speaks: system, user or assistant.'
-const content = 'What is said: a text or a list of parts.'
+const content = 'What is said: a text, { file: path } or a list of parts.'
 const message = z.discriminatedUnion(
   'role',
   [
-    map({ role: z.literal('system').describe(role), content: text.describe(content) }),
+    map({ role: z.literal('system').describe(role), content: prompt.describe(content) }),
     map({
       role: z.literal('user').describe(role),
-      content: z.union([text, list(userPart)], contentWords).describe(content),
+      content: z.union([prompt, list(userPart)], contentWords).describe(content),
     }),
     map({
       role: z.literal('assistant').describe(role),
-      content: z.union([text, list(textPart)], contentWords).describe(content),
+      content: z.union([prompt, list(textPart)], contentWords).describe(content),
     }),
   ],
   // The same union speaks of its discriminator (an unknown role) and of the whole (no map at all).
@@ -65,7 +66,9 @@ const approval = flag.optional().describe('Ask a person before every call.')
 const timeout = duration(1).optional().describe('How long a call may take; its own limit when left out, else 60s.')
 const toolUse = map({
   name: name.describe('Name of a registered tool, server_tool of an MCP server, or of a tool of the client.'),
-  description: text.optional().describe('What the model is told of it, instead of its own description.'),
+  description: prompt
+    .optional()
+    .describe('What the model is told of it, instead of its own description: a text or { file: path }.'),
   approval,
   timeout,
   client: flag.optional().describe('true: the tool runs in the client, and the run waits for its answer.'),
@@ -88,7 +91,9 @@ export const llmConfig = map({
     .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
     .optional()
     .describe('The model as provider:model; of a list the first that does not refuse. Default: that of the config.'),
-  system: text.optional().describe('The system message.'),
+  system: prompt
+    .optional()
+    .describe('The system message: a text, or { file: prompts/poet.md }, a file below the folder of this one.'),
   messages: z
     .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
     .default('$input.messages')

@@ -1,0 +1,39 @@
+import type { ReadText } from '../pipeline/inline-files.ts'
+import { isInside } from './is-inside.ts'
+
+/** Bytes. An agent with all its texts may hold 1 MB. */
+const largest = 256 * 1024
+
+/**
+ * Reads the prompt files of the agents in a folder: UTF-8 text of regular files that are inside of it, also when links lead to
+ * them, at most 256 KiB each. A line break at the very end is left out. Messages hold no path of the machine.
+ */
+export function createPromptReader(fs: typeof import('node:fs'), dir: string): ReadText {
+  return (path) => {
+    try {
+      return readPrompt(fs, dir, path)
+    } catch (error) {
+      const code = (error as { code?: unknown }).code
+      if (code === 'ENOENT' || code === 'ENOTDIR') throw new Error('is missing', { cause: error })
+      if (typeof code === 'string') throw new Error(`cannot be read (${code})`, { cause: error })
+      throw error
+    }
+  }
+}
+
+function readPrompt(fs: typeof import('node:fs'), dir: string, path: string): string {
+  const file = fs.realpathSync(`${dir}/${path}`)
+  if (!isInside(fs.realpathSync(dir), file))
+    throw new Error('leads out of the folder of agents; put the file itself there')
+  const found = fs.statSync(file)
+  if (!found.isFile()) throw new Error('is no regular file')
+  if (found.size > largest) throw new Error(`is larger than ${largest / 1024} KiB (${found.size} bytes)`)
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(fs.readFileSync(file))
+  } catch (error) {
+    if (error instanceof TypeError) throw new Error('is not UTF-8 text', { cause: error })
+    throw error
+  }
+  return text.replace(/\r?\n$/u, '')
+}

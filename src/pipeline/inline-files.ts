@@ -1,0 +1,149 @@
+/**
+ * `{ file: prompts/poet.md }` where a prompt may stand becomes the text of that file: in the tree, which is checked as if the
+ * text stood in the agent's file, and in the agent's own text, which a run records and needs no files to run on.
+ */
+import { child } from './check.ts'
+import { createFaultCollector, type FaultCollector } from './fault.ts'
+import type { Secret } from './pipeline.ts'
+import { itemsOf, textOf } from './reader.ts'
+import { references } from './reference.ts'
+import { refuseSecrets } from './refuse-secrets.ts'
+import { walkSteps } from './step-types.ts'
+import { parseTree, type Node } from './tree.ts'
+
+/**
+ * The text of a file, by its path from the folder of the agent's file. Throws an error whose message goes on "the file x …":
+ * `is missing`.
+ */
+export type ReadText = (path: string) => string
+
+export interface InlineOptions {
+  faults: FaultCollector
+  /** Without it a file is a fault. */
+  readText: ReadText | undefined
+  secrets: readonly Secret[] | undefined
+}
+
+interface Slot {
+  owner: Extract<Node, { kind: 'map' }>
+  key: string
+  value: Extract<Node, { kind: 'map' }>
+}
+
+/** Replaces the files in the tree and gives the text with their contents in place. */
+export function inlineFiles(text: string, root: Node, options: InlineOptions): string {
+  const { faults } = options
+  const edits = new Map<number, { start: number; end: number; content: string }>()
+  for (const { owner, key, value } of slotsOf(root)) {
+    const file = child(value, 'file')
+    const content = read(value, options)
+    const { at } = value
+    const path = textOf(file) ?? ''
+    owner.entries.set(key, {
+      at: owner.entries.get(key)!.at,
+      value: { kind: 'scalar', text: content ?? '', plain: false, at, end: at, size: 1, height: 1, file: path },
+    })
+    if (content !== undefined) edits.set(at, { ...spanOf(text, value, file!), content })
+  }
+  if (edits.size === 0) return text
+  let inlined = ''
+  let from = 0
+  for (const { start, end, content } of [...edits.values()].toSorted((a, b) => a.start - b.start)) {
+    inlined += text.slice(from, start) + quote(content)
+    from = end
+  }
+  inlined += text.slice(from)
+  // What is recorded must be read again when the run goes on.
+  const trial = createFaultCollector(inlined)
+  parseTree(inlined, trial)
+  const [fault] = trial.list()
+  const [first] = edits.keys()
+  if (fault !== undefined) faults.add(first!, `with the texts of its files in place, ${fault.message}`)
+  return inlined
+}
+
+/** Where a prompt may stand and a file does. */
+function* slotsOf(root: Node): Generator<Slot> {
+  const lists = ['workflow', 'after'].flatMap((key) => child(root, key) ?? [])
+  for (const list of lists) {
+    for (const { step } of walkSteps([{ list, owner: '' }])) {
+      const type = textOf(child(step, 'type'))
+      if (type !== 'llm' && type !== 'router') continue
+      const config = child(step, 'config')
+      const contents = itemsOf(child(config, 'messages'))
+      const parts = contents.flatMap((message) => itemsOf(child(message, 'content')))
+      yield* slotAt(config, 'system')
+      for (const message of contents) yield* slotAt(message, 'content')
+      for (const part of parts) yield* slotAt(part, 'text')
+      for (const tool of itemsOf(child(config, 'tools'))) yield* slotAt(tool, 'description')
+    }
+  }
+}
+
+function* slotAt(owner: Node | undefined, key: string): Generator<Slot> {
+  const value = child(owner, key)
+  if (owner?.kind === 'map' && value?.kind === 'map') yield { owner, key, value }
+}
+
+function read(value: Slot['value'], { faults, readText, secrets = [] }: InlineOptions): string | undefined {
+  const file = child(value, 'file')
+  const others = [...value.entries].filter(([key]) => key !== 'file')
+  for (const [key, { at }] of others) {
+    faults.add(at, (hint) => `unknown key "${key}"${hint(key, ['file'])}; a prompt is a text or { file: path }`)
+  }
+  if (others.length > 0) return undefined
+  const path = textOf(file)
+  const wrong = path === undefined ? 'must be the path of a file' : pathFault(path)
+  if (path === undefined || wrong !== undefined) {
+    faults.add(file?.at ?? value.at, `"file" ${wrong}`)
+    return undefined
+  }
+  if (readText === undefined) {
+    faults.add(value.at, `the file ${path} is not read here: only loadYaml and a folder of agents read files; ${cure}`)
+    return undefined
+  }
+  try {
+    const content = readText(path)
+    const found = createFaultCollector(content)
+    refuseSecrets(content, secrets, found)
+    for (const { line, column, message } of found.list()) faults.add(value.at, `${path}:${line}:${column} ${message}`)
+    return found.list().length > 0 ? undefined : content
+  } catch (error) {
+    faults.add(value.at, `the file ${path} ${error instanceof Error ? error.message : 'cannot be read'}`)
+    return undefined
+  }
+}
+
+const cure = 'write the text here, or give parseYaml(text, { readText }) what reads it'
+
+/** Below the folder of the agent's file, as it is written: where links lead is the reader's to check. */
+function pathFault(path: string): string | undefined {
+  if (path === '') return 'is empty; name a file, such as prompts/poet.md'
+  if (path.length > 300) return 'is longer than 300 characters'
+  // oxlint-disable-next-line no-control-regex -- a NUL ends a file name for the system, whatever follows it
+  if (/[\u0000-\u001F\u007F\\]/.test(path)) return 'must not hold "\\" or control characters; write folder/file'
+  if (/^(?:\/|[A-Za-z]:)/.test(path)) return 'must be relative to the folder of this file, such as prompts/poet.md'
+  if (path.split('/').includes('..')) return 'must not leave the folder of this file: remove ".."'
+  if (references(path).length > 0) return 'cannot hold variables: files are read when the agent is loaded'
+  return undefined
+}
+
+function spanOf(text: string, value: Node, file: Node): { start: number; end: number } {
+  // An anchor stays: aliases of it then mean the text.
+  const anchor = /&\S+\s*/y
+  anchor.lastIndex = value.at
+  const start = anchor.test(text) ? anchor.lastIndex : value.at
+  const end = file.kind === 'scalar' ? file.end : start
+  if (text[start] !== '{') return { start, end }
+  const close = /(?:[\s,]|#[^\n\r]*)*\}/y
+  close.lastIndex = end
+  return { start, end: close.test(text) ? close.lastIndex : end }
+}
+
+/** As a double-quoted scalar: JSON's escapes are YAML's, and what YAML does not print is escaped as well. */
+function quote(content: string): string {
+  return JSON.stringify(content).replaceAll(
+    /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
