@@ -123,6 +123,37 @@ test('a run that another command runs is left to it', patiently, async () => {
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('another millrace command')])
 })
 
+test(
+  'a run of a server that is gone, answered here, is alive to others for as long as it goes on',
+  patiently,
+  async () => {
+    const gate = Promise.withResolvers<void>()
+    const upstream = await startUpstream(async (reply, n) => {
+      if (n === 1) {
+        reply.call('call_1', 'askUser', { question: 'Which town?' })
+        return reply.finish('tool_calls')
+      }
+      reply.say('Half')
+      await gate.promise
+      reply.finish()
+    })
+    onTestFinished(() => upstream.close())
+    const flags = ['--endpoint', `up=${upstream.baseURL}`]
+    const cwd = folder({ 'agents/a.yaml': agent('up:m') })
+    const server = await serving(flags, { cwd })
+    const id = await suspended(cwd)
+    server.kill('SIGKILL')
+    await server.exit
+    const answering = millrace(['answer', id, 'Ghent', ...flags], { cwd })
+    await answering.until('Half')
+    const [row] = await rowsOf(cwd)
+    expect(row).toMatchObject({ id, status: 'running', protocol: 'api' })
+    expect(row).not.toHaveProperty('orphaned')
+    gate.resolve()
+    expect([await answering.exit, answering.out]).toEqual([0, 'Half\n'])
+  },
+)
+
 describe.skipIf(!hasScript)('on a terminal', () => {
   test('what is open is asked', patiently, async () => {
     const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })

@@ -218,3 +218,26 @@ test('runs are listed newest first, by agent, thread, status and words, page by 
     expect(error.message).toContain(message)
   }
 })
+
+test.each([
+  ['the reason that it is given', '{"reason": "Wrong page."}', 'Wrong page.'],
+  ['at most 500 characters of it', JSON.stringify({ reason: 'x'.repeat(600) }), 'x'.repeat(500)],
+  ['words of its own without one', '', 'Stopped by request.'],
+  ['words of its own for a reason that is none', '{"reason": 5}', 'Stopped by request.'],
+  ['words of its own for a body that is no JSON', 'nonsense', 'Stopped by request.'],
+])('a stop records %s', async (_, body, message) => {
+  server = await startServer({
+    agents: { a: agent() },
+    scripts: { m: createScriptedModel([[text('a'), latch(), finish()]]) },
+  })
+  const id = await idOf(await server.post('/api/runs', say('Hi')))
+  await until(server.store, id, ({ type }) => type === 'text-delta')
+  const headers = { 'content-type': 'application/json' }
+  const stopped = await fetch(`${server.url}/api/runs/${id}/stop`, { method: 'POST', headers, body })
+  expect(stopped.status).toBe(202)
+  await ended(id)
+  expect(await (await fetch(`${server.url}/api/runs/${id}`)).json()).toMatchObject({
+    status: 'aborted',
+    error: { message },
+  })
+})
