@@ -45,8 +45,8 @@ export interface Scope {
   readonly limits: readonly Limit[]
   /** Model calls under way, by path. */
   readonly speaking: Map<string, Speaking>
-  /** For every model call here, as the agent sets them. */
-  readonly timeouts: Pick<StepTimeouts, 'firstToken' | 'idle'>
+  /** For every model call here, as the agent sets them; `step` is the limit of the file. */
+  readonly timeouts: StepTimeouts
   /** UTF-16 units that one model answer may have here. */
   readonly answerChars: number
   /** What holds where the agent sets nothing. */

@@ -36,10 +36,19 @@ export async function runPipelineStep(
   const scope = within(outer, { step: name })
   const { budget, timeouts } = step
   const run = () => {
-    if (budget === undefined && timeouts === undefined) return runByType(scope, step, path, place, runSteps)
-    const limit = { name: formatStepName(name), root: path, budget, timeout: timeouts?.step }
+    const ofFile = outer.timeouts.step
+    if (budget === undefined && timeouts === undefined && ofFile === undefined) {
+      return runByType(scope, step, path, place, runSteps)
+    }
+    const limit = { name: formatStepName(name), root: path, budget, timeout: timeouts?.step ?? ofFile }
     return withLimit(scope, limit, (inner) =>
-      runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts } }), step, path, place, runSteps),
+      runByType(
+        within(inner, { timeouts: { ...inner.timeouts, ...timeouts, step: ofFile } }),
+        step,
+        path,
+        place,
+        runSteps,
+      ),
     )
   }
   try {

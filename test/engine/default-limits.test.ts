@@ -55,6 +55,24 @@ describe('what hangs ends', () => {
   })
 })
 
+test('a limit for steps that stands in the file holds for each of its steps, unless the step sets another', async () => {
+  const deaf = () => new Promise(() => undefined)
+  engine = createEngine({
+    agents: {
+      a: 'timeouts: { step: 50ms }\nworkflow: [{ id: it, type: deaf }]',
+      b: 'timeouts: { step: 10ms }\nworkflow: [{ id: it, type: slow, timeouts: { step: 10s } }]',
+    },
+    steps: { deaf, slow: () => new Promise((resolve) => setTimeout(resolve, 30, 'done')) },
+    timeouts: { run: 1000 },
+  })
+  const [a, b] = [await engine.runtime.start('a', input), await engine.runtime.start('b', input)]
+  expect(await a.result).toMatchObject({
+    outcome: 'timed-out',
+    error: { message: 'Step "it" (deaf) took longer than 50 ms.' },
+  })
+  expect(await b.result).toMatchObject({ outcome: 'completed', output: 'done' })
+})
+
 test('what an agent sets counts, and none is no limit', async () => {
   const gate = latch()
   engine = createEngine({
