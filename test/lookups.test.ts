@@ -23,6 +23,10 @@ const harmless = new Map([
   ['pipeline/describe-keys.ts: definitions[type]', 'the names of the built-in step types'],
   ['library/packs.ts: all[kind][name]', 'no prototype'],
   ['run/models/langchain-parts.ts: record[key]', 'a list of fixed names'],
+  ['run/json-schema/validate.ts: properties[key]', 'behind Object.hasOwn'],
+  ['run/json-schema/validate.ts: value[key]', 'its own keys'],
+  ['run/json-schema/reference.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
+  ['cli/env-files.ts: process.env[name]', 'behind Object.hasOwn; every value of an environment is text'],
   ['server/incoming-request.ts: real[name as keyof Request]', 'the names that Request.prototype has'],
   ['server/openai-request.ts: input[name]', '__proto__ is refused on the same line'],
 ])

@@ -52,7 +52,9 @@ function addVariables(file: string): boolean {
   const fault = faultOf(text)
   // The line itself is not repeated: it may hold a key.
   if (fault !== undefined) throw new MillraceError('bad-env', `${file}:${fault.line}: ${fault.message}`)
-  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  for (const [name, value] of Object.entries(parseEnv(text))) {
+    if (!Object.hasOwn(process.env, name)) process.env[name] = value
+  }
   return true
 }
 

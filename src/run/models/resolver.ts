@@ -142,7 +142,7 @@ function firstOf(env: ModelResolverOptions['env'], names: readonly string[]): st
 function keyOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
   const key = firstOf(env, names)
   if (key === undefined || !/[^\t\x20-\x7e\x80-\xff]/u.test(key)) return key
-  const name = names.find((each) => env[each]?.trim() === key)
+  const name = names.find((each) => ownValue(env, each)?.trim() === key)
   const what = 'holds a line break or another character that no key has'
   throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key alone.`)
 }
