@@ -1,4 +1,5 @@
 /** What looks like a secret: which names say so, which values are only words, and where credentials stand inside a value. */
+import { parseJson } from '../part/json.ts'
 
 const words =
   'API_?KEYS?|KEYS?|TOKENS?|SECRETS?|(?<!BY|COM)PASS(?:WORDS?|WD|PHRASES?)?|CREDENTIALS?|CREDS?|AUTH|AUTHORIZATION|COOKIES?|BEARER|SIGNATURE'
@@ -88,7 +89,7 @@ function inJson(value: string): string[] {
   if (!/^\s*\{/u.test(value)) return []
   const found: string[] = []
   try {
-    JSON.parse(value, (key, inner: unknown) => {
+    parseJson(value, (key, inner: unknown) => {
       if (typeof inner === 'string' && isSecretName(key)) found.push(inner)
       return inner
     })

@@ -9,8 +9,10 @@ import type { RunStatus } from './log.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from './message.ts'
 import { createOpenItems } from './open-items.ts'
 import { isUnder, parentPath } from './path.ts'
+import { jsonOf } from './read-json.ts'
 import { respondTool } from './respond.ts'
-import { createTurns, turnMessages, type Turns } from './turns.ts'
+import { turnMessages, withoutAsides } from './turn-messages.ts'
+import { createTurns, type Turn, type Turns } from './turns.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
 /** One step of a run. Times are epoch ms, durations ms. */
@@ -75,6 +77,8 @@ export function createRunFold(): RunFold {
   const open = createOpenItems()
   const steps = new Map<string, StepView>()
   const answers = new Map<string, Turns>()
+  /** Answers that are JSON. */
+  const objects = new Set<string>()
   const orders: [path: string, names: string[]][] = []
   const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
   let start: EntryOf<'run-start'> | undefined
@@ -122,6 +126,7 @@ export function createRunFold(): RunFold {
         if (stepType === 'router') routers.add(step)
         steps.set(step, view)
         if (entry.order !== undefined) orders.push([step, entry.order])
+        if (entry.object === true) objects.add(step)
         if (answer && !answers.has(step)) answers.set(step, createTurns(step))
         break
       }
@@ -153,7 +158,7 @@ export function createRunFold(): RunFold {
     const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
     // Branches that answered at once stand in the order of their file, as where a client has one text.
     const sorted = orders.length === 0 ? answers.values() : [...answers.values()].toSorted(inOrder)
-    const messages = [...sorted].flatMap((turns) => turnMessages(turns.list))
+    const messages = [...sorted].flatMap(({ root, list }) => turnMessages(objects.has(root) ? toObject(list) : list))
     return {
       runId,
       agent,
@@ -182,6 +187,21 @@ export function createRunFold(): RunFold {
   }
 
   return { apply, view }
+}
+
+/** Turns of an answer that is JSON, as clients are shown them: the last one has the JSON alone. */
+function toObject(list: readonly Turn[]): Turn[] {
+  return withoutAsides(list).map((turn) => {
+    const text = textOf({ role: 'assistant', content: turn.content })
+    const json = turn.closed && turn.error === undefined ? jsonOf(text) : ''
+    if (json === text) return turn
+    const at = turn.content.findIndex(({ type }) => type === 'text')
+    const content = turn.content.flatMap((part, i): AssistantContent[] => {
+      if (part.type !== 'text') return [part]
+      return i === at && json !== '' ? [{ ...part, text: json }] : []
+    })
+    return { ...turn, content }
+  })
 }
 
 /** The text of one message, all text parts joined. */

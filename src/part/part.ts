@@ -1,5 +1,5 @@
 /**
- * What can happen in a run.
+ * What can happen in a run. Long because it is the one list of all parts, with what each of them means.
  *
  * A `Part` is one event. Its core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
  * provider already speaks it; around it stand the parts a run needs. Producers (models, steps, CLI agents) yield
@@ -133,6 +133,11 @@ export interface StepStart {
   pipeline?: string
   /** For branches whose answers come one after the other where a wire has one text: their names in that order. */
   order?: string[]
+  /**
+   * The answer is JSON. Of the text under this path only that of a model call which calls no tool of ours, and fits, is the
+   * answer: what stands before a tool call, and a try that a `retry` or an error closes, is shown to no client.
+   */
+  object?: true
   /** For a loop over a list: that list as it was when the loop began. Its rounds take these, whatever comes later. */
   items?: readonly unknown[]
   head?: ResponseHead
@@ -217,7 +222,10 @@ export interface Resume {
   input?: Record<string, unknown>
 }
 
-/** `retry`: a model call failed before its first content and is tried again after `delay` ms. */
+/**
+ * `retry`: a model call failed before its first content and is tried again after `delay` ms. With the code `bad-output`:
+ * its answer was not the JSON that was asked for, and the next call is told what was wrong with it.
+ */
 export interface Retry {
   type: 'retry'
   /** The try that comes next, from 2; 1 with another model. */

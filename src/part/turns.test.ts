@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry, RecordedPart } from './entry.ts'
-import { createTurns, turnMessages } from './turns.ts'
+import { turnMessages } from './turn-messages.ts'
+import { createTurns } from './turns.ts'
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },

@@ -6,10 +6,11 @@
  */
 import type { Entry, EntryOf } from './entry.ts'
 import type { ErrorValue } from './error.ts'
-import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from './message.ts'
+import type { AssistantContent, ProviderOptions } from './message.ts'
 import type { FinishReason, ProviderMetadata } from './part.ts'
 import { parseJson } from './json.ts'
 import { parentPath } from './path.ts'
+import { badOutput, note, toResultContent } from './turn-messages.ts'
 import { toUsage, type Usage } from './usage.ts'
 
 /** One tool call of a turn and how far it came. */
@@ -44,6 +45,8 @@ export interface Turn {
   closed: boolean
   /** Why its step failed. */
   error?: ErrorValue
+  /** What was wrong with its JSON: the next call is told so. */
+  rejected?: string
 }
 
 export interface Turns {
@@ -142,6 +145,7 @@ export function createTurns(root: string): Turns {
       case 'retry': {
         const turn = turnAt(step)
         if (turn && entry.model !== undefined) turn.model = entry.model
+        if (turn && entry.error.code === badOutput) turn.rejected = entry.error.message
         break
       }
       case 'usage': {
@@ -216,55 +220,6 @@ function numberOf(path: string): number {
 
 function newTurn(path: string): Turn {
   return { path, content: [], calls: [], closed: false }
-}
-
-/** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */
-export function turnMessages(turns: readonly Turn[]): Message[] {
-  const messages: Message[] = []
-  for (const { content, calls, finish } of turns) {
-    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid. One that the
-    // provider itself runs may bring its result with a later answer, and must be told to it until then.
-    const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
-    const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
-    const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
-    const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
-    if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
-    // What a provider noted on its call it may want to find on the result as well.
-    const notes = new Map(
-      content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
-    )
-    const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
-      if (result === undefined || providerExecuted) return []
-      const providerOptions = notes.get(toolCallId)
-      return [{ ...(providerOptions && { providerOptions }), ...toResultContent(result) }]
-    })
-    if (results.length > 0) messages.push({ role: 'tool', content: results })
-  }
-  return messages
-}
-
-/** A recorded outcome → what the model is told of it. */
-export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultContent {
-  const { toolCallId, toolName, result, isError, outcome, providerMetadata } = entry
-  const content: ToolResultContent = {
-    type: 'tool-result',
-    toolCallId,
-    toolName,
-    output: toOutput(result, isError, outcome),
-  }
-  note(content, providerMetadata)
-  return content
-}
-
-function toOutput(result: unknown, isError: boolean | undefined, outcome: string | undefined): ToolOutput {
-  if (outcome === 'denied') return { type: 'execution-denied', reason: String(result) }
-  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
-  return { type: isError ? 'error-json' : 'json', value: result }
-}
-
-// The latest metadata replaces what came before, as in the AI SDK: Anthropic's signature comes with a block's last delta.
-function note(part: { providerOptions?: ProviderOptions } | undefined, metadata: ProviderMetadata | undefined): void {
-  if (part && metadata) part.providerOptions = metadata
 }
 
 /** A model's arguments: JSON, else the text itself; nothing is an empty object. */

@@ -38,7 +38,11 @@ export interface ToolLoopConfig {
 export interface LlmConfig extends ToolLoopConfig {
   stream: boolean
   /** The answer must be JSON that fits. */
-  output?: { schema: ValueSchema }
+  output?: {
+    schema: ValueSchema
+    /** How often the model is told what is wrong with its JSON before the step fails. */
+    retries?: number
+  }
 }
 
 export interface RouterConfig extends ToolLoopConfig {

@@ -3,7 +3,8 @@ import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import type { ModelPart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
-import { createTurns, turnMessages } from '../part/turns.ts'
+import { turnMessages } from '../part/turn-messages.ts'
+import { createTurns } from '../part/turns.ts'
 import { createCallIds, toProvider } from './call-ids.ts'
 
 const call = (toolCallId: string): ModelPart => ({ type: 'tool-call', toolCallId, toolName: 't', input: '{}' })

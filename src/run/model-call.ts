@@ -9,6 +9,7 @@ import type { Usage } from '../part/usage.ts'
 import { toProvider } from './call-ids.ts'
 import { costOf } from './pricing.ts'
 import { createFeed } from './model-feed.ts'
+import type { Verdict } from './judge-object.ts'
 import { createStallWatch } from './stall-watch.ts'
 import { isRetryable, streamModel, type ModelCall } from './model.ts'
 import type { LanguageModel } from './ports.ts'
@@ -29,6 +30,8 @@ export interface ModelStep {
   onChunk?: string
   /** Sees the text of the answer as it is written. */
   onText?: (delta: string) => void
+  /** Judges a call that has said everything. Without it anything fits. */
+  verdict?: (turn: Turn) => Verdict | undefined
 }
 
 /** Runs one call; resolves when it has finished and throws when it failed after its retries. */
@@ -63,7 +66,9 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
       const cost = costOf(usage, scope.registry.pricing?.get(model))
       scope.emit(path, { type: 'usage', model, usage, ...(cost === undefined ? undefined : { cost }) })
     }
-    const finishReason = turns.list.findLast((turn) => turn.path === path)?.finish?.reason.unified
+    const turn = turns.list.findLast((each) => each.path === path)
+    const finishReason = turn?.finish?.reason.unified
+    if (turn !== undefined) tellVerdict(scope, turn, step.verdict)
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
   })
 }
@@ -79,7 +84,12 @@ function refuseUnpriced({ limits, registry }: Scope, model: string): void {
  * Brings a call that the process before left open to where it can be gone on from: one that had said everything is
  * closed, one that had not is void, because half an answer cannot be gone on from.
  */
-export async function settleModelCall(scope: Scope, root: string, turn: Turn): Promise<void> {
+export async function settleModelCall(
+  scope: Scope,
+  root: string,
+  turn: Turn,
+  verdict: ModelStep['verdict'],
+): Promise<void> {
   const { path, finish } = turn
   const missing = missingUsage(scope.state.turns(root), turn)
   if (missing !== undefined) scope.emit(path, missing)
@@ -88,11 +98,20 @@ export async function settleModelCall(scope: Scope, root: string, turn: Turn): P
     scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })
     return
   }
-  await inStep(scope, path, { stepType: 'model-call' }, async () => ({
-    value: undefined,
-    usage: turn.usage!,
-    finishReason: finish.reason.unified,
-  }))
+  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+    tellVerdict(scope, turn, verdict)
+    return { value: undefined, usage: turn.usage!, finishReason: finish.reason.unified }
+  })
+}
+
+/** Told before the call is closed: whoever holds its text back knows then what becomes of it. */
+function tellVerdict(scope: Scope, turn: Turn, verdict: ModelStep['verdict']): void {
+  const found = turn.rejected === undefined ? verdict?.(turn) : undefined
+  if (found === undefined) return
+  if (!found.again) throw found.error
+  const attempt =
+    scope.state.turns(parentPath(turn.path)).list.filter(({ rejected }) => rejected !== undefined).length + 2
+  scope.emit(turn.path, { type: 'retry', attempt, delay: 0, error: toErrorValue(found.error) })
 }
 
 async function streamWithFallbacks(

@@ -9,8 +9,8 @@ const least = 16
 
 export interface PartialOutput {
   delta(text: string): void
-  /** No more objects are told. */
-  end(): void
+  /** No more objects are told. One that is not the answer is taken back: what comes in its place has nothing of it. */
+  end(isAnswer: boolean): void
 }
 
 export function createPartialOutput(tell: (value: unknown) => void): PartialOutput {
@@ -40,8 +40,9 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
       // Only a preview: the answer itself is read, and judged, when it is complete.
       if (!reading && text.length >= next) void read().catch(() => (over = true))
     },
-    end() {
+    end(isAnswer) {
       over = true
+      if (!isAnswer && last !== undefined) tell(last.startsWith('[') ? [] : {})
     },
   }
 }

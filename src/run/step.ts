@@ -16,7 +16,7 @@ import { formatStepName, toStepName } from './step-name.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
-import { llmResult, runLlm } from './steps/llm.ts'
+import { holdsText, llmResult, runLlm } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
@@ -116,8 +116,12 @@ async function runBuiltin(
   switch (step.type) {
     case 'llm': {
       const answer = step.config.stream && answers
-      return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined) }, async () => {
-        const asked = answer ? scope.state.start?.settings : undefined
+      const asked = answer ? scope.state.start?.settings : undefined
+      const held =
+        answer && holdsText({ ...asked, ...step.config }, offersTools(step.config, scope.input['tools']))
+          ? ({ object: true } as const)
+          : undefined
+      return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined), ...held }, async () => {
         const config = { ...asked, ...resolveToolLoop(step.config, at) }
         const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
@@ -238,6 +242,12 @@ function builtinValue(
   const value = llmResult(scope.state.turns(path).list, usage ?? noUsage, step.config.output?.schema)
   if (!step.config.stream || !answers) return { value }
   return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
+}
+
+function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConfig, fromClient: unknown): boolean {
+  return (
+    tools.length + toolSources.length + clientTools.length > 0 || (Array.isArray(fromClient) && fromClient.length > 0)
+  )
 }
 
 /** A name that a request brings must not open the log of somebody else's run. */

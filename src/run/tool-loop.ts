@@ -9,9 +9,11 @@ import { textOf } from '../part/fold.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 import type { CallSettings } from '../part/settings.ts'
-import { turnMessages, type Call, type Turn } from '../part/turns.ts'
+import { badOutput, loopMessages } from '../part/turn-messages.ts'
+import type { Call, Turn } from '../part/turns.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
+import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from './models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts'
 import { toldBefore, type Scope } from './scope.ts'
@@ -53,13 +55,15 @@ export interface ToolLoopOptions {
   isOver(turns: readonly Turn[]): boolean
   /** The outcome of a call that is not to be run. */
   answer?(call: Call, turns: readonly Turn[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
-  /** Asked before every model call: who sees its text as it is written. */
-  watch?(): { delta(text: string): void; end(): void }
+  /** Asked before every model call: who sees its text as it is written. `end`: whether the text is the answer. */
+  watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
+  /** Where the answer is JSON. */
+  object?: ObjectJudge
 }
 
 /** Resolves when the loop has ended, at the latest after `maxSteps` model calls; what it came to is in its turns. */
 export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
-  const { scope, path, stage, config, tools, isOver, answer, watch } = options
+  const { scope, path, stage, config, tools, isOver, answer, watch, object } = options
   const { registry, state } = scope
   const turns = state.turns(path)
   const first = config.model ?? registry.models.defaultModel
@@ -73,13 +77,21 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   })
   const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => turns.base?.messages ?? config.messages
-  const messages = () => [...base(), ...turnMessages(turns.list)]
+  const messages = () => [...base(), ...loopMessages(turns.list)]
+
+  /** What is wrong with the JSON of a call, and whether the model may be asked again: within its retries and `maxSteps`. */
+  const verdict = (turn: Turn): Verdict | undefined => {
+    const found = object?.judge(turn)
+    const tried = turns.list.filter(({ rejected }) => rejected !== undefined).length
+    const mayAsk = tried < (object?.retries ?? 0) && turns.list.length < config.maxSteps
+    return found && { ...found, again: found.again && mayAsk }
+  }
 
   for (;;) {
     const last = turns.list.at(-1)
     if (last?.error !== undefined) throw toldBefore(last.error)
     if (last !== undefined && !last.closed) {
-      await settleModelCall(scope, path, last)
+      await settleModelCall(scope, path, last, verdict)
       continue
     }
     if (last !== undefined) {
@@ -97,7 +109,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       const loop = { root: path, tools, messages: () => (told ??= messages()) }
       await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
       if (scope.signal.aborted) throw scope.signal.reason
-      const ends = isOver(turns.list) || turns.list.length >= config.maxSteps
+      const ends = (last.rejected === undefined && isOver(turns.list)) || turns.list.length >= config.maxSteps
       if (ends) endProviderCalls(scope, path)
       if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
       if (ends) return
@@ -114,9 +126,16 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       retries: config.retries,
       ...(onChunk === undefined ? undefined : { onChunk }),
       ...(watcher === undefined ? undefined : { onText: watcher.delta }),
+      verdict,
     })
-    await call.finally(watcher?.end)
+    await call.finally(() => watcher?.end(scope.signal.aborted || isAnswer(turns.list.at(-1))))
   }
+}
+
+/** What a call said is the answer, as far as it goes: it called nothing of ours and was not found to be wrong. */
+function isAnswer(turn: Turn | undefined): boolean {
+  if (turn === undefined) return false
+  return !hasOwnCalls(turn) && turn.rejected === undefined && turn.error?.code !== badOutput
 }
 
 /** The client has the word: it comes back with the results of its tools. */

@@ -1,12 +1,13 @@
 /** What a model call that was cut off has cost: nobody reports it, so it is guessed from what the log holds of it. */
 import type { Part } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
-import { turnMessages, type Turn, type Turns } from '../part/turns.ts'
+import { loopMessages } from '../part/turn-messages.ts'
+import type { Turn, Turns } from '../part/turns.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
 import type { RunState } from './state.ts'
 
 export function estimateTurn({ base, list }: Turns, turn: Turn): Usage {
-  const told = [...(base?.messages ?? []), ...turnMessages(list.slice(0, list.indexOf(turn)))]
+  const told = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(turn)))]
   const input = JSON.stringify(told).length + (base?.system?.length ?? 0)
   let output = 0
   for (const part of turn.content) {

@@ -33,6 +33,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'model-unavailable': 502,
     'model-incomplete': 502,
     'model-failed': 502,
+    'bad-output': 502,
     'connection-lost': 502,
     'timed-out': 504,
     closing: 503,

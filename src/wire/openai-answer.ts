@@ -8,6 +8,7 @@ import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
 import { createAnswerWords, outputText } from './answer-words.ts'
 import { createAnswering } from './answering.ts'
+import { createHeldText } from './held-text.ts'
 import { createOpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
 import { toOpenAiMessages } from './to-openai-messages.ts'
@@ -28,10 +29,17 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   const answering = createAnswering()
   const words = createAnswerWords()
   const thoughts = createAnswerWords()
+  const held = createHeldText()
   const ending = createOpenAiEnding()
   const showsServer = extensions.includes('tools')
   const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
   const prompts = extensions.includes('trace') ? createPrompts() : undefined
+
+  function take(entry: Entry): void {
+    const due = held.take(entry)
+    if (due === undefined) apply(entry)
+    else for (const each of due) apply(each)
+  }
 
   function apply(entry: Entry): void {
     if (answer.state !== 'open') return
@@ -163,7 +171,7 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
     output.fail(error)
   }
 
-  const answer = { state: 'open' as OpenAiAnswer['state'], apply, fail }
+  const answer = { state: 'open' as OpenAiAnswer['state'], apply: take, fail }
   return answer
 }
 

@@ -5,7 +5,8 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { createTurns, turnMessages, type Turns } from '../part/turns.ts'
+import { loopMessages } from '../part/turn-messages.ts'
+import { createTurns, type Turns } from '../part/turns.ts'
 
 export interface Prompts {
   apply(entry: Entry): void
@@ -31,7 +32,7 @@ export function createPrompts(): Prompts {
     messages(prompt) {
       const { step, system, messages } = prompt
       const { list = [], base } = loops.get(parentPath(step)) ?? {}
-      const turns = turnMessages(list)
+      const turns = loopMessages(list)
       const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...turns]
       return [...(system === undefined ? [] : [{ role: 'system' as const, content: system }]), ...before, ...messages]
     },

@@ -5,7 +5,7 @@
  * | part | frame |
  * |---|---|
  * | `run-start` | chat: `delta: {role: "assistant", content: ""}`, at once |
- * | `text-delta` of the answer | `delta.content`; parallel branches and blank lines as on the plain text wire (`answer-words.ts`) |
+ * | `text-delta` of the answer | `delta.content`; parallel branches and blank lines as on the plain text wire (`answer-words.ts`); JSON that was asked for in one piece, when it is complete and fits (`held-text.ts`) |
  * | `reasoning-delta` of the answer | chat: `delta.reasoning_content`, in the same order |
  * | `prompt` | extension `trace`: `choices: []` and `{type: "llm_prompt", stage, model, messages}` under the trace key |
  * | `tool-input-start`, `-delta` of a client's tool | chat: `delta.tool_calls`: index, id and name, then the arguments in fragments |

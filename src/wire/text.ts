@@ -3,7 +3,7 @@
  *
  * | part | frame |
  * |---|---|
- * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`answer-words.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
+ * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`answer-words.ts`); JSON that was asked for when it is complete and fits (`held-text.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
  * | `answer-end` | none; the body ends here, complete |
  * | `suspend` (not resumed since) | none; the body ends here, complete: the text so far is all there will be now |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
@@ -14,6 +14,7 @@
 import type { Entry } from '../part/entry.ts'
 import { createAnswerWords, outputText } from './answer-words.ts'
 import { createAnswering } from './answering.ts'
+import { createHeldText } from './held-text.ts'
 import type { Encoder, EncoderOptions, Wire } from './wire.ts'
 
 export const textWire: Wire = {
@@ -26,6 +27,11 @@ export const textWire: Wire = {
 function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
   const answering = createAnswering()
   const words = createAnswerWords()
+  const held = createHeldText()
+
+  function take(entry: Entry): string {
+    return held.take(entry)?.map(apply).join('') ?? apply(entry)
+  }
 
   // Advances while muted as well: whoever resumes gets the bytes that the whole would have.
   function apply(entry: Entry): string {
@@ -57,8 +63,8 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
 
   const encoder = {
     state: 'open' as Encoder['state'],
-    encode: apply,
-    skip: apply,
+    encode: take,
+    skip: take,
     fail() {
       if (encoder.state === 'open') encoder.state = 'broken'
       return ''

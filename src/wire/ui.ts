@@ -7,7 +7,7 @@
  * |---|---|
  * | `run-start`, `resume` | `start` with the run's id, at once; a second one with the same id changes nothing |
  * | `step-start`, `step-finish` of a model call of the answer | `start-step`, `finish-step`; calls that overlap (parallel answers) share one step, because the clients look for open parts in the current step only |
- * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7 |
+ * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7. The text of JSON that was asked for comes as one block when it is complete and fits (`held-text.ts`); until then `data-output` shows what there is of it |
  * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` says it |
  * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are no JSON |
  * | `tool-result` of a call that was told | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client has to give it |
@@ -31,6 +31,7 @@ import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'
 import { createAnswering } from './answering.ts'
 import { deltaEnd, deltaStart, doneFrame, toFileUrl, toFinishReason, toFrame, type UiChunk } from './ui-chunk.ts'
+import { createHeldText } from './held-text.ts'
 import { createShown } from './ui-shown.ts'
 import { createUiTools } from './ui-tools.ts'
 import type { Encoder, EncoderOptions, Wire } from './wire.ts'
@@ -54,6 +55,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   const answering = createAnswering()
   const tools = createUiTools(ui7)
   const shown = createShown()
+  const held = createHeldText()
   /** Open blocks that the client knows. */
   const blocks = new Map<string, Block>()
   /** Model calls that run in the client's current step. */
@@ -63,6 +65,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   let muted = false
 
   const send = (chunk: UiChunk): string => (muted ? '' : toFrame(chunk))
+  const take = (entry: Entry): string => held.take(entry)?.map(advance).join('') ?? advance(entry)
   const add = (path: string, chunk: UiChunk): string => {
     shown.add(path)
     return send(chunk)
@@ -264,10 +267,10 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
 
   const encoder = {
     state: 'open' as Encoder['state'],
-    encode: advance,
+    encode: take,
     skip(entry: Entry) {
       muted = true
-      advance(entry)
+      take(entry)
       muted = false
     },
     fail: (error: ErrorValue) => (encoder.state === 'open' ? endWithError(errorText(error)) : ''),

@@ -165,7 +165,12 @@ describe('output: {schema}', () => {
     const told: unknown[] = []
     const { outcome, error, entries } = await run({
       agents: { a: a.replace('stream: true', 'stream: true\n      onError: failed\n      onFinish: finished') },
-      scripts: { m: createScriptedModel([[text(said), finish()]]) },
+      scripts: {
+        m: createScriptedModel([
+          [text(said), finish()],
+          [text(said), finish()],
+        ]),
+      },
       callbacks: { failed: ({ error: e }) => void told.push(e.code), finished: () => void told.push('finished') },
     })
     expect(outcome).toBe('failed')

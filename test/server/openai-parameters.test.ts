@@ -10,7 +10,8 @@ let server: TestServer
 afterEach(() => server.close())
 
 const chat = '/v1/chat/completions'
-const says = (times = 1) => createScriptedModel(Array.from({ length: times }, () => [text('ok'), finish()]))
+const says = (times = 1, words = 'ok') =>
+  createScriptedModel(Array.from({ length: times }, () => [text(words), finish()]))
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const tool = (name: string, more: object = {}) => {
   return { type: 'function', function: { name, description: 'Picks.', parameters: schema, ...more } }
@@ -40,7 +41,7 @@ async function refused(body: object, path = chat) {
 
 describe('what is served', () => {
   test('each parameter is $input.… under its own name, and the answering model’s option', async () => {
-    const model = says()
+    const model = says(1, '{"city":"Paris"}')
     const yaml = agent('system: "T$input.temperature S$input.seed U$input.user M$input.metadata.team"')
     server = await startServer({ agents: { a: yaml }, scripts: { m: model } })
     const response = await server.post(chat, { model: 'a', messages, ...asked })
@@ -75,7 +76,7 @@ describe('what is served', () => {
     [{ tools: [tool('pick')], tool_choice: 'required' }, { toolChoice: { type: 'required' } }],
     [{ tool_choice: 'none' }, { toolChoice: { type: 'none' } }],
   ])('%j', async (body, options) => {
-    const model = says()
+    const model = says(1, '{"city":"Paris"}')
     server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
     expect((await server.post(chat, { model: 'a', messages, ...body })).status).toBe(200)
     expect(model.calls[0]!.options).toMatchObject(options)

@@ -111,7 +111,14 @@ export const llmConfig = map({
     .optional()
     .describe('Whether the model may, must or must not call a tool.'),
   maxSteps: preset(integer(1, 1000), 5, 'Most model calls for one answer.'),
-  output: map({ schema: later('shapes').describe('Shape of the answer, by name, written as "input" is.') })
+  output: map({
+    schema: later('shapes').describe('Shape of the answer, by name, written as "input" is.'),
+    retries: preset(
+      integer(0, 20),
+      1,
+      'How often the model is told what is wrong with its answer and asked again, within maxSteps. Where it is 0 and there are no tools, the text is shown while it is written.',
+    ),
+  })
     .optional()
     .describe('The answer must be JSON of this shape.'),
   temperature: number(0).optional().describe('How much chance decides; what the provider takes.'),
@@ -157,7 +164,11 @@ export function readLlm(node: Node, context: StepContext) {
   if (parsed === undefined) return undefined
   const { output: _, stream: streams, ...rest } = parsed
   const { config, ...own } = readToolLoop(node, rest, specs)
-  const llm: LlmConfig = { ...config, stream: streams, ...(shape && { output: { schema: shape } }) }
+  const llm: LlmConfig = {
+    ...config,
+    stream: streams,
+    ...(shape && parsed.output && { output: { schema: shape, retries: parsed.output.retries } }),
+  }
   return { type: 'llm' as const, config: llm, ...own }
 }
 

@@ -1,15 +1,16 @@
 /** `llm`: one conversation with a model, its tool loop (`run/tool-loop.ts`) included. */
-import { messageOf, MillraceError } from '../../part/error.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
-import { turnMessages, type Turn } from '../../part/turns.ts'
+import type { CallSettings } from '../../part/settings.ts'
+import { turnMessages } from '../../part/turn-messages.ts'
+import type { Turn } from '../../part/turns.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
-import { checkValue, firstFaults } from '../../pipeline/check-input.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../mcp/mcp-tool.ts'
 import { mcpOf } from '../mcp-of.ts'
 import type { ToolImplementation } from '../ports.ts'
-import { readJson } from './output-generator.ts'
+import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
 import { toToolSpec } from '../model.ts'
 import type { Scope } from '../scope.ts'
@@ -27,7 +28,7 @@ export interface LlmOptions {
   scope: Scope
   path: string
   /** With `system`, `messages` and the like resolved. */
-  config: LlmConfig & { messages: Message[] }
+  config: LlmConfig & CallSettings & { messages: Message[] }
   /** The tools a client offers with its request, when this step answers it. */
   clientTools: ToolSpec[]
   /** The client reads it while it is written. */
@@ -39,6 +40,7 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
   /** One id for the whole step: a client replaces what it has. */
   const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
   const shows = answer && config.output !== undefined
+  const object = createObjectJudge(config)
   await runToolLoop({
     scope,
     path,
@@ -46,17 +48,31 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
     config,
     tools,
     isOver: (turns) => isLast(turns.at(-1)!),
+    ...(object === undefined ? undefined : { object }),
     ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
   })
-  const result = llmResult(scope.state.turns(path).list, usageOf(scope, path), config.output?.schema)
+  const { list } = scope.state.turns(path)
+  const last = list.at(-1)
+  if (object !== undefined && last !== undefined && hasOwnCalls(last) && !handedOver(list)) {
+    throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
+  }
+  const result = llmResult(list, usageOf(scope, path), config.output?.schema)
   if (shows && result.object !== undefined) show(result.object)
   return result
 }
 
+/**
+ * Whether text of the step may turn out not to be the answer after it was said: its JSON is then shown when it is complete
+ * and fits. Without tools and without retries there is only one try, which is shown as it is written.
+ */
+export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, mayCall: boolean): boolean {
+  const object = createObjectJudge(config)
+  return object !== undefined && (object.retries > 0 || mayCall)
+}
+
 /** No tool of ours was asked for, or a client was handed the calls: the model has the last word. */
 function isLast(turn: Turn): boolean {
-  const own = turn.calls.filter((call) => !call.providerExecuted)
-  return own.length === 0 || handedOver([turn])
+  return !hasOwnCalls(turn) || handedOver([turn])
 }
 
 export async function offeredTools(
@@ -85,20 +101,6 @@ export async function offeredTools(
     tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
   }
   return tools
-}
-
-/** The answer's JSON against its shape. */
-function readObject(text: string, schema: ValueSchema): unknown {
-  const badOutput = (why: string) => new MillraceError('bad-output', `The answer does not fit its shape: ${why}`)
-  let json: unknown
-  try {
-    json = readJson(text)
-  } catch (error) {
-    throw badOutput(messageOf(error))
-  }
-  const { value, faults } = checkValue(schema, json, 'output')
-  if (faults.length === 0) return value
-  throw badOutput(`${firstFaults(faults)}.`)
 }
 
 function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImplementation>> {

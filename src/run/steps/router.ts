@@ -4,7 +4,8 @@
  */
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { respondTool } from '../../part/respond.ts'
-import { parseInput, turnMessages, type Call, type Turn } from '../../part/turns.ts'
+import { turnMessages } from '../../part/turn-messages.ts'
+import { parseInput, type Call, type Turn } from '../../part/turns.ts'
 import type { Usage } from '../../part/usage.ts'
 import { equal } from '../../pipeline/equal.ts'
 import type { RouterConfig } from '../../pipeline/llm-config.ts'
