@@ -8,7 +8,7 @@ import type { Turn } from '../part/turns.ts'
 import { checkValue, firstFaults } from '../pipeline/check-input.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import type { ValueSchema } from '../pipeline/value-schema.ts'
-import { schemaFaults } from './schema-faults.ts'
+import { tooMuchWork, validate } from './json-schema/validate.ts'
 
 /** How often a model is told what is wrong with its JSON, where the agent does not say. */
 const defaultRetries = 1
@@ -78,6 +78,11 @@ export function readObject(
 
 export function misfit(why: string): MillraceError {
   return new MillraceError(badOutput, `The answer does not fit its shape: ${why}`)
+}
+
+/** An answer that takes too long to check is not held against the model. */
+function schemaFaults(schema: unknown, json: unknown): string[] {
+  return validate(schema, json).filter((fault) => fault !== tooMuchWork)
 }
 
 /** `json_object` means an object. */

@@ -18,12 +18,15 @@ export function validate(schema: unknown, value: unknown): string[] {
     check(schema, value, '', { root: schema, faults, work: createWork() })
   } catch (error) {
     if (!(error instanceof TooMuchWork) && !(error instanceof PatternTooCostly)) throw error
-    faults.push('the value and its schema take too much work to compare')
+    faults.push(tooMuchWork)
   }
   return faults.slice(0, mostFaults)
 }
 
 const mostFaults = 20
+
+/** The fault of a comparison that was given up. */
+export const tooMuchWork = 'the value and its schema take too much work to compare'
 
 interface Checking {
   readonly root: unknown
@@ -74,9 +77,16 @@ function checkAny(
   }
   if (Array.isArray(values)) {
     checking.work.spend(values.length)
-    if (!values.some((each) => equal(each, value))) add(checking, path, 'is none of the values allowed')
+    if (!values.some((each) => equal(each, value))) add(checking, path, `must be one of ${listed(values)}`)
   }
   if (only !== undefined && !equal(only, value)) add(checking, path, 'is not the value allowed')
+}
+
+/** The allowed values as a model reads them: the short ones, at most 20. */
+function listed(values: readonly unknown[]): string {
+  const short = values.filter((value) => typeof value !== 'object' || value === null).slice(0, 20)
+  const words = short.map((value) => JSON.stringify(value).slice(0, 100))
+  return [...words, ...(words.length < values.length ? ['…'] : [])].join(', ')
 }
 
 function checkText({ minLength, maxLength, pattern }: Keywords, value: string, path: string, checking: Checking): void {
