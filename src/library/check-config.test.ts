@@ -45,31 +45,40 @@ test('what every key may be; what is undefined is left out', () => {
 })
 
 test.each<[object, string]>([
-  [{ tool: {} }, 'tool is no setting (did you mean "tools"?). A config has tools, callbacks, steps,'],
-  [{ server: { prot: 1 } }, 'server.prot is no setting (did you mean "port"?). server has port, host, maxBodyBytes,'],
-  [{ record: { datadir: 'x' } }, 'record.datadir is no setting. record has data, logFiles, busyTimeoutMs.'],
+  [{ tool: {} }, 'tool is not a known setting (did you mean "tools"?). Settings: tools, callbacks, steps,'],
+  [
+    { server: { prot: 1 } },
+    'server.prot is not a known setting (did you mean "port"?). Settings of server: port, host, maxBodyBytes,',
+  ],
+  [
+    { record: { datadir: 'x' } },
+    'record.datadir is not a known setting. Settings of record: data, logFiles, busyTimeoutMs.',
+  ],
   [{ server: [] }, 'server must be an object.'],
-  [{ tools: [] }, 'tools must be an object of names, not a list.'],
+  [{ tools: [] }, 'tools must be an object keyed by name, not a list.'],
   [{ packs: {} }, 'packs must be a list of modules, not an object.'],
-  [{ server: { port: '8080' } }, 'server.port must be a whole number from 0 to 65535, not the text "8080".'],
+  [{ server: { port: '8080' } }, 'server.port must be a whole number from 0 to 65535, not the string "8080".'],
   [{ server: { port: 65_536 } }, 'server.port must be a whole number from 0 to 65535, not 65536.'],
   [{ server: { port: 1.5 } }, 'not 1.5.'],
-  [{ server: { host: '' } }, 'server.host must be a text, not the text "".'],
+  [{ server: { host: '' } }, 'server.host must be a non-empty string, not the string "".'],
   [{ server: { keepAliveMs: 0 } }, 'server.keepAliveMs must be a whole number from 1 to 2147483647, not 0.'],
   [{ server: { graceMs: Infinity } }, 'server.graceMs must be a whole number'],
   [{ server: { allowedOrigins: ['*'] } }, 'server.allowedOrigins[0] must be an origin such as "https://app.example"'],
   [{ server: { allowedOrigins: ['https://app.example/'] } }, 'server.allowedOrigins[0] must be an origin'],
   [{ server: { allowedOrigins: 'https://app.example' } }, 'server.allowedOrigins must be a list.'],
-  [{ record: { logFiles: 'yes' } }, 'record.logFiles must be true or false, not the text "yes".'],
+  [{ record: { logFiles: 'yes' } }, 'record.logFiles must be true or false, not the string "yes".'],
   [{ models: { endpoints: [{ name: 'box' }] } }, 'models.endpoints[0].baseURL is missing.'],
   [
     { models: { endpoints: [{ ...endpoint, protocol: 'antropic' }] } },
-    'models.endpoints[0].protocol must be one of openai-chat, openai-responses, anthropic, google, not the text "antropic" (did you mean "anthropic"?).',
+    'models.endpoints[0].protocol must be one of openai-chat, openai-responses, anthropic, google, not the string "antropic" (did you mean "anthropic"?).',
   ],
   [{ pricing: { m: { input: 1 } } }, 'pricing["m"].output is missing.'],
-  [{ pricing: { m: { input: '1', output: 1 } } }, 'pricing["m"].input must be a number of USD, not the text "1".'],
+  [
+    { pricing: { m: { input: '1', output: 1 } } },
+    'pricing["m"].input must be an amount in USD from 0, not the string "1".',
+  ],
   [{ requestDeadlineMs: -1 }, 'requestDeadlineMs must be a whole number'],
-  [{ constructor: {} }, 'constructor is no setting'],
+  [{ constructor: {} }, 'constructor is not a known setting'],
 ])('%j is refused by its name', (config, message) => {
   expect(faultsOf(config)).toContain(message)
 })
@@ -77,7 +86,7 @@ test.each<[object, string]>([
 test('everything that is wrong is said at once', () => {
   expect(faultsOf({ server: { port: -1, hots: 'x' }, record: 7 }).split('\n')).toEqual([
     expect.stringContaining('server.port'),
-    expect.stringContaining('server.hots is no setting (did you mean "host"?)'),
+    expect.stringContaining('server.hots is not a known setting (did you mean "host"?)'),
     'record must be an object.',
   ])
 })
@@ -91,5 +100,5 @@ test('a key or a password that stands where it should not is not repeated', () =
 
 test('createRuntime refuses the same', () => {
   const options = { agents: {}, modles: {} }
-  expect(() => createRuntime(options)).toThrow('modles is no setting (did you mean "models"?)')
+  expect(() => createRuntime(options)).toThrow('modles is not a known setting (did you mean "models"?)')
 })

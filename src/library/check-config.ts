@@ -1,4 +1,4 @@
-/** A config is code of a user: what it gives is looked at before anything uses it, and all that is wrong is said at once. */
+/** Validates a config before anything uses it, and reports every mistake at once. */
 import { MillraceError } from '../part/error.ts'
 import { shortestSecret } from '../part/secret-forms.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
@@ -16,24 +16,24 @@ export const endpointProtocols = [
   'google',
 ] as const satisfies EndpointProtocol[]
 
-/** Adds to the faults; `at` is the key's full name. */
+/** Appends to `faults`; `at` is the full path of the key. */
 type Rule = (value: unknown, at: string, faults: string[]) => void
 type Rules<T> = Record<keyof Required<T>, Rule>
 
-/** What timers take; more would fire at once. */
+/** The longest delay that timers accept; longer ones fire at once. */
 const longest = 2 ** 31 - 1
 const ms = wholeNumber(1, longest)
 const timeLimit = must(
-  'ms (a whole number from 1) or "none"',
+  'a whole number of ms from 1, or "none"',
   (value) => value === 'none' || (Number.isSafeInteger(value) && (value as number) >= 1),
 )
-const names = must('an object of names', isObject)
-const text = must('a text', isText)
-const usd = must('a number of USD', (value) => typeof value === 'number' && value >= 0)
+const names = must('an object keyed by name', isObject)
+const text = must('a non-empty string', isText)
+const usd = must('an amount in USD from 0', (value) => typeof value === 'number' && value >= 0)
 
 const openai: Rules<OpenAiConfig> = {
   extensions: listOf(oneOf(['tools', 'trace'])),
-  traceKey: must('a name that is none of the protocol’s own', isTraceKey),
+  traceKey: must('a name that the protocol does not use itself', isTraceKey),
   streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 }
 
@@ -62,22 +62,22 @@ const record: Rules<RecordConfig> = {
 
 const secrets: Rules<SecretsConfig> = {
   names: listOf((value, at, faults) => {
-    // Not repeated: somebody may have written the value.
+    // The message omits the value: it may be the secret itself.
     if (!isText(value) || !/^\w+$/u.test(value)) faults.push(`${at} must be the name of an environment variable.`)
   }),
   values: listOf((value, at, faults) => {
     if (isText(value) && value.trim().length >= shortestSecret) return
     faults.push(
-      `${at} must be a text of at least ${shortestSecret} characters: shorter ones are found in ordinary words.`,
+      `${at} must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words.`,
     )
   }),
 }
 
 const endpoint: Rules<Endpoint> = {
   name: text,
-  // What stands there is not repeated: a URL may hold a password, and where a variable is due somebody may write a key.
+  // The messages omit the values: a URL may contain a password, and `apiKeyEnv` the key itself.
   baseURL: (value, at, faults) => {
-    if (!isText(value)) faults.push(`${at} must be a text.`)
+    if (!isText(value)) faults.push(`${at} must be a non-empty string.`)
   },
   apiKeyEnv: (value, at, faults) => {
     if (isText(value) && /^\w+$/u.test(value)) return
@@ -109,7 +109,7 @@ const config: Rules<Config> = {
   record: keys(record),
 }
 
-/** Throws `bad-config` with every fault on a line of its own. */
+/** Throws `bad-config` with one line per mistake. */
 export function checkConfig(given: Config): void {
   const faults: string[] = []
   keys(config)(given, '', faults)
@@ -124,8 +124,8 @@ function keys<T>(rules: Rules<T>, required: readonly (keyof T & string)[] = []):
     for (const [key, inner] of Object.entries(value)) {
       const rule = ownValue<Rule>(rules, key)
       if (rule === undefined) {
-        const place = at === '' ? 'A config' : at
-        faults.push(`${prefix}${key} is no setting${didYouMean(key, known)}. ${place} has ${listNames(known)}.`)
+        const place = at === '' ? 'Settings' : `Settings of ${at}`
+        faults.push(`${prefix}${key} is not a known setting${didYouMean(key, known)}. ${place}: ${listNames(known)}.`)
       } else if (inner !== undefined) rule(inner, prefix + key, faults)
     }
     for (const key of required) if (ownValue(value, key) === undefined) faults.push(`${prefix}${key} is missing.`)
@@ -166,7 +166,7 @@ function must(what: string, holds: (value: unknown) => boolean): Rule {
 }
 
 function show(value: unknown): string {
-  if (typeof value === 'string') return value.length > 60 ? 'a long text' : `the text ${JSON.stringify(value)}`
+  if (typeof value === 'string') return value.length > 60 ? 'a long string' : `the string ${JSON.stringify(value)}`
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' && value !== null
     ? 'an object'
@@ -183,7 +183,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
 }
 
-/** Beside a frame's own keys. */
+/** A name that is not one of a frame's own keys. */
 function isTraceKey(value: unknown): boolean {
   const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
   return isText(value) && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)

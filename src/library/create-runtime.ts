@@ -1,4 +1,4 @@
-/** The engine for a program of one's own: agents as YAML texts, everything else with a default. Web APIs only. */
+/** The engine for your own program: pass agents as YAML; everything else has a default. Uses Web APIs only. */
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { checkCalls } from '../pipeline/calls.ts'
@@ -13,20 +13,20 @@ import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 
-/** A config, and what only a program can give; a program says itself where it listens and what it keeps runs in. */
+/** A config without `server` and `record`, plus the agents and the store: your program does the listening itself. */
 export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> {
-  /** Agent id → YAML text. Faults throw at once, all of them. */
+  /** Agent id → YAML text. `createRuntime` throws one error that lists every mistake. */
   agents: Record<string, string>
-  /** Default: in memory, the last 100 runs; client tools are then handed over, not waited for. */
+  /** Default: in memory, keeping the last 100 ended runs. A run then hands client tools over instead of waiting for their results. */
   store?: Store
-  /** Where keys come from. Default: `process.env` where there is one. */
+  /** Environment variables, from which API keys are read. Default: `process.env` if it exists. */
   environment?: Env
 }
 
 /**
- * An engine with these agents. Throws {@link PipelineError} with the faults of all agents (also calls of agents that are
- * not there, and calls that never end), `duplicate-agent`, `bad-config` and `invalid-endpoint`; starts nothing.
- * `close()` it when the program ends.
+ * Creates an engine with these agents; starts nothing. Throws {@link PipelineError} with the mistakes of all agents
+ * (including calls of unknown agents and endless calls), `duplicate-agent`, `bad-config` and `invalid-endpoint`.
+ * Call `close()` when the program ends.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
   const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, ...config } = options
@@ -59,7 +59,7 @@ function parseAgents(texts: Record<string, string>, known: Known): Agent[] {
       lines.push(formatFaults(id, found))
     }
   }
-  // Calls are looked at once all agents can be: one that has faults of its own would look as if it were not there.
+  // Check calls only when all agents parse: an agent with mistakes would be reported as unknown.
   if (faults.length === 0) {
     for (const { agent, fault } of checkCalls(agentsByName(agents))) {
       faults.push(fault)
@@ -70,14 +70,17 @@ function parseAgents(texts: Record<string, string>, known: Known): Agent[] {
   return agents
 }
 
-/** Agents by id and by alias; a name that two agents claim is refused. */
+/** Looks agents up by id and by alias. Throws `duplicate-agent` when two agents share a name. */
 export function agentSource(agents: readonly Agent[]): AgentSource {
   const byName = new Map<string, Agent>()
   for (const agent of agents) {
     for (const name of [agent.id, ...(agent.pipeline.metadata.aliases ?? [])]) {
       const other = byName.get(name)
       if (other !== undefined && other !== agent) {
-        throw new MillraceError('duplicate-agent', `Two agents answer to "${name}": ${other.id} and ${agent.id}.`)
+        throw new MillraceError(
+          'duplicate-agent',
+          `Two agents have the id or alias "${name}": ${other.id} and ${agent.id}. Rename one.`,
+        )
       }
       byName.set(name, agent)
     }

@@ -1,19 +1,19 @@
-/** Packs: step types, tools, callbacks and agents that others publish as a module. */
+/** Packs: step types, tools, callbacks and agents, published as a module. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import type { Callback, PrimitiveHandler, ToolImplementation } from '../run/ports.ts'
 import type { Config } from './config.ts'
 import { callbackRegistry, handlerRegistry, toolRegistry } from './registries.ts'
 
-/** What a pack's module exports, by name or as its default. */
+/** The exports of a pack's module, named or as its default export. */
 export interface Pack {
   steps?: Record<string, PrimitiveHandler>
   tools?: Record<string, ToolImplementation>
   callbacks?: Record<string, Callback>
-  /** Agent id → YAML text. Served beside the project's own; an agent of the project with the same id wins. */
+  /** Agent id → YAML text. Served along with the project's agents; those override agents of the same id. */
   agents?: Record<string, string>
 }
 
-/** A config whose packs have been unpacked into it. */
+/** A config merged with its packs. */
 export interface Unpacked extends Omit<Config, 'packs'> {
   tools: Record<string, ToolImplementation>
   callbacks: Record<string, Callback>
@@ -23,7 +23,7 @@ export interface Unpacked extends Omit<Config, 'packs'> {
 
 const kinds = ['steps', 'tools', 'callbacks', 'agents'] as const
 
-/** Awaits the packs of a config. Throws `bad-config` for one that cannot be loaded. */
+/** Awaits the packs of a config. Throws `bad-config` when one cannot be loaded. */
 export async function awaitPacks(config: Config): Promise<Config> {
   const packs = await Promise.all(
     (config.packs ?? []).map(async (pack, i) => {
@@ -38,8 +38,8 @@ export async function awaitPacks(config: Config): Promise<Config> {
 }
 
 /**
- * Config and packs as one; without tools (callbacks, steps) of its own a config has those of the registries. Throws
- * `bad-config`: a pack that is a promise still, a module that is no pack, or a name that two packs bring.
+ * Merges a config with its packs. If the config has no `tools` (`callbacks`, `steps`), those of the registries are used.
+ * Throws `bad-config` for a pack that is still a promise, a module that is not a pack, and a name that two packs define.
  */
 export function unpack({ packs = [], ...config }: Config): Unpacked {
   const own = {
@@ -55,8 +55,8 @@ export function unpack({ packs = [], ...config }: Config): Unpacked {
       for (const [name, value] of Object.entries(pack[kind] ?? {})) {
         if (Object.hasOwn(own[kind], name)) continue
         if (Object.hasOwn(all[kind], name)) {
-          const cure = `Name it under "${kind}" of the config to say which one is meant, or leave one pack out.`
-          throw new MillraceError('bad-config', `Two packs bring the ${kind.slice(0, -1)} "${name}". ${cure}`)
+          const cure = `Define it under "${kind}" in the config to choose one, or remove one of the packs.`
+          throw new MillraceError('bad-config', `Two packs define the ${kind.slice(0, -1)} "${name}". ${cure}`)
         }
         all[kind][name] = value
       }
@@ -68,19 +68,23 @@ export function unpack({ packs = [], ...config }: Config): Unpacked {
 
 function read(module: Pack | PromiseLike<Pack>, i: number): Pack {
   if (typeof module === 'object' && module !== null && 'then' in module) {
-    // Nobody awaits it here: its failure must not take the process down.
+    // Nothing awaits it here: an unhandled rejection would end the process.
     void Promise.resolve(module).catch(() => undefined)
-    throw new MillraceError('bad-config', `packs[${i}] is a promise: write packs: [await import('…')].`)
+    throw new MillraceError('bad-config', `packs[${i}] is a promise: await it, as in packs: [await import('…')].`)
   }
   const isPack = (value: unknown): value is Pack =>
     typeof value === 'object' && value !== null && kinds.some((kind) => kind in value)
   const inside = (module as { default?: unknown } | null)?.default
   const pack = isPack(module) ? module : isPack(inside) ? inside : undefined
   if (pack === undefined) {
-    throw new MillraceError('bad-config', `packs[${i}] is no pack: a module that exports ${kinds.join(', ')}.`)
+    throw new MillraceError(
+      'bad-config',
+      `packs[${i}] is not a pack: it must export at least one of ${kinds.join(', ')}.`,
+    )
   }
   const wrong = kinds.find((kind) => pack[kind] !== undefined && (typeof pack[kind] !== 'object' || !pack[kind]))
-  if (wrong !== undefined) throw new MillraceError('bad-config', `packs[${i}].${wrong} must be an object of names.`)
+  if (wrong !== undefined)
+    throw new MillraceError('bad-config', `packs[${i}].${wrong} must be an object keyed by name.`)
   return pack
 }
 

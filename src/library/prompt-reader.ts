@@ -1,12 +1,12 @@
 import type { ReadText } from '../pipeline/inline-files.ts'
 import { isInside } from './is-inside.ts'
 
-/** Bytes. An agent with all its texts may hold 1 MB. */
+/** In bytes. An agent with all its prompts may have 1 MB. */
 const largest = 256 * 1024
 
 /**
- * Reads the prompt files of the agents in a folder: UTF-8 text of regular files that are inside of it, also when links lead to
- * them, at most 256 KiB each. A line break at the very end is left out. Messages hold no path of the machine.
+ * Reads the prompt files of the agents in a folder: regular UTF-8 files of at most 256 KiB. Symlinks must resolve to a file in
+ * the folder. One trailing line break is removed. Error messages do not contain absolute paths.
  */
 export function createPromptReader(fs: typeof import('node:fs'), dir: string): ReadText {
   return (path) => {
@@ -24,9 +24,9 @@ export function createPromptReader(fs: typeof import('node:fs'), dir: string): R
 function readPrompt(fs: typeof import('node:fs'), dir: string, path: string): string {
   const file = fs.realpathSync(`${dir}/${path}`)
   if (!isInside(fs.realpathSync(dir), file))
-    throw new Error('leads out of the folder of agents; put the file itself there')
+    throw new Error('resolves to a path outside the agents folder; put the file itself there')
   const found = fs.statSync(file)
-  if (!found.isFile()) throw new Error('is no regular file')
+  if (!found.isFile()) throw new Error('is not a regular file')
   if (found.size > largest) throw new Error(`is larger than ${largest / 1024} KiB (${found.size} bytes)`)
   let text: string
   try {

@@ -1,10 +1,10 @@
 /**
- * What a program registers by assignment, as the Beddel document does: `toolRegistry.weather = …`. Used by
- * `WorkflowExecutor`, and by a runtime whose config has no tools (callbacks, steps) of its own; each looks when it is
- * made. Null-prototype records: no name reaches `Object.prototype`.
+ * Registries to which a program assigns, as in the Beddel document: `toolRegistry.weather = …`. `WorkflowExecutor` reads
+ * them, and so does a runtime whose config has no `tools` (`callbacks`, `steps`); both read them once, when they are created.
+ * They are null-prototype records, so no name reaches `Object.prototype`.
  *
- * There is one set per process. Bundlers (Next.js, for one) put a copy of this module into each of their bundles; a callback
- * that `instrumentation.ts` registers must be there for every route.
+ * There is one set per process: bundlers such as Next.js copy this module into each bundle, and a callback that
+ * `instrumentation.ts` registers must be available to every route.
  */
 import type { Callback, PrimitiveHandler, ToolImplementation } from '../run/ports.ts'
 import { builtinSteps } from '../pipeline/names.ts'
@@ -17,7 +17,7 @@ interface Registries {
   callbacks: Record<string, Callback>
 }
 
-/** Count it up when the shape of {@link Registries} or of what is registered changes: copies of other versions keep theirs. */
+/** Increment the number when the shape of {@link Registries} or of its values changes: copies of other versions keep theirs. */
 const key = Symbol.for('millrace.registries.2')
 const shared = globalThis as { [key]?: Registries }
 
@@ -30,15 +30,15 @@ const { handlers, tools, callbacks } = (shared[key] ??= {
 })
 
 /**
- * Step types, by the name that stands after `type:`. The built-in ones are there from the start: assign a handler of your own to
- * replace one, and call the one that was there, with the context that yours was given, to wrap it.
+ * Step types, by their name in `type:`. The built-in ones are already registered. Assign your own handler to replace one; to
+ * wrap it, call the original with the context that your handler receives.
  */
 export const handlerRegistry: Registries['handlers'] = handlers
 
-/** Tools by name; `calculator` and `getCurrentTime` are there from the start. */
+/** Tools by name. `calculator` and `getCurrentTime` are already registered. */
 export const toolRegistry: Record<string, ToolImplementation> = tools
 
-/** What `onFinish`, `onError` and the like may name. */
+/** Callbacks that `onFinish`, `onError` and similar keys may name. */
 export const callbackRegistry: Record<string, Callback> = callbacks
 
 function record<T>(): Record<string, T> {

@@ -1,4 +1,4 @@
-/** A config and an environment → what the engine is given: maps, never objects with a prototype. */
+/** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
 import type { Log } from '../part/log.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
@@ -16,7 +16,7 @@ import { ownValue } from '../part/own-value.ts'
 export type Env = Readonly<Record<string, string | undefined>>
 
 export interface RegistryOptions {
-  /** Where `recording:<run>` finds its runs. */
+  /** The log from which `recording:<run>` reads. */
   log?: Log
 }
 
@@ -46,8 +46,8 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
 }
 
 /**
- * The names a pipeline may use, and the secrets that its text must not hold. Agents are not among them: `checkCalls` looks at
- * calls once all agents are there.
+ * The names that a pipeline may use, and the secrets that its text must not contain. Agents are not included: `checkCalls`
+ * checks calls once all agents are loaded.
  */
 export function knownNames(
   { tools, callbacks, steps, models, mcp }: Registry,
@@ -67,7 +67,7 @@ export function knownNames(
   }
 }
 
-/** What `$env` may see: only the names the config allows. */
+/** The variables that `$env` may read: only those that the config allows. */
 export function allowedEnv(config: Config, env: Env): Record<string, string> {
   const names = config.env ?? []
   return Object.fromEntries(

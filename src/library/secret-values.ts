@@ -1,46 +1,46 @@
-/** What looks like a secret: which names say so, which values are only words, and where credentials stand inside a value. */
+/** Recognizes secrets: by the name of a variable, by the form of a value, and as credentials inside a longer value. */
 import { parseJson } from '../part/json.ts'
 
 const words =
   'API_?KEYS?|KEYS?|TOKENS?|SECRETS?|(?<!BY|COM)PASS(?:WORDS?|WD|PHRASES?)?|CREDENTIALS?|CREDS?|AUTH|AUTHORIZATION|COOKIES?|BEARER|SIGNATURE'
-// Only as a word of its own: COMPAT, WINDOWPWD. PWD and OLDPWD are every shell's folders.
+// Only as whole words: not COMPAT, WINDOWPWD. PWD and OLDPWD are the shell's working directories.
 const short = '(?<![A-Z])(?:JWTS?|PATS?|DSN|SAS)|(?<!^(?:OLD)?)PWD'
 const secretWord = new RegExp(String.raw`(?:${words}|${short})(?:[_-]|\d|$)`, 'iu')
 
-/** `COOKIE_POLICY`, `TOKEN_TTL`: a setting that has to do with a secret. */
+/** `COOKIE_POLICY`, `TOKEN_TTL`: settings related to a secret, not secrets themselves. */
 const setting =
   /[_-](?:POLICY|MODE|TYPE|KIND|TTL|EXPIRY|EXPIRES|EXPIRATION|LIFETIME|TIMEOUT|AGE|HOST|PORT|URL|URI|ENDPOINT|USER|USERNAME|EMAIL|FILE|PATH|DIR|SOCK|HEADER|NAME|DOMAIN|SAMESITE|SAME_SITE|SECURE|HTTPONLY|ALGORITHM|ALG|ISSUER|AUDIENCE|LIMIT|LENGTH|SIZE|COUNT|ENABLED|DISABLED|REQUIRED|PREFIX|PROVIDER|REGION|VERSION|FORMAT|SCOPES?|REALM|METHOD|STRATEGY|BACKEND|DRIVER|BUDGET)$/iu
 
-/** Whether a variable, header or parameter of this name holds a secret. */
+/** Whether the name of a variable, header or parameter indicates a secret. */
 export function isSecretName(name: string): boolean {
-  // camelCase: `accessToken` ends in a word of its own, `apiKeyId` holds one.
+  // Split camelCase into words: `accessToken`, `apiKeyId`.
   const apart = name.replaceAll(/([a-z\d])([A-Z])/gu, '$1_$2')
   return (secretWord.test(name) || secretWord.test(apart)) && !setting.test(apart)
 }
 
-/** What settings say, and what stands in examples. To remove these would ruin ordinary text. */
+/** Common setting values and placeholders. Redacting these would garble ordinary text. */
 const common = new Set(
   'anonymous changeme credentials default development disabled enabled localhost optional password postgres production required same-origin strict-origin undefined username'.split(
     ' ',
   ),
 )
 
-/** A short word, a small number, a common value: never a secret, whatever its name says. */
+/** Whether a value is a short word, a small number or a common value: never a secret, whatever its name. */
 export function isWord(value: string): boolean {
   return /^(?:\p{L}{0,7}|[\d.,:%-]{0,7})$/u.test(value) || common.has(value.toLowerCase())
 }
 
-/** Letters and digits in disorder: a secret even under a name that says nothing. */
+/** Whether a value looks random enough to be a secret whatever its name. */
 export function looksRandom(value: string): boolean {
   return value.length >= 16 && /^[\w.~+=-]+$/u.test(value) && /\d/u.test(value) && /\p{L}/u.test(value)
 }
 
-/** `a,b` or `["a", "b"]` under a name in the plural. */
+/** The items of `a,b` or `["a", "b"]`, for names in the plural. */
 export function itemsOf(value: string): string[] {
   return value.split(/[\s,;"'[\]]+/u).filter((item) => item !== '' && item !== value)
 }
 
-/** What follows `Bearer`, and the password that `Basic` hides. */
+/** The token of a `Bearer` header, and the decoded password of a `Basic` one. */
 export function inHeader(value: string): string[] {
   const [, scheme, rest] = /^\s*(Bearer|Basic|Token|ApiKey)\s+(\S.*)$/isu.exec(value) ?? []
   if (rest === undefined) return []
@@ -53,7 +53,7 @@ export function inHeader(value: string): string[] {
   }
 }
 
-/** Credentials inside any value: in URLs, in connection strings, in JSON. As they are written, and as they are meant. */
+/** Credentials inside any value: in URLs, connection strings and JSON; each as written and percent-decoded. */
 export function credentialsIn(value: string): string[] {
   return [...inUrls(value), ...inPairs(value), ...inJson(value)].flatMap((written) => {
     try {
@@ -76,7 +76,7 @@ function inUrls(value: string): string[] {
 /** `?api_key=…`, `;AccountKey=…`, `password=…`. */
 function inPairs(value: string): string[] {
   const found: string[] = []
-  // In a URL a value ends at `&`, in a connection string at `;`.
+  // A value ends at `&` in a URL, at `;` in a connection string.
   for (const [, name, quoted, bare] of value.matchAll(/(?<=^|[?&;\s])([\w.-]+)=(?:"([^"]*)"|([^&;\s"'#]+))/gu)) {
     if (/^(?:sig|sas|sharedaccess\w*|accountkey|pwd|pass)$/iu.test(name!) || isSecretName(name!)) {
       found.push(quoted ?? bare!)
@@ -94,7 +94,7 @@ function inJson(value: string): string[] {
       return inner
     })
   } catch {
-    // Not JSON: nothing to find.
+    // Not JSON.
   }
   return found
 }

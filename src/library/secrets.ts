@@ -1,4 +1,4 @@
-/** What must never be recorded, sent or printed: found in the environment and the config, by names that say so. */
+/** Finds the values in the environment and the config that must never be recorded, sent or printed. */
 import { shortestSecret } from '../part/secret-forms.ts'
 import type { Secret } from '../pipeline/pipeline.ts'
 import type { McpHttpServer, McpServer, McpStdioServer } from '../run/mcp/server.ts'
@@ -7,8 +7,8 @@ import type { Env } from './registry.ts'
 import { credentialsIn, inHeader, isSecretName, isWord, itemsOf, looksRandom } from './secret-values.ts'
 
 /**
- * What the config and the environment name as a secret, what the environment keeps under a name that says so, credentials
- * inside any variable, and what MCP servers and endpoints are given. Words are no secrets, unless the config says so.
+ * Values that the config declares secret, environment variables whose name indicates a secret, credentials inside any
+ * variable, and credentials of MCP servers and endpoints. Plain words count only if the config declares them.
  */
 export function findSecrets(config: Config, env: Env): Secret[] {
   const { models, mcpServers = {}, secrets = {} } = config
@@ -27,7 +27,7 @@ export function findSecrets(config: Config, env: Env): Secret[] {
     if (/S$/iu.test(name) && (named.has(name) || isSecretName(name))) add(from, cure, itemsOf(value))
     add(from, cure, credentialsIn(value))
   }
-  const cure = 'leave it there, or write $env.NAME and keep it in that variable of the environment'
+  const cure = 'remove it from the text; to use it, set it as an environment variable and write $env.NAME'
   add('secrets.values in the config', cure, secrets.values ?? [], true)
   for (const [name, server] of Object.entries(mcpServers)) {
     add(`mcpServers.${name} in the config`, cure, valuesOf(server))
@@ -38,15 +38,15 @@ export function findSecrets(config: Config, env: Env): Secret[] {
   return found
 }
 
-/** The values alone, each once. */
+/** The distinct secret values. */
 export function secretValues(config: Config, env: Env): string[] {
   return [...new Set(findSecrets(config, env).map(({ value }) => value))]
 }
 
-/** What an MCP server is given that is secret: by its name, or because it looks random. */
+/** The secret values in the settings of an MCP server: by name, or because they look random. */
 function valuesOf(server: McpServer): string[] {
   const { url = '', headers, args = [], env = {} } = server as Partial<McpHttpServer & McpStdioServer>
-  // A list holds names of variables, not values.
+  // `env` as a list has names of variables, not values.
   const given = Object.entries({ ...headers, ...(Array.isArray(env) ? {} : env) }) as [string, unknown][]
   const pairs = [...given, ...flagsOf(args)].filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return [
@@ -59,7 +59,7 @@ function valuesOf(server: McpServer): string[] {
   ]
 }
 
-/** `--api-key x`, `--api-key=x`; any other argument stands for itself. */
+/** `--api-key x` and `--api-key=x` as name and value; any other argument is a value without a name. */
 function flagsOf(args: readonly string[]): [string, string][] {
   return args.flatMap((arg, i): [string, string][] => {
     const [, name, value] = /^--?([\w-]+)=(.*)$/su.exec(arg) ?? []

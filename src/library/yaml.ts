@@ -1,4 +1,4 @@
-/** `parseYaml` and `loadYaml`: an agent's text, or its file, as what `WorkflowExecutor` takes. */
+/** `parseYaml` and `loadYaml`: turn an agent's text or file into the input of `WorkflowExecutor`. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { callsOf, checkCalls } from '../pipeline/calls.ts'
 import { faultsOf } from '../pipeline/fault.ts'
@@ -7,33 +7,33 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { isInside } from './is-inside.ts'
 import { createPromptReader } from './prompt-reader.ts'
 
-/** A checked agent. `workflow` holds its steps, `metadata` what it says of itself, `text` the YAML it was read from. */
+/** A validated agent: `workflow` has its steps, `metadata` its description, `text` the YAML source. */
 export interface ParsedYaml extends Pipeline {
-  /** The agents that its `call-agent` steps may name, by id. `loadYaml` fills it with the files that the steps name. */
+  /** The agents that its `call-agent` steps may name, by id. `loadYaml` adds those that the steps do name. */
   agents?: Record<string, ParsedYaml>
 }
 
-/** What {@link parseYaml} may need beside the text. */
+/** Options of {@link parseYaml}. */
 export interface ParseOptions {
   /**
-   * Gives the text of a file that the agent names (`system: { file: prompts/poet.md }`). What it throws is a fault: the
-   * message goes on "the file x …". Without it such an agent is refused.
+   * Returns the text of a prompt file (`system: { file: prompts/poet.md }`). If it throws, the mistake is reported as "the
+   * file x" followed by the error's message. Without this option, agents with prompt files are rejected.
    */
   readText?: (path: string) => string
 }
 
 /**
- * Pure: YAML text → agent. Throws {@link PipelineError} with every fault of the text. Names of tools, callbacks and step
- * types are looked at by whoever runs it, since only there they are known.
+ * Parses YAML into an agent. Throws {@link PipelineError} with every mistake in the text. The names of tools, callbacks and
+ * step types are checked when the agent is run, because only then are they known.
  */
 export function parseYaml(text: string, { readText }: ParseOptions = {}): ParsedYaml {
   return parsePipeline(text, undefined, readText)
 }
 
 /**
- * Reads an agent's file (`.yaml`, `.yml`), and those beside it that its steps call, on Node, Bun or Deno. Throws
- * {@link PipelineError} with `file:line:col` of every fault, and `bad-path` for a path that is no such file. A relative
- * path must not climb in its middle (`agents/../x.yaml`): an agent's id out of a request must not lead elsewhere.
+ * Reads an agent's file (`.yaml`, `.yml`) and the agents in the same folder that its steps call, on Node, Bun or Deno. Throws
+ * {@link PipelineError} with `file:line:col` of every mistake, and `bad-path` for a path that is not such a file. A relative
+ * path must not have `..` after a folder (`agents/../x.yaml`): an agent id from a request must not leave the folder.
  */
 export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
   const file = typeof path === 'string' ? path : decodeURIComponent(path.pathname)
@@ -45,7 +45,7 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
 
   async function load(id: string, extensions: string[]): Promise<void> {
     const candidates = extensions.map((each) => `${dir ?? ''}${id}${each}`)
-    // The file itself may be anything that the program names; those that its text names are beside it.
+    // The program may pass any file; the agents that the file calls must be in its folder.
     const found = await firstFile(candidates, id === name ? undefined : dir || '.')
     if (found === undefined) return
     files.set(id, found.file)
@@ -78,14 +78,15 @@ function parseFile(file: string, text: string, readText: ParseOptions['readText'
 
 function checkPath(path: string): void {
   const bad = (what: string) => new MillraceError('bad-path', `${JSON.stringify(path)} ${what}.`)
-  if (!/[^/\\]\.ya?ml$/u.test(path) || path.includes('\0')) throw bad('is no agent file: its name must end in .yaml')
+  if (!/[^/\\]\.ya?ml$/u.test(path) || path.includes('\0'))
+    throw bad('is not an agent file: its name must end in .yaml or .yml')
   const isAbsolute = /^([/\\]|[A-Za-z]:)/u.test(path)
   const climbs = path.replace(/^(\.{1,2}[/\\])+/u, '').split(/[/\\]/u)
   if (!isAbsolute && climbs.includes('..'))
-    throw bad('climbs out of a folder that it names; resolve it first if it shall')
+    throw bad('has ".." after a folder name; resolve the path first if that is intended')
 }
 
-/** `within`: the folder that links must not lead out of. */
+/** `within`: the folder in which the file must be, also after symlinks are resolved. */
 async function firstFile(
   candidates: string[],
   within: string | undefined,
@@ -96,7 +97,10 @@ async function firstFile(
       if (within !== undefined) {
         const [real, folder] = await Promise.all([fs.promises.realpath(file), fs.promises.realpath(within)])
         if (!isInside(folder, real)) {
-          throw new MillraceError('bad-path', `${file} leads out of the folder; put the file itself there.`)
+          throw new MillraceError(
+            'bad-path',
+            `${file} resolves to a path outside the folder; put the file itself there.`,
+          )
         }
       }
       return { file, text: await fs.promises.readFile(file, 'utf8') }
@@ -109,9 +113,12 @@ async function firstFile(
   return undefined
 }
 
-/** Not an import: bundles for browsers and the edge must not hold one, and only callers of this need it. */
+/** Not an import: bundles for browsers and the edge must not import `node:fs`, and only `loadYaml` needs it. */
 function fileSystem(): typeof import('node:fs') {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   if (fs !== undefined) return fs
-  throw new MillraceError('no-files', 'loadYaml reads files, and there are none here: use parseYaml(text).')
+  throw new MillraceError(
+    'no-files',
+    'loadYaml needs a file system, which this environment does not have: use parseYaml(text).',
+  )
 }

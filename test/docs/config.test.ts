@@ -9,7 +9,7 @@ function keysOf(place: string, config: object): string[] {
   try {
     checkConfig(config)
   } catch (error) {
-    const list = new RegExp(`${place} has (.*)\\.$`, 'u').exec((error as Error).message)![1]!
+    const list = new RegExp(`${place}: (.*)\\.$`, 'u').exec((error as Error).message)![1]!
     return list.split(', ')
   }
   throw new Error('it was not refused')
@@ -22,7 +22,7 @@ const rows = new Map(
 
 test('every key is there, and no other', () => {
   const [top, server, record] = [
-    keysOf('A config', { no: 1 }).filter((key) => !['models', 'limits', 'secrets', 'server', 'record'].includes(key)),
+    keysOf('Settings', { no: 1 }).filter((key) => !['models', 'limits', 'secrets', 'server', 'record'].includes(key)),
     keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai'),
     keysOf('record', { record: { no: 1 } }),
   ]

@@ -171,7 +171,7 @@ test('loadYaml reads no called agent through a link out of the folder', async ()
   symlinkSync('e.yaml', join(dir, 'd.yaml'))
   await expect(loadYaml(join(dir, 'a.yaml'))).rejects.toMatchObject({
     code: 'bad-path',
-    message: expect.stringContaining('b.yaml leads out of the folder'),
+    message: expect.stringContaining('b.yaml resolves to a path outside the folder'),
   })
   expect(await run(await loadYaml(join(dir, 'c.yaml')))).toEqual({ got: 'inside' })
 })
@@ -195,9 +195,9 @@ test('loadYaml: faults carry file:line:col, of the file that has them', async ()
 })
 
 test.each([
-  ['src/agents/../../secret.yaml', /climbs out/],
-  ['src/agents/..\\..\\secret.yaml', /climbs out/],
-  ['../src/../x.yaml', /climbs out/],
+  ['src/agents/../../secret.yaml', /has "\.\." after a folder/],
+  ['src/agents/..\\..\\secret.yaml', /has "\.\." after a folder/],
+  ['../src/../x.yaml', /has "\.\." after a folder/],
   ['src/agents/assistant', /must end in \.yaml/],
   ['src/agents/x\0.yaml', /must end in \.yaml/],
   ['.yaml', /must end in \.yaml/],

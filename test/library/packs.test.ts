@@ -46,7 +46,7 @@ test('a default export is a pack as well', async () => {
 
 test('two packs with one name are refused, until the config says which', () => {
   const packs = [{ steps: { say: says(1) } }, { steps: { say: says(2) } }]
-  expect(() => unpack({ packs })).toThrow(/Two packs bring the step "say"/)
+  expect(() => unpack({ packs })).toThrow(/Two packs define the step "say"/)
   expect(unpack({ packs, steps: { say: says(3) } }).steps['say']).toBeDefined()
 })
 
@@ -56,10 +56,10 @@ test('createRuntime refuses a promise, what is no pack, and a name of prototypes
     () =>
       createRuntime({ packs: packs as [], agents: {} })
   expect(make(import('../../examples/pack/millrace-pack-weather/index.ts'))).toThrow(
-    /packs\[0\] is a promise: write packs: \[await import/,
+    /packs\[0\] is a promise: await it/,
   )
   expect(make({ steps: {} }, Promise.reject(new Error('gone')))).toThrow(/packs\[1\] is a promise/)
-  expect(make({})).toThrow(/packs\[0\] is no pack/)
+  expect(make({})).toThrow(/packs\[0\] is not a pack/)
   expect(make({ steps: 7 })).toThrow(/packs\[0\]\.steps must be an object/)
   const evil = JSON.parse('{"steps": {"__proto__": {"polluted": 1}}}') as object
   expect(make(evil)).not.toThrow()

@@ -69,8 +69,10 @@ test('a bad config is one error with the file, the keys and the cure; nothing ha
   for (const command of [['serve', '--port', '0'], ['check'], ['run', 'a', '-m', 'Hi']]) {
     const { code, err } = await ran(command, { cwd })
     expect([command[0], code]).toEqual([command[0], 2])
-    expect(err).toMatch(/^millrace: \S+millrace\.config\.mjs: server\.prot is no setting \(did you mean "port"\?\)/)
-    expect(err).toContain('record.logFiles must be true or false, not the text "yes"')
+    expect(err).toMatch(
+      /^millrace: \S+millrace\.config\.mjs: server\.prot is not a known setting \(did you mean "port"\?\)/,
+    )
+    expect(err).toContain('record.logFiles must be true or false, not the string "yes"')
   }
   expect(existsSync(join(cwd, '.millrace'))).toBe(false)
 })
@@ -202,10 +204,10 @@ test('openai: what may be shown and how much of it; the environment wins over th
   await expect(served({ server: { openai: wrong } })).rejects.toThrow(
     new RegExp(
       [
-        'server.openai.extensions\\[0\\] must be one of tools, trace, not the text "tool" \\(did you mean "tools"\\?\\)',
-        'server.openai.traceKey must be a name that is none of the protocol’s own, not the text "choices"',
+        'server.openai.extensions\\[0\\] must be one of tools, trace, not the string "tool" \\(did you mean "tools"\\?\\)',
+        'server.openai.traceKey must be a name that the protocol does not use itself, not the string "choices"',
         'server.openai.streamToolOutputMaxChars must be a whole number from 0',
-        'server.openai.tracekey is no setting \\(did you mean "traceKey"\\?\\)',
+        'server.openai.tracekey is not a known setting \\(did you mean "traceKey"\\?\\)',
       ].join('[^]*'),
       'u',
     ),

@@ -88,7 +88,7 @@ test('a folder reads them; references in them are checked, at the place that nam
 describe('what is no file of the agent is a load error with the place', () => {
   test.each<[system: string, fault: string]>([
     ['{ file: prompts/none.md }', '4:62 the file prompts/none.md is missing'],
-    ['{ file: prompts }', 'the file prompts is no regular file'],
+    ['{ file: prompts }', 'the file prompts is not a regular file'],
     ['{ file: ../outside.md }', '"file" must not leave the folder of this file'],
     ['{ file: prompts/../../outside.md }', '"file" must not leave the folder of this file'],
     ['{ file: /etc/hostname }', '"file" must be relative to the folder of this file'],
@@ -100,8 +100,8 @@ describe('what is no file of the agent is a load error with the place', () => {
     ['{ file: [a] }', '"file" must be the path of a file'],
     ['{}', '"file" must be the path of a file'],
     ['{ fiel: a.md }', 'unknown key "fiel" (did you mean "file"?)'],
-    ['{ file: link.md }', 'the file link.md leads out of the folder of agents'],
-    ['{ file: linked/secret.md }', 'the file linked/secret.md leads out of the folder of agents'],
+    ['{ file: link.md }', 'the file link.md resolves to a path outside the agents folder'],
+    ['{ file: linked/secret.md }', 'the file linked/secret.md resolves to a path outside the agents folder'],
     ['{ file: large.md }', 'the file large.md is larger than 256 KiB (262145 bytes)'],
     ['{ file: binary.md }', 'the file binary.md is not UTF-8 text'],
   ])('%s', (system, fault) => {
