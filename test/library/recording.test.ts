@@ -99,7 +99,7 @@ test('several steps, each of which gets its own calls; a step it has not is told
   const run = await other.runtime.start('b', { messages })
   expect((await run.result).error).toMatchObject({
     code: 'recording-over',
-    message: `Step "song" (llm): Run ${result.id} has no model call in step main/song; it has: main/facts, main/poem.`,
+    message: `Step "song" (llm): Run ${result.id} has no model calls in step main/song. Steps with model calls: main/facts, main/poem.`,
   })
   expect(await store.runs.get(run.id)).toMatchObject({ status: 'failed' })
 })
@@ -126,7 +126,7 @@ test('a call that had failed fails again with the same code; a longer conversati
   onTestFinished(() => longer.close())
   expect((await (await longer.runtime.start('a', { messages })).result).error).toMatchObject({
     code: 'recording-over',
-    message: expect.stringContaining('has 1 model calls in this step, not more'),
+    message: expect.stringContaining('has only 1 model call(s) in this step'),
   })
 })
 
@@ -134,7 +134,8 @@ test('a run that is not there is one clear line', async () => {
   engine = createEngine({ agents: { a: agent().replace('script:m', 'recording:run_none') } })
   expect((await (await engine.runtime.start('a', { messages })).result).error).toMatchObject({
     code: 'unknown-model',
-    message: 'Step "answer" (llm): The model "recording:run_none": no run run_none with model calls is kept here.',
+    message:
+      'Step "answer" (llm): Cannot replay the model "recording:run_none": the log has no run run_none with model calls.',
   })
 })
 

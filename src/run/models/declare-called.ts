@@ -1,8 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 
 /**
- * Anthropic refuses a conversation that holds tool calls when no tool is declared with it, as it is for a step that answers
- * behind a router. The tools that were called are declared then, and none may be called.
+ * Anthropic rejects a conversation with tool calls if the request declares no tools, as in a step that answers after a
+ * router. This wrapper declares the tools that were called, with `toolChoice: none`.
  */
 export function withCalledTools(model: LanguageModelV4): LanguageModelV4 {
   return {

@@ -1,18 +1,18 @@
-/** Arguments for a tool out of the words of a request and the tool's JSON Schema: no understanding, only looking. */
+/** Builds tool arguments from the words of a request and the tool's JSON Schema, by pattern matching. */
 import { ownValue } from '../../part/own-value.ts'
 
 import { parseJson } from '../../part/json.ts'
 
 export type Schema = Record<string, unknown>
 
-/** `words`: what was said about this call. The result always has what the schema requires. */
+/** `words`: the text about this call. Fills every property that the schema requires, unless the text itself holds JSON. */
 export function argumentsFrom(schema: Schema, words: string): unknown {
   const given = jsonIn(words)
   if (given !== undefined) return given
   return valueOf(schema, '', createSource(words), schema, 0) ?? {}
 }
 
-/** What can be found in the words; each thing found is used once. */
+/** Values found in the words. Each is used once. */
 interface Source {
   words: string
   quoted: string[]
@@ -79,7 +79,7 @@ function objectOf(is: Schema, source: Source, root: Schema, depth: number): Sche
   return Object.fromEntries(value)
 }
 
-/** An optional property is filled only when the words speak of it. */
+/** An optional property is filled only if the words mention it. */
 function isSaid(name: string, is: Schema, { words }: Source): boolean {
   if (name === 'timeZone') return timeZoneIn(words) !== undefined
   if (Array.isArray(is['enum'])) return is['enum'].some((option) => hasWord(words, String(option)))
@@ -118,7 +118,7 @@ function saidAs(name: string, words: string): string | undefined {
   return match?.[1] ?? match?.[2] ?? match?.[3]?.replace(/[.!?]+$/, '')
 }
 
-/** The words without what only says that a tool be used. */
+/** The words without the filler of a request to use a tool. */
 function rest(words: string): string {
   return words
     .replace(/^\W*(?:please\s+)?(?:(?:to|with|for|and|on|about)\s+)*/i, '')
@@ -156,7 +156,7 @@ function jsonIn(words: string): unknown {
   try {
     return parseJson(words.slice(start, end + 1))
   } catch {
-    // Braces that are not JSON are words like others.
+    // Not JSON: treat it as ordinary text.
     return undefined
   }
 }
@@ -165,13 +165,13 @@ export function hasWord(words: string, word: string): boolean {
   return wordAt(words, word).length > 0
 }
 
-/** Where a name stands by itself: `get_time` is not in `get_time_zone`. */
+/** Positions of a name as a whole word: `get_time` does not match within `get_time_zone`. */
 export function wordAt(words: string, word: string): number[] {
   const key = word.replace(/[^\w\s]/g, '\\$&')
   return [...words.matchAll(new RegExp(`(?<![\\w-])${key}(?![\\w]|-\\w)`, 'gi'))].map(({ index }) => index)
 }
 
-/** Arithmetic in the words: `12*7`, `sqrt(16) + 2`, `3 times 4`. Dates and ranges of years are none. */
+/** Arithmetic in the words: `12*7`, `sqrt(16) + 2`, `3 times 4`. ISO dates are skipped. */
 export function expressionsIn(words: string): string[] {
   const spoken = words
     .replace(/\d{4}-\d\d-\d\d\S*/g, ' ')
@@ -191,7 +191,7 @@ export function expressionsIn(words: string): string[] {
     .filter((run) => /\d/.test(run) && /\d\s*\)*\s*[-+*/^%]|[a-z]\(/.test(run))
 }
 
-// "(see 12*7)" leaves a bracket that has lost its partner.
+// "(see 12*7)" leaves an unbalanced bracket.
 function balanced(run: string): string {
   const open = run.split('(').length - run.split(')').length
   if (open > 0 && run.startsWith('(')) return run.slice(open)

@@ -1,11 +1,11 @@
-/** The demo model's answer where an object is asked for. */
+/** The demo model's answer when JSON output is requested. */
 import { argumentsFrom, type Schema } from './demo-arguments.ts'
 import { adviceOn } from './demo-role.ts'
 
-/** Fields in which a critic says what to do better. */
+/** Names of fields for a critic's advice. */
 const adviceFields = /^(?:advice|feedback|critique|criticism|improvements?|suggestions?)$/i
 
-/** JSON that fits the schema, out of the words; what a critic has to say is the critic's. */
+/** JSON that fits the schema, filled from the words. Advice fields get the critic's text unless the words set them. */
 export function jsonFor(schema: unknown, words: string): string {
   if (schema === undefined) return JSON.stringify({ answer: `The Millrace demo model was told: ${words}` })
   const value = argumentsFrom(schema as Schema, words)

@@ -1,6 +1,6 @@
 /**
- * What the demo model does about a conversation. Rules over the last user message, nothing learned, no clock, no chance:
- * the same conversation always gives the same plan.
+ * Plans the demo model's answer from rules over the last user message. Deterministic: the same conversation always gives the
+ * same plan.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { parseJson } from '../../part/json.ts'
@@ -18,7 +18,7 @@ export interface DemoPlan {
 
 type Tool = LanguageModelV4FunctionTool
 
-/** Of a longer message only so many characters are looked at, and no more calls are made of it at once. */
+/** Limits: characters read of the last user message, and tool calls per answer. */
 const longest = 10_000
 const mostCalls = 32
 
@@ -32,7 +32,7 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   const isOver = outcomes.length > 0 && !/\b(again and again|over and over|forever)\b/i.test(words)
 
   if (tools.length < offered.length) {
-    // As a router: what there is to call, then on to the step that answers.
+    // In a router step: call the tools first, then hand over to the answering step.
     const calls = isOver ? [] : callsFor(words, tools, toolChoice)
     if (calls.length > 0) return { text: '', calls }
     const reason = outcomes.length > 0 ? 'The tools have given what was asked for.' : 'No tool is asked for.'
@@ -45,19 +45,19 @@ export function planAnswer(options: LanguageModelV4CallOptions): DemoPlan {
   const calls = callsFor(words, tools, toolChoice)
   const plan: DemoPlan = { text: '', calls }
   if (isToThink(words, options.reasoning)) plan.reasoning = think(words, calls, tools)
-  // Where a client shows one text, what is said after the tools begins on a line of its own.
+  // The line break separates this text from the one after the tool calls in clients that show both as one.
   if (calls.length > 0) plan.text = `Let me use ${listOf(calls.map(({ toolName }) => toolName))}.\n`
   else if (responseFormat?.type === 'json') plan.text = jsonFor(responseFormat.schema, words)
   else plan.text = answer(words, files, tools, prompt)
   return plan
 }
 
-/** Its description says that it is the router's: a tool of somebody's own may have that name. */
+/** Checks the description too: a user's own tool may have the same name. */
 function isRespond({ name, description }: Tool): boolean {
   return name === respondSpec.name && description === respondSpec.description
 }
 
-/** The list items of the system message, where a memory writes what it recalls. */
+/** The list items of the system message, which is where `memory` steps put recalled facts. */
 function remembered(words: string, system: string): string[] {
   if (!/\b(remember|recall|know about me)\b/i.test(words)) return []
   return [...system.matchAll(/^- (?:User: )?(.+)$/gmu)].map(([, item]) => item!)
@@ -85,7 +85,7 @@ function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptio
   return calls
 }
 
-/** "use the tool a for Paris and the tool b": each name takes the words up to the next. */
+/** "use the tool a for Paris and the tool b": the words up to the next tool name belong to the tool. */
 function namedCalls(words: string, tools: Tool[]): DemoPlan['calls'] {
   const asksForTools = /\b(use|using|call|run|invoke|try)\b[^.?!]*\btools?\b/i.test(words)
   const found = tools
@@ -96,7 +96,7 @@ function namedCalls(words: string, tools: Tool[]): DemoPlan['calls'] {
     .sort((a, b) => a.at - b.at)
   return found.map(({ tool, end }, i) => {
     const own = words.slice(end, found[i + 1]?.at).replace(/^[`"']/, '')
-    // What stands before the first name counts when nothing stands behind it: "for Paris, use the tool weather".
+    // "for Paris, use the tool weather": if no words follow the name, use the whole message.
     return call(tool, /\w/.test(own.replace(/\b(and|then|the|tools?|please|also)\b/gi, '')) ? own : words)
   })
 }
@@ -154,7 +154,7 @@ function shorten(words: string): string {
   return words.length > 200 ? `${words.slice(0, 200)}…` : words
 }
 
-/** Something to stop, resume and follow: "count to 300", "write 500 words". */
+/** A long answer for trying stop and resume: "count to 300", "write 500 words". */
 function longAnswer(words: string): string | undefined {
   const target = Number(/\bcount (?:up )?to (\d{1,4})\b/i.exec(words)?.[1] ?? 0)
   if (target > 0)
@@ -168,7 +168,7 @@ const filler =
     ' ',
   )
 
-/** What became of the calls since the user spoke, a sentence each. */
+/** One sentence for the outcome of each tool call since the last user message. */
 function outcomesIn(messages: LanguageModelV4Prompt): string[] {
   const inputs = new Map<string, unknown>()
   const sentences: string[] = []

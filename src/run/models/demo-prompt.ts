@@ -1,15 +1,15 @@
-/** A system prompt as the demo model reads it: what it orders, and what it hands over. */
+/** Splits a system prompt into instructions and material, for the demo model. */
 import { parseJson } from '../../part/json.ts'
 
-/** Something that the prompt hands over: `The optimist: …`, or an item of a list of objects. */
+/** Content that the prompt supplies: a labelled line (`The optimist: …`), or an item of a JSON list. */
 export interface Material {
   label: string
   text: string
 }
 
 /**
- * Instructions are what stands on lines without a colon and, where it is more than a label, before one; what stands behind is
- * material and gives no orders.
+ * Instructions are lines without a colon, and the text before a colon if it is more than a label. Text after a colon is
+ * material and is never treated as an instruction.
  */
 export function readPrompt(system: string): { instructions: string; material: Material[] } {
   const instructions: string[] = []
@@ -22,9 +22,9 @@ export function readPrompt(system: string): { instructions: string; material: Ma
       continue
     }
     if (before !== undefined) {
-      // "Against: …" among other lines only names what follows.
+      // A short label such as "Against: …" only names what follows, unless it is the first line.
       if (instructions.length === 0 || before.trim().split(/\s+/u).length > 3) instructions.push(before)
-      // "Write an answer. Use these notes: …": the notes are what the last sentence names.
+      // "Write an answer. Use these notes: …": the label is the last sentence.
       label = before.trim().replace(/^.*[.!?]\s+(?=\S)/u, '')
     }
     material.push(...itemsOf(label, (before === undefined ? line : (behind ?? '')).trim()))
@@ -32,14 +32,14 @@ export function readPrompt(system: string): { instructions: string; material: Ma
   return { instructions: instructions.join('\n').trim(), material: material.slice(0, 8) }
 }
 
-/** A JSON value item by item; anything else as it is. Nothing for an empty text. */
+/** Splits a JSON list into its items; other text is one item, empty text none. */
 function itemsOf(label: string, text: string): Material[] {
   if (text === '') return []
   if (/^[[{]/u.test(text)) {
     try {
       return [parseJson(text)].flat().map((item) => itemOf(label, item))
     } catch {
-      // Brackets that are not JSON are words like others.
+      // Not JSON: treat it as ordinary text.
     }
   }
   return [{ label, text: shorten(unmarked(text), 160) }]
@@ -48,7 +48,7 @@ function itemsOf(label: string, text: string): Material[] {
 const labels = ['question', 'title', 'name', 'topic']
 const texts = ['advice', 'feedback', 'answer', 'text', 'content', 'summary']
 
-/** `{question, answer}` → the one is the label of the other. What is known by no such name is shown as JSON. */
+/** `{question, answer}` → the question labels the answer. Objects without known keys are shown as JSON. */
 function itemOf(label: string, item: unknown): Material {
   const text = typeof item === 'string' ? item : (firstOf(item, texts) ?? JSON.stringify(item))
   return { label: shorten(firstOf(item, labels) ?? label, 100), text: shorten(unmarked(text), 160) }
@@ -58,7 +58,7 @@ function firstOf(item: unknown, names: readonly string[]): string | undefined {
   return names.map((name) => field(item, name)).find((text) => text !== undefined)
 }
 
-/** The text of that name, also within one of the objects inside. */
+/** The non-empty string under this key, in the object or up to two levels below. */
 function field(item: unknown, name: string, depth = 0): string | undefined {
   if (typeof item !== 'object' || item === null || depth > 2) return undefined
   const fields = new Map<string, unknown>(Object.entries(item))
@@ -68,8 +68,8 @@ function field(item: unknown, name: string, depth = 0): string | undefined {
 }
 
 /**
- * Without the marks of earlier answers, which would pile up where one answer is the material of the next, and without the `?` of a
- * reference that may be missing.
+ * Removes the `[demo model, …]` prefixes of earlier answers, which would pile up from step to step, and the trailing `?` of an
+ * optional reference.
  */
 export function unmarked(text: string): string {
   return text

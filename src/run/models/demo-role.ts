@@ -1,10 +1,10 @@
 /**
- * The demo model's part in an agent of several steps: its answer shows that it has read its system prompt. Rules over words, as in
- * `demo-plan.ts`; docs/demo-model.md lists what is obeyed.
+ * The role that the demo model plays in an agent with several steps, so that its answers reflect the system prompt. Keyword rules,
+ * like those in `demo-plan.ts`; docs/demo-model.md lists them.
  */
 import { readPrompt, shorten, unmarked, type Material } from './demo-prompt.ts'
 
-/** `words`: what the user said last, which is the topic. Undefined for a system prompt that gives no part to play. */
+/** `words`: the last user message, used as the topic. Undefined if the system prompt describes no known role. */
 export function playRole(system: string, words: string): string | undefined {
   const { instructions, material } = readPrompt(system)
   const role = roles.find(({ cue }) => cue.test(instructions))
@@ -14,7 +14,7 @@ export function playRole(system: string, words: string): string | undefined {
   return `[demo model, ${role.name}] ${fit(sentences, instructions)}`
 }
 
-/** What a critic says in a field of an object; the same score and topic give the same advice. */
+/** The critic's text for a field of a JSON object. The same score and topic always produce the same advice. */
 export function adviceOn(words: string): string {
   const score = Number(/\bscore\s*(?:=|:|is)\s*(\d{1,6})/iu.exec(words)?.[1] ?? 0)
   const topic = shorten(/"([^"]+)"/u.exec(words)?.[1] ?? unmarked(words), 60)
@@ -25,11 +25,11 @@ export function adviceOn(words: string): string {
 interface Role {
   name: string
   cue: RegExp
-  /** Sentences without their form. */
+  /** Returns sentences; `fit` arranges them into the requested form. */
   speak(topic: string, material: Material[], instructions: string): string[]
 }
 
-/** The first whose cue the instructions hold. */
+/** The first role whose cue matches the instructions is used. */
 const roles: readonly Role[] = [
   {
     name: 'judge',
@@ -108,7 +108,7 @@ const form = new RegExp(
   'iu',
 )
 
-/** As many sentences, paragraphs or lines as the prompt asks for. */
+/** Produces as many sentences, paragraphs or lines as the prompt asks for. */
 function fit(sentences: string[], instructions: string): string {
   const [, amount, unit] = form.exec(instructions) ?? []
   if (amount === undefined || unit === undefined) return sentences.join(' ')
@@ -116,7 +116,7 @@ function fit(sentences: string[], instructions: string): string {
   const wanted = Math.max(1, named < 0 ? Number(amount) : named)
   const name = unit.toLowerCase()
   if (name === 'sentence') return filled(sentences.slice(0, wanted), wanted, name).join(' ')
-  // All that there is to say, in so many pieces: the first ones hold the most.
+  // Split all sentences into that many pieces; the first ones get the most.
   const each = Math.ceil(sentences.length / wanted)
   const pieces = Array.from({ length: wanted }, (_, i) => sentences.slice(i * each, (i + 1) * each).join(' '))
   return filled(
@@ -130,7 +130,7 @@ function filled(pieces: string[], wanted: number, name: string): string[] {
   return Array.from({ length: wanted }, (_, i) => pieces[i] ?? `This is ${name} ${i + 1} of ${wanted}.`)
 }
 
-/** In quotes, with a full stop unless it has an end of its own. */
+/** Quotes the text, and adds a full stop unless it already ends with punctuation. */
 function cite(text: string): string {
   return /[.!?…]$/u.test(text) ? `"${text}"` : `"${text}".`
 }

@@ -303,7 +303,7 @@ test('as a router: it calls what is asked for, then hands over; without anything
   expect(second.calls).toEqual([{ name: 'respond', input: { reason: 'The tools have given what was asked for.' } }])
   expect((await say(called, { tools })).parts).toEqual(second.parts)
   expect((await say(called)).text).toBe('calculator gave 84.')
-  // A tool of somebody's own that has the name is called only when it is asked for.
+  // A user's own tool of the same name is called only on request.
   expect((await say('Hello there', { tools: [tool('respond')] })).calls).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 /**
- * `demo:assistant`: an offline model that says it is one, so that every feature can be seen without a key. It obeys rules
- * (`demo-plan.ts`) and speaks at a readable pace.
+ * `demo:assistant`: an offline model for trying every feature without an API key. It follows fixed rules (`demo-plan.ts`), says
+ * that it is a demo, and streams at a readable pace.
  */
 import type {
   LanguageModelV4,
@@ -14,13 +14,13 @@ import { toGenerated } from './generated.ts'
 type Part = LanguageModelV4StreamPart
 type Finish = Extract<Part, { type: 'finish' }>
 
-/** `delayMs`: pause before each word; 0 is as fast as it can be read, without timers. Default 30. */
+/** `delayMs`: pause before each delta; with 0 there are no timers. Default 30. */
 export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
     provider: 'demo',
     modelId: 'assistant',
-    // Takes any URL as it is: it never looks at one, so nothing needs to be downloaded for it.
+    // The model ignores files, so none needs to be downloaded.
     supportedUrls: { '*/*': [/./] },
     doStream: async (options) => ({ stream: paced(partsOf(options), delayMs, options.abortSignal) }),
     doGenerate: async (options) => toGenerated(partsOf(options))!,
@@ -39,7 +39,7 @@ function partsOf(options: LanguageModelV4CallOptions): Part[] {
     const id = 'reasoning-1'
     parts.push({ type: 'reasoning-start', id })
     for (const delta of wordsOf(plan.reasoning)) parts.push({ type: 'reasoning-delta', id, delta })
-    // Like a real provider's signature: it has to come back with the reasoning, unchanged.
+    // Like a real provider's signature: the client must send it back unchanged with the reasoning.
     parts.push({ type: 'reasoning-end', id, providerMetadata: { demo: { signature: hash(plan.reasoning) } } })
   }
   const { text, isCut } = cutText(plan.text, options)
@@ -53,7 +53,7 @@ function partsOf(options: LanguageModelV4CallOptions): Part[] {
   let output = (plan.reasoning ?? '') + text
   for (const [i, { toolName, input }] of (isCut ? [] : plan.calls).entries()) {
     const json = JSON.stringify(input)
-    // Counted from the conversation's first call; the hash keeps apart what a shortened history would count alike.
+    // Numbered from the conversation's first call. The hash keeps ids unique when the history has been shortened.
     const id = `call_${before + i + 1}_${hash(toldHash + json)}`
     output += json
     parts.push({ type: 'tool-input-start', id, toolName })
@@ -66,7 +66,7 @@ function partsOf(options: LanguageModelV4CallOptions): Part[] {
   return parts
 }
 
-/** A word counts as a token. A stop sequence ends the text as if it had been all. */
+/** Counts a word as a token. A stop sequence ends the text normally. */
 function cutText(text: string, { maxOutputTokens, stopSequences = [] }: LanguageModelV4CallOptions) {
   const stops = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
   const kept = stops.length > 0 ? text.slice(0, Math.min(...stops)) : text
@@ -85,7 +85,7 @@ function callsIn(prompt: LanguageModelV4Prompt): number {
     .filter(({ type }) => type === 'tool-call').length
 }
 
-/** Guessed from lengths, as its users would guess: four characters a token. */
+/** Estimated at four characters per token. */
 function usageOf(input: string, output: string, reasoning = ''): Finish['usage'] {
   const tokens = (text: number) => Math.ceil(text / 4)
   const total = tokens(output.length)
@@ -134,7 +134,7 @@ function paced(parts: Part[], delayMs: number, signal: AbortSignal | undefined):
         wake()
       },
     },
-    // Nothing is made ahead of its reader: a slow reader sees the pace, a stopped one costs nothing.
+    // No read-ahead: parts are produced on demand.
     { highWaterMark: 0 },
   )
   return stream

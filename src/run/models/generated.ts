@@ -1,6 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
-/** The parts of a whole stream as one result: what `doGenerate` gives of a model that can only stream. */
+/** Collects a whole stream into one result, for `doGenerate` of streaming models. Undefined without a `finish` part. */
 export function toGenerated(parts: readonly LanguageModelV4StreamPart[]): LanguageModelV4GenerateResult | undefined {
   const content: LanguageModelV4Content[] = []
   for (const part of parts) {

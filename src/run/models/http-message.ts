@@ -1,4 +1,4 @@
-/** The head and the encoding of an HTTP message, from and to what undici's dispatcher uses. */
+/** Converts headers and bodies between undici's dispatcher format and the Fetch API. */
 
 const nullBody: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -16,13 +16,13 @@ export function toResponse(
 ): Response {
   return new Response(nullBody.has(status) ? null : decoded(body, headers), {
     status,
-    // A gateway may say its own in any language; nobody reads it, and a `Response` takes Latin-1 alone.
+    // A gateway may send any text here, but `Response` accepts only Latin-1. Nothing reads it.
     statusText: /^[\t -~\u0080-\u00ff]*$/u.test(statusText) ? statusText : '',
     headers,
   })
 }
 
-/** No compression is asked for: it would hold deltas back. A server may compress all the same. */
+/** We never request compression, because it delays deltas. Some servers compress anyway. */
 function decoded(body: ReadableStream<Uint8Array>, headers: Headers): ReadableStream<Uint8Array> {
   let plain = body
   for (const format of decodingsOf(headers)) {
@@ -31,7 +31,7 @@ function decoded(body: ReadableStream<Uint8Array>, headers: Headers): ReadableSt
   return plain
 }
 
-/** In the order in which they are taken off. */
+/** In decoding order: the last encoding applied comes first. */
 export function decodingsOf(headers: Headers): CompressionFormat[] {
   const codings = headers.get('content-encoding')?.toLowerCase().split(',').toReversed() ?? []
   return codings.flatMap((coding) => formats.get(coding.trim()) ?? [])
@@ -56,7 +56,7 @@ export function listOf(given: RequestInit['headers']): string[] {
   return [...headers].flat()
 }
 
-/** `Headers` takes spaces and line breaks off the ends of values, and refuses what cannot be sent. */
+/** Whether `Headers` would leave all values as they are: it trims whitespace and rejects invalid characters. */
 function isTrimmed(given: object): boolean {
   return Object.values(given).every((value) => typeof value === 'string' && /^(?:[!-~](?:[ -~]*[!-~])?)?$/u.test(value))
 }

@@ -1,14 +1,14 @@
 /**
- * A prompt as LangChain takes it: plain messages, which its chat models coerce into their own classes.
+ * Converts a prompt to LangChain messages: plain objects, which its chat models coerce into their own classes.
  *
- * | of a prompt | LangChain |
+ * | prompt | LangChain |
  * |---|---|
- * | text; an image | `text`; `image_url` with a URL or a data URL, which every integration reads |
+ * | text; image | `text`; `image_url` with a URL or a data URL, which every integration supports |
  * | audio, other files | a data block: `source_type` `url` or `base64`, `mime_type`, `metadata.filename` |
- * | reasoning with a signature | a `thinking` block, as it came; without one dropped: no provider takes it |
+ * | reasoning with a signature | a `thinking` block; dropped without a signature, because no provider accepts it |
  * | tool calls | `tool_calls` |
- * | a tool's result | a `tool` message with text (JSON where it is none) and `status` |
- * | calls that a provider ran itself, `custom` parts, files of an assistant | dropped: LangChain has no common form |
+ * | tool result | a `tool` message with text (other values as JSON) and `status` |
+ * | provider-executed calls, `custom` parts, assistant files | dropped: LangChain has no common form |
  */
 import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import { toBase64 } from '../../part/entry.ts'
@@ -22,7 +22,7 @@ export interface LangChainMessage {
   status?: 'success' | 'error'
 }
 
-/** A provider's part of what a model said, kept to be handed back: `providerMetadata.langchain`. */
+/** Key of the provider metadata that is sent back to the model: `providerMetadata.langchain`. */
 export const metadataKey = 'langchain'
 
 export function toLangChainMessages(prompt: LanguageModelV4Prompt): LangChainMessage[] {
@@ -45,7 +45,7 @@ type User = Extract<LanguageModelV4Prompt[number], { role: 'user' }>['content']
 
 function fromUser(parts: User): LangChainMessage['content'] {
   const [first, ...rest] = parts
-  // A list is more than some servers take where there is but one text.
+  // Some servers accept a single text only as a string.
   if (first?.type === 'text' && rest.length === 0) return first.text
   return parts.map((part) => (part.type === 'text' ? textBlock(part.text) : toBlock(part)))
 }
@@ -58,7 +58,7 @@ function fromAssistant(parts: Assistant): LangChainMessage {
   for (const part of parts) {
     if (part.type === 'text') blocks.push(textBlock(part.text))
     else if (part.type === 'reasoning') {
-      // Made anew: what a client sends of it must not become a block of any other kind.
+      // Built here rather than copied, so that client-supplied metadata cannot produce another kind of block.
       const signature = part.providerOptions?.[metadataKey]?.['signature']
       if (typeof signature === 'string') blocks.push({ type: 'thinking', thinking: part.text, signature })
     } else if (part.type === 'tool-call' && part.providerExecuted !== true) {
@@ -68,7 +68,7 @@ function fromAssistant(parts: Assistant): LangChainMessage {
   const onlyText = blocks.every(({ type }) => type === 'text')
   return {
     role: 'assistant',
-    // A list of texts is more than some providers take of an assistant.
+    // Some providers accept assistant text only as a string.
     content: onlyText ? blocks.map(({ text }) => String(text)).join('') : blocks,
     ...(calls.length > 0 ? { tool_calls: calls } : undefined),
   }
@@ -107,16 +107,16 @@ function textBlock(text: string) {
   return { type: 'text', text }
 }
 
-/** Throws a `TypeError` for a file that only a provider of the AI SDK knows. */
+/** Throws a `TypeError` for a reference to a file stored at a provider. */
 function toBlock({ data, mediaType, filename }: Pick<LanguageModelV4FilePart, 'data' | 'mediaType' | 'filename'>) {
   if (data.type === 'text') return textBlock(data.text)
   if (data.type === 'reference')
-    throw new TypeError('a file that is kept by a provider cannot be sent through LangChain')
+    throw new TypeError('a file stored at a provider cannot be sent through LangChain; send its data or a URL instead')
   const [kind] = mediaType.split('/')
   const base64 = data.type === 'url' ? undefined : typeof data.data === 'string' ? data.data : toBase64(data.data)
   const url = data.type === 'url' ? String(data.url) : undefined
   if (kind === 'image') {
-    // The kind alone is no type of a data URL.
+    // A data URL needs a full media type, not just `image` or `image/*`.
     const type = mediaType.includes('/') && !mediaType.endsWith('/*') ? mediaType : 'image/png'
     return { type: 'image_url', image_url: { url: url ?? `data:${type};base64,${base64}` } }
   }

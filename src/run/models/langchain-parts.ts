@@ -1,6 +1,6 @@
 /**
- * What a LangChain chat model streams → the AI SDK's parts. A synchronous state machine over its message chunks: text and
- * thoughts as they come, calls put together by their `index`, usage added up, and at the end why it ended.
+ * Converts the message chunks of a LangChain chat model to AI SDK parts. A synchronous state machine: it passes on text and
+ * reasoning, assembles tool calls by `index`, adds up usage, and reports the finish reason at the end.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { recordable } from '../../part/json.ts'
@@ -8,7 +8,7 @@ import { metadataKey } from './langchain-messages.ts'
 
 type Part = LanguageModelV4StreamPart
 
-/** The keys that are read of a chunk; all of them may be missing. */
+/** The keys of a chunk that are read. */
 export interface LangChainChunk {
   id?: string
   content?: string | Block[]
@@ -41,7 +41,7 @@ interface Call {
   begun: boolean
 }
 
-/** Where integrations say why a model stopped. */
+/** Keys under which integrations report the finish reason. */
 const reasonKeys = ['finish_reason', 'stop_reason', 'finishReason', 'stopReason', 'done_reason']
 const reasons = new Map<string, LanguageModelV4FinishReason['unified']>([
   ['stop', 'stop'],
@@ -101,18 +101,18 @@ export function createLangChainParts() {
       const parts: Part[] = []
       if (typeof each.text === 'string' && each.text !== '') parts.push(...say('text', each.text))
       else if (typeof thought === 'string' && thought !== '') parts.push(...say('reasoning', thought))
-      // A signature comes behind the thoughts that it signs.
+      // A signature follows the reasoning that it signs.
       if (typeof each.signature === 'string' && block?.type === 'reasoning') block.signature = each.signature
       return parts
     })
   }
 
-  /** A piece of a call: the next one of its index, or a new one. */
+  /** Appends a piece to the call with its index, or starts a new call. */
   function piece({ id, name, args, index }: NonNullable<LangChainChunk['tool_call_chunks']>[number]): Part[] {
     const known = index === undefined ? (id === undefined ? calls.at(-1) : undefined) : byIndex.get(index)
     const parts: Part[] = []
     let call = known
-    // Servers that do not count give every call the index 0.
+    // Some servers send index 0 for every call: a different id starts a new one.
     if (call === undefined || (id !== undefined && id !== '' && call.id !== id)) {
       parts.push(...closeBlock())
       call = { id: id || `call_${crypto.randomUUID()}`, name: '', input: '', begun: false }
@@ -148,7 +148,7 @@ export function createLangChainParts() {
     for (const record of [about, extra, recordOf(about['messageStop'])]) {
       for (const key of reasonKeys) reason = textOf(record[key]) ?? reason
     }
-    // OpenAI's Responses say it in two words.
+    // OpenAI's Responses API reports a status, and details if the answer is incomplete.
     const status = textOf(about['status'])
     if (status === 'completed') reason ??= status
     else if (status === 'incomplete') reason ??= textOf(recordOf(about['incomplete_details'])['reason']) ?? status
@@ -164,13 +164,13 @@ export function createLangChainParts() {
       }
       told.model ??= textOf(about['model_name']) ?? textOf(about['model'])
       note(chunk)
-      // Some servers have no block for thoughts.
+      // Some servers send reasoning outside of content blocks.
       const thought = textOf(extra['reasoning_content'])
       if (thought !== undefined && thought !== '') parts.push(...say('reasoning', thought))
       parts.push(...content(chunk.content))
       const pieces = chunk.tool_call_chunks ?? []
       for (const each of pieces) parts.push(...piece(each))
-      // A model that does not stream gives its calls whole; of one that does these are the pieces once more.
+      // Models that do not stream send whole calls. With streaming, `tool_calls` only repeats the pieces.
       if (pieces.length === 0) {
         for (const { id: callId, name, args } of chunk.tool_calls ?? []) {
           parts.push(
@@ -184,11 +184,11 @@ export function createLangChainParts() {
       return parts
     },
 
-    /** The last parts; without a `finish` when the model has not said why it ended, though it does, or its calls are lost. */
+    /** The last parts. Without `finish` if tool calls were lost, or if OpenAI reported no finish reason: the answer was cut off. */
     end(): Part[] {
       const parts = closeBlock()
       let unified = reasons.get(reason?.toLowerCase() ?? '') ?? 'other'
-      // An integration may lose calls: those of a server that does not say whose its first words are, for one.
+      // Integrations may drop calls, for example if the server's first chunk has no role.
       const lost = unified === 'tool-calls' && calls.length === 0
       if (lost || (reason === undefined && provider === 'openai')) return parts
       for (const { id, name, input, begun } of calls) {
@@ -196,7 +196,7 @@ export function createLangChainParts() {
         parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName: name, input })
       }
       if (told.model !== undefined) parts.push({ type: 'response-metadata', modelId: told.model })
-      // Google and others stop for the same reason with calls and without.
+      // Google and others report the same finish reason with and without tool calls.
       if (calls.length > 0 && (unified === 'stop' || unified === 'other')) unified = 'tool-calls'
       parts.push({ type: 'finish', finishReason: { unified, raw: reason }, usage: usageOf() })
       return parts

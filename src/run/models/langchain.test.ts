@@ -1,4 +1,4 @@
-/** LangChain's own fake models, and its ChatOpenAI against a local server, as models of ours. */
+/** Tests `fromLangChain` with LangChain's fake models, and with its ChatOpenAI against a local server. */
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { AIMessageChunk } from '@langchain/core/messages'
 import { FakeChatModel, FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
@@ -31,7 +31,7 @@ async function partsOf(
   return parts
 }
 
-/** What an answer came to. */
+/** Collects an answer. */
 function said(parts: readonly LanguageModelV4StreamPart[]) {
   const joined = (type: string) =>
     parts.map((part) => (part.type === type && 'delta' in part ? part.delta : '')).join('')
@@ -128,14 +128,14 @@ describe('LangChain’s fake models', () => {
     const model = fromLangChain(new FakeChatModel({}))
     const parts = await partsOf(model, { prompt: [{ role: 'system', content: 'Be kind.' }, ...prompt] })
     expect(said(parts)).toMatchObject({ text: expect.stringContaining('Be kind.') })
-    await expect(partsOf(model, { tools: [get] })).rejects.toThrow(/takes no tools/u)
+    await expect(partsOf(model, { tools: [get] })).rejects.toThrow(/does not support tools/u)
   })
 })
 
 describe('ChatOpenAI', () => {
   const fixtures = [
     ...composedFixtures.filter((each) => protocolOf(each) === 'openai-chat'),
-    // Through both of OpenAI's protocols, where the recordings are there.
+    // Through both of OpenAI's protocols, if the recordings are available.
     ...recordedFixtures().filter((each) => protocolOf(each).startsWith('openai-') && !each.name.includes('error')),
   ]
   test('there are streams to play', () => expect(fixtures.length).toBeGreaterThan(2))
@@ -370,7 +370,7 @@ test('thoughts with a signature, as Anthropic’s integration streams them, go b
   })
   const end = parts.find((part) => part.type === 'reasoning-end')!
   const block = { type: 'thinking', thinking: 'Hmm.', signature: 'c2ln' }
-  // No second copy of the thoughts.
+  // The reasoning is not duplicated.
   expect(end.providerMetadata).toEqual({ langchain: { signature: 'c2ln' } })
   await partsOf(model, {
     prompt: [
@@ -379,7 +379,7 @@ test('thoughts with a signature, as Anthropic’s integration streams them, go b
         role: 'assistant',
         content: [
           { type: 'reasoning', text: 'Hmm.', providerOptions: end.providerMetadata },
-          // Of a client’s making.
+          // Supplied by a client.
           {
             type: 'reasoning',
             text: 'No.',

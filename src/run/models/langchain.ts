@@ -1,4 +1,4 @@
-/** Chat models of LangChain as models of ours. Known by their methods: nothing of LangChain is imported. */
+/** Adapts LangChain chat models. They are recognised by their methods; LangChain is not imported. */
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -10,21 +10,21 @@ import { toGenerated } from './generated.ts'
 import { metadataKey, toLangChainMessages } from './langchain-messages.ts'
 import { createLangChainParts, type LangChainChunk } from './langchain-parts.ts'
 
-/** A chat model of LangChain: `ChatOpenAI`, `ChatAnthropic`, …; whatever has these methods. */
+/** A LangChain chat model such as `ChatOpenAI` or `ChatAnthropic`, or any object with these methods. */
 export interface LangChainChatModel {
   stream(input: any, options?: any): Promise<AsyncIterable<any>>
-  /** Needed by steps with tools only. */
+  /** Only needed for steps with tools. */
   bindTools?(tools: any[], options?: any): { stream(input: any, options?: any): Promise<AsyncIterable<any>> }
 }
 
 /**
- * A LangChain chat model as a model of an agent:
+ * Makes a LangChain chat model available to agents:
  * `models: { providers: { chain: (model) => fromLangChain(new ChatOpenAI({ model, maxRetries: 0 })) } }`, then
- * `model: "chain:gpt-5"`. `maxRetries: 0`, because steps have `retries` of their own, which the log shows.
+ * `model: "chain:gpt-5"`. Set `maxRetries: 0`: a step's own `retries` are recorded in the log.
  *
- * Per call LangChain takes tools, stop sequences and a JSON format; temperature and the like belong into the model's own
- * constructor, and what a step says of them is a warning in the log. `providerOptions: { langchain: … }` goes along as call
- * options. Errors come out as they are thrown.
+ * LangChain accepts tools, stop sequences and a JSON format per call. Set the temperature and the like in the constructor of the
+ * LangChain model; if a step sets them, they are ignored with a warning in the log. `providerOptions: { langchain: … }` is
+ * passed as call options. Errors are rethrown unchanged.
  */
 export function fromLangChain(chatModel: LangChainChatModel): LanguageModelV4 {
   const named = chatModel as { model?: unknown; modelName?: unknown; getName?: () => string }
@@ -55,12 +55,12 @@ function prepare(chatModel: LangChainChatModel, modelId: string, options: Langua
   const { tools = [], toolChoice, abortSignal: signal, stopSequences: stop, responseFormat, providerOptions } = options
   const functions = tools.filter((tool) => tool.type === 'function')
   if (functions.length > 0 && chatModel.bindTools === undefined) {
-    const cure = 'Name a model that has bindTools, or remove the tools of the step.'
-    throw new MillraceError('model-refused', `The LangChain model ${modelId} takes no tools. ${cure}`)
+    const cure = 'Use a model that has bindTools, or remove the tools from the step.'
+    throw new MillraceError('model-refused', `The LangChain model ${modelId} does not support tools. ${cure}`)
   }
   const choice = toolChoice && toToolChoice(toolChoice)
   const schemas = functions.map(({ name, description, inputSchema }) => {
-    // What is described as of no type would be taken for something else than a schema.
+    // Without a `type`, LangChain would not treat it as a JSON Schema.
     return { name, description: description ?? '', schema: { type: 'object', ...inputSchema } }
   })
   const bound =
@@ -76,7 +76,7 @@ function prepare(chatModel: LangChainChatModel, modelId: string, options: Langua
   return { bound, call, warnings: warningsOf(options) }
 }
 
-/** The words that all integrations know. */
+/** The tool choices that all integrations support. */
 function toToolChoice(choice: NonNullable<LanguageModelV4CallOptions['toolChoice']>): string {
   if (choice.type === 'tool') return choice.toolName
   return choice.type === 'required' ? 'any' : choice.type
@@ -101,8 +101,8 @@ function warningsOf(options: LanguageModelV4CallOptions): SharedV4Warning[] {
   const features: string[] = settings.filter((key) => options[key] !== undefined)
   if (reasoning !== undefined && reasoning !== 'provider-default') features.push('reasoning')
   if (Object.values(headers).some((value) => value !== undefined)) features.push('headers')
-  if (tools.some(({ type }) => type !== 'function')) features.push('tools of the provider')
-  const details = 'Give it to the constructor of the LangChain model, or in providerOptions.langchain.'
+  if (tools.some(({ type }) => type !== 'function')) features.push('provider tools')
+  const details = 'Pass it to the constructor of the LangChain model, or set it in providerOptions.langchain.'
   return features.map((feature) => ({ type: 'unsupported', feature, details }))
 }
 

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { NamedModel } from '../model-error.ts'
 
-/** A model whose package is loaded with its first call. `name` is what errors and traces call it. */
+/** A model whose package is loaded on first use. Errors and traces use `name`. */
 export function createLazyModel(name: NamedModel, load: () => Promise<LanguageModelV4>): LanguageModelV4 & NamedModel {
   let loading: Promise<LanguageModelV4> | undefined
   const model = () => (loading ??= load())

@@ -31,7 +31,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** An answer that no server of Node's would write. */
+/** Sends a raw response, which Node's HTTP server would not produce. */
 async function answerRaw(text: string): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => undefined)
@@ -48,7 +48,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return text
 }
 
-/** Whoever goes through the platform’s own `fetch` fails. */
+/** Makes requests through the platform’s `fetch` fail. */
 function forbidFetch(): void {
   const own = fetch.toString()
   const forbidden = () => Promise.reject(new Error('the platform was asked'))
@@ -230,7 +230,7 @@ test('of an answer that nobody reads no more is taken than a little', async () =
       if (sent >= 256) outgoing.end()
     }
     outgoing.on('drain', fill)
-    // Its socket and ours are full when it does not drain between two turns of a timer.
+    // Both socket buffers are full if nothing drains between two timer ticks.
     let before = -1
     const timer = setInterval(() => {
       if (sent === before) full.resolve()
@@ -365,7 +365,7 @@ describe('limits', () => {
     else forbidFetch()
   }
 
-  /** Writes a text again and again until the other side leaves; says how often. */
+  /** Writes a text repeatedly until the client disconnects; returns how often. */
   async function endless(
     text: string,
     headers: Record<string, string> = {},

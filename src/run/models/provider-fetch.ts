@@ -1,11 +1,11 @@
 /**
- * `fetch` for the provider packages. They send a text and read a stream; most of what Node's own `fetch` does besides (a
- * `Request` and its copies, a generator for the body, a byte stream for the answer) is for browsers, and on the way to the
- * first delta it costs more than all of our own work.
+ * `fetch` for the provider packages. They send a string and read a stream. Most of what Node's `fetch` does beyond that (a
+ * `Request` and its copies, a generator for the body, a byte stream for the response) is for browsers, and it costs more time
+ * before the first delta than all of our own code.
  *
- * So the request is handed to what Node's `fetch` would hand it to: undici's global dispatcher, with its connections, its
- * proxies, and whatever the process has put in its place. Where there is none (Bun, Deno), where somebody has
- * put another `fetch` into the process, and for any request that is not of this kind, the platform's `fetch` is asked.
+ * So requests go directly to undici's global dispatcher, as Node's `fetch` would send them: with its connections, its proxies,
+ * and any replacement that the process has installed. The platform's `fetch` is used if there is no dispatcher (Bun, Deno),
+ * if the process has replaced `fetch`, and for any other kind of request.
  */
 
 import { boundResponse } from '../outside/bounded-response.ts'
@@ -14,7 +14,7 @@ import { defaultReadLimits, type ReadLimits } from '../outside/read-limits.ts'
 import { fetchWithinOrigin } from '../outside/within-origin.ts'
 import { decodingsOf, listOf, toHeaders, toResponse } from './http-message.ts'
 
-/** undici's interface of a dispatcher, as Node's `fetch` uses it. */
+/** undici's dispatcher interface, as Node's `fetch` uses it. */
 interface Dispatcher {
   dispatch(request: DispatchedRequest, handler: DispatchHandler): unknown
 }
@@ -23,7 +23,7 @@ interface DispatchedRequest {
   origin: string
   path: string
   method: string
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   headers: string[]
   body: string
   /** ms; 0 means none. */
@@ -34,22 +34,22 @@ interface DispatchedRequest {
 interface DispatchHandler {
   onConnect(abort: (reason?: unknown) => void): void
   onHeaders(status: number, headers: Buffer[], resume: () => void, statusText: string): boolean
-  /** `false`: no more until `resume`. */
+  /** Returns `false` to pause until `resume` is called. */
   onData(bytes: Uint8Array): boolean
   onComplete(): void
   onError(error: unknown): void
 }
 
-/** Under which undici, within Node and as a package, keeps it. */
+/** The key that undici uses, both inside Node and as a package. */
 const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
 
 export interface ProviderFetchOptions {
-  /** Begins the sentence of an error: `openai:gpt-5`. */
+  /** Subject of error messages: `openai:gpt-5`. */
   who: string
   limits?: ReadLimits
 }
 
-/** Rejects, or its body fails, with `redirect-refused`, `line-too-long` and `body-too-large`; otherwise as `fetch` does. */
+/** Like `fetch`, but the call or the body may also fail with `redirect-refused`, `line-too-long` or `body-too-large`. */
 export function createProviderFetch({ who, limits = defaultReadLimits }: ProviderFetchOptions): typeof fetch {
   const bounds = { who, limits }
   return async (input, init = {}) => {
@@ -60,7 +60,7 @@ export function createProviderFetch({ who, limits = defaultReadLimits }: Provide
 }
 
 function partsOf({ method, headers, body, signal }: Request): RequestInit {
-  // A body that is a stream needs `duplex`, which the types do not know.
+  // A stream body needs `duplex`, which is missing from the types.
   return { method, headers, signal, ...(body === null ? undefined : { body, duplex: 'half' }) } as RequestInit
 }
 
@@ -69,7 +69,7 @@ async function send(at: string, init: RequestInit, bounds: Bounds): Promise<Resp
   const { method = 'GET', headers, body, signal, redirect: _, ...rest } = init
   const url = new URL(at)
   const isPlain = typeof body === 'string' && Object.keys(rest).length === 0
-  // `fetch` refuses a name and a password in the address, and says so.
+  // `fetch` rejects credentials in the URL with a clear error.
   if (dispatcher === undefined || !isPlain || url.username !== '' || url.password !== '') {
     const response = await globalThis.fetch(at, init)
     return boundResponse(response, { ...bounds, shape: shapeOf(response.headers) })
@@ -92,13 +92,13 @@ function shapeOf(headers: Headers): MeterOptions['shape'] {
   return headers.get('content-type')?.includes('json') === true ? 'document' : 'lines'
 }
 
-/** How long a model may be silent is the run's to say (`timeouts`); undici's own five minutes would cut off a longer limit. */
+/** The run's `timeouts` limit how long a model may be silent. undici's default of five minutes would override longer limits. */
 const unlimited = { headersTimeout: 0, bodyTimeout: 0 }
 
-/** Bytes that wait for whoever reads the answer before the connection is read no further. */
+/** Bytes buffered for the reader before the connection is paused. */
 const readAhead = 64 * 1024
 
-/** A redirect is answered without its body. */
+/** Resolves with the response; a redirect has no body. */
 function ask(
   dispatcher: Dispatcher,
   request: DispatchedRequest,
@@ -109,11 +109,11 @@ function ask(
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let abort: ((reason?: unknown) => void) | undefined
   let over = false
-  /** Of a body that comes as it is; what is decoded, and what is an error's, is bounded behind the decoding. */
+  /** Only for unencoded bodies of successful responses. Others are bounded after decoding. */
   let meter: ByteMeter | undefined
-  /** Whether the answer has begun: from then on what goes wrong is told in its body. */
+  /** Whether the response has been delivered. From then on, errors go to its body. */
   let answered = false
-  /** What came in this turn: one read of the socket is one piece of the answer, however many chunks of HTTP it holds. */
+  /** Data received in this turn: one socket read becomes one piece, however many HTTP chunks it contains. */
   let pieces: Uint8Array[] = []
   let bytesWaiting = 0
 
@@ -180,7 +180,7 @@ function ask(
         resolve(isPlain ? response : boundResponse(response, metering))
         answered = true
       } catch (error) {
-        // A status that no response can have.
+        // `Response` rejected the status.
         fail(new TypeError('fetch failed', { cause: error }))
         abort?.(error)
       }
@@ -207,7 +207,7 @@ function ask(
       leave()
       controller!.close()
     },
-    // In the words of `fetch`, by which the packages know them.
+    // The provider packages recognise these messages of `fetch`.
     onError(cause) {
       if (answered) hand()
       fail(new TypeError(answered ? 'terminated' : 'fetch failed', { cause }))
@@ -223,14 +223,14 @@ function ask(
 
 let known: { fetch: unknown; own: boolean } = { fetch: undefined, own: false }
 
-/** Instrumentation, test tools and frameworks put their own in its place. */
+/** Instrumentation, test tools and frameworks replace `fetch`. */
 function isNodesOwn(fetch: unknown): boolean {
   if (known.fetch !== fetch) known = { fetch, own: String(fetch).includes("require('internal/deps/undici/undici')") }
   return known.own
 }
 
 function findDispatcher(): Dispatcher | undefined {
-  // Node makes it with the first use of what undici gives it.
+  // Node creates the dispatcher when an undici global is first accessed.
   void globalThis.Headers
   const found = (globalThis as { [globalDispatcher]?: Partial<Dispatcher> })[globalDispatcher]
   return typeof found?.dispatch === 'function' ? (found as Dispatcher) : undefined

@@ -1,10 +1,10 @@
-/** The provider packages, and which variables of the environment each listens to. */
+/** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { withCalledTools } from './declare-called.ts'
 import type { ReadLimits } from '../outside/read-limits.ts'
 import { createProviderFetch } from './provider-fetch.ts'
 
-/** What a server speaks; each is served by the AI SDK package of that name. */
+/** The protocol of a model server. Each uses the AI SDK package of that name. */
 export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
 
 interface BuiltIn {
@@ -42,7 +42,7 @@ interface LoadOptions {
   limits?: ReadLimits | undefined
 }
 
-/** Imports the package and makes the model. */
+/** Imports the package and creates the model. */
 export async function loadModel({
   provider,
   modelId,
@@ -55,7 +55,7 @@ export async function loadModel({
     who: `${provider}:${modelId}`,
     ...(limits === undefined ? undefined : { limits }),
   })
-  // Without a key given, these packages read their own variable of the environment: another server must never get it.
+  // Without an `apiKey`, these packages read the provider's own environment variable and would send it to this server.
   const settings =
     apiKey === undefined ? { baseURL, apiKey: 'none', fetch: withoutKey(fetch) } : { baseURL, apiKey, fetch }
   switch (protocol) {
@@ -73,8 +73,8 @@ export async function loadModel({
     }
     case 'openai-chat': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      // Without `includeUsage` these servers do not say what a stream has cost; without structured outputs they would
-      // not be told the shape that an answer must have.
+      // Without `includeUsage`, these servers report no usage for streams. Without structured outputs, the package would
+      // not send them the answer's schema.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
       const settings = { name: provider, baseURL: baseURL!, apiKey, fetch, ...asked }
       return createOpenAICompatible(settings)(modelId)
@@ -84,7 +84,7 @@ export async function loadModel({
 
 const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key']
 
-/** A server that wants no key may refuse one that means nothing. */
+/** Removes the placeholder key: a server without authentication may reject it. */
 function withoutKey(send: typeof fetch): typeof fetch {
   return (input, init) => {
     const headers = new Headers(init?.headers)

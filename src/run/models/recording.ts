@@ -1,7 +1,6 @@
 /**
- * `recording:<run>`: a recorded run as a model. Each call gives again what the model said in the call of the same number
- * of the same step, at once and for no tokens; tools are run anew. When the recorded run has model calls in one step
- * only, that step is taken whatever ours is called.
+ * `recording:<run>`: replays a recorded run as a model. Call n of a step replays call n of the step with the same path, without
+ * delays and with zero usage. Tools run again. If only one step of the recorded run has model calls, any step replays it.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toModelPart, type Entry, type EntryOf } from '../../part/entry.ts'
@@ -11,7 +10,7 @@ import type { ModelPart } from '../../part/part.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { LanguageModel } from '../ports.ts'
 
-/** Which call a model is asked for: the step whose loop it belongs to, and its number there, from 0. */
+/** Identifies a model call: the step whose loop makes it, and its zero-based number in that step. */
 export interface CallPlace {
   step: string
   number(): number
@@ -25,15 +24,16 @@ interface Call {
 const placed = Symbol('a recording at a place')
 
 /**
- * Used without a place (by a custom step that asks for the model itself) it counts the answers since the last user
- * message. Calls fail with `unknown-model` when there is no such run and `recording-over` when it has no such call.
+ * Without a `place` (a custom step calls the model itself), the call number is the number of assistant messages since the
+ * last user message. Calls fail with `unknown-model` if the run does not exist or has no model calls, and with
+ * `recording-over` if it has no matching call.
  */
 export function createRecordingModel(log: Log, run: string, place?: CallPlace): LanguageModelV4 {
   const model: LanguageModelV4 & { [placed]: (at: CallPlace) => LanguageModelV4 } = {
     specificationVersion: 'v4',
     provider: 'recording',
     modelId: run,
-    // Nothing is looked at, so nothing needs to be downloaded.
+    // The model ignores files, so none needs to be downloaded.
     supportedUrls: { '*/*': [/./] },
     [placed]: (at) => createRecordingModel(log, run, at),
     doGenerate: () => Promise.reject(new MillraceError('model-failed', `The model "recording:${run}" only streams.`)),
@@ -47,12 +47,12 @@ export function createRecordingModel(log: Log, run: string, place?: CallPlace): 
   return model
 }
 
-/** A recording for a step's calls; any other model is given back as it is. */
+/** Binds a recording to a step's calls. Returns any other model unchanged. */
 export function atPlace(model: LanguageModel, place: CallPlace): LanguageModel {
   return placed in model ? (model as { [placed]: (at: CallPlace) => LanguageModelV4 })[placed](place) : model
 }
 
-/** The calls of every step, without what a crash made void. */
+/** The calls of every step, without those that a `step-reset` discarded. */
 async function readCalls(log: Log, run: string): Promise<Map<string, Map<string, Call>>> {
   const steps = new Map<string, Map<string, Call>>()
   for await (const batch of log.read(run)) for (const entry of batch) note(steps, entry)
@@ -82,7 +82,7 @@ const said: ReadonlySet<string> = new Set<ModelPart['type']>([
   ...(['tool-call', 'source', 'file', 'reasoning-file', 'custom', 'finish'] as const),
 ])
 
-/** Results of a call's own are the provider's; with an outcome they are what the runner made of a missing one. */
+/** A tool result within a model call comes from the provider; one with an `outcome` was added by the runner. */
 function isSaid(entry: Entry): entry is EntryOf<ModelPart['type']> {
   return said.has(entry.type) || (entry.type === 'tool-result' && entry.outcome === undefined)
 }
@@ -91,7 +91,7 @@ function pick(steps: Map<string, Map<string, Call>>, run: string, { step, number
   if (steps.size === 0) {
     throw new MillraceError(
       'unknown-model',
-      `The model "recording:${run}": no run ${run} with model calls is kept here.`,
+      `Cannot replay the model "recording:${run}": the log has no run ${run} with model calls.`,
     )
   }
   const calls = steps.get(step) ?? (steps.size === 1 ? [...steps.values()][0] : undefined)
@@ -99,16 +99,13 @@ function pick(steps: Map<string, Map<string, Call>>, run: string, { step, number
     const known = [...steps.keys()].join(', ')
     throw new MillraceError(
       'recording-over',
-      `Run ${run} has no model call in step ${step || '(none)'}; it has: ${known}.`,
+      `Run ${run} has no model calls in step ${step || '(none)'}. Steps with model calls: ${known}.`,
     )
   }
   const call = [...calls.values()][number()]
   if (call === undefined) {
-    const cure = 'What it is told has led it further than the recorded run came.'
-    throw new MillraceError(
-      'recording-over',
-      `Run ${run} has ${calls.size} model calls in this step, not more. ${cure}`,
-    )
+    const cure = 'This run makes more calls than the recorded one, because its input or tool results differ.'
+    throw new MillraceError('recording-over', `Run ${run} has only ${calls.size} model call(s) in this step. ${cure}`)
   }
   return call
 }

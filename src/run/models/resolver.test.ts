@@ -71,7 +71,7 @@ test.each([
       throw error
     }
   }).toThrow(expect.objectContaining({ code: 'bad-key' }))
-  expect(message).toContain(`The environment variable ${variable} holds a line break`)
+  expect(message).toContain(`The environment variable ${variable} contains a line break`)
   expect(message).not.toContain(key)
 })
 
@@ -107,7 +107,7 @@ test.each<[Endpoint[], RegExp]>([
       { name: 'a', baseURL: 'http://a' },
       { name: 'a', baseURL: 'http://b' },
     ],
-    /once/,
+    /same name/,
   ],
 ])('refuses endpoints %j', (endpoints, message) => {
   expect(() => createModelResolver({ env: {}, endpoints })).toThrow(
@@ -174,7 +174,7 @@ test.each<[Protocol, Record<string, string>, Record<string, string | undefined>]
 ])('an endpoint speaks %s with %j', async (protocol, env, headers) => {
   server = await startRecordedProvider([{ protocol, lines: lines[protocol] }])
   const endpoints = [{ name: 'my-box', baseURL: server.baseURL, protocol }]
-  // The other providers' keys are set: none of them may go to this server.
+  // The other providers' keys are set, and none of them may be sent to this server.
   const resolver = createModelResolver({ env: { ...keys, ...env }, endpoints })
   expect(await ask(resolver.resolve('my-box:m'))).toBe('Hi')
   for (const [name, value] of Object.entries(headers)) expect(server.requests[0]?.headers[name]).toBe(value)

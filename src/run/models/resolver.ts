@@ -1,6 +1,6 @@
 /**
- * `provider:model` → a model. Keys are looked for at once, so that a missing one is told before anything is sent;
- * provider packages are loaded with the first call, because nobody uses them all.
+ * Resolves `provider:model` to a model. API keys are looked up at once, so that a missing one is reported before any request.
+ * Provider packages are loaded with the first call.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { MillraceError } from '../../part/error.ts'
@@ -13,34 +13,34 @@ import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './p
 import { createRecordingModel } from './recording.ts'
 import { ownValue } from '../../part/own-value.ts'
 
-/** A server of one's own: Ollama, vLLM, llama.cpp, a gateway. */
+/** A model server of your own: Ollama, vLLM, llama.cpp, a gateway. */
 export interface Endpoint {
-  /** What stands before the colon. */
+  /** The part of a model name before the colon. */
   name: string
-  /** With its version path: `http://localhost:11434/v1`. */
+  /** Including the version path: `http://localhost:11434/v1`. */
   baseURL: string
-  /** Default: `<NAME>_API_KEY`, used when it is set. A variable named here must be set. */
+  /** Environment variable with the API key. A variable named here must be set. Default: `<NAME>_API_KEY`, if it is set. */
   apiKeyEnv?: string
-  /** Default `openai-chat`, which every OpenAI-compatible server speaks. */
+  /** Default: `openai-chat`, which every OpenAI-compatible server supports. */
   protocol?: EndpointProtocol
 }
 
 export interface ModelResolverOptions {
   env: Readonly<Record<string, string | undefined>>
   endpoints?: readonly Endpoint[]
-  /** Models made by the caller; they win over built-in providers of the same name. */
+  /** Custom providers. They take precedence over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
-  /** How much is read of a provider's answer. */
+  /** Size limits for provider responses. */
   limits?: ReadLimits
-  /** Where `recording:<run>` finds its runs. */
+  /** The log that `recording:<run>` reads runs from. */
   log?: Log
 }
 
-/** How many models are kept. */
+/** Models kept in the cache. */
 const kept = 100
 
-/** Throws `invalid-endpoint` for an endpoint that cannot be used. Models are made once and kept, the last 100 of them. */
+/** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const { env, providers = new Map<string, never>(), defaultModel, limits } = options
   const endpoints = new Map<string, Endpoint>()
@@ -55,7 +55,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const { provider, modelId } = split(name)
     const key = `${provider}:${modelId}`
     const model = models.get(key) ?? create(provider, modelId, name)
-    // Names may come with requests: what they make is kept as far as it helps.
+    // Model names may come from requests, so the cache must be bounded.
     if (models.size >= kept && !models.has(key)) models.delete(models.keys().next().value!)
     models.set(key, model)
     return model
@@ -72,7 +72,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     }
     if (provider === 'recording') {
       if (options.log !== undefined) return createRecordingModel(options.log, modelId)
-      throw new MillraceError('unknown-model', `The model "${name}" needs the log of that run, and there is none here.`)
+      throw new MillraceError('unknown-model', `The model "${name}" needs a log to read that run from; none is set up.`)
     }
     const entry = builtIn.get(provider)
     if (entry === undefined) throw unknown(name)
@@ -117,7 +117,7 @@ function lazy(options: LoadOptions & { keyVariables: readonly string[] }): Langu
   return createLazyModel({ provider, modelId, keyVariables }, () => loadModel(options))
 }
 
-/** The provider of a name without one, as people write the well-known families. */
+/** The provider of a bare model name from a well-known family. */
 function providerOf(name: string): string | undefined {
   if (name.startsWith('gemini-')) return 'google'
   if (name.startsWith('claude-')) return 'anthropic'
@@ -133,18 +133,18 @@ function missingKey(variables: readonly string[], name: string): MillraceError {
   )
 }
 
-/** The first that is set and not blank. */
+/** The value of the first variable that is set and not blank. */
 function firstOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
   return names.map((name) => ownValue(env, name)?.trim()).find((value) => value)
 }
 
-/** The same for a key, which goes into a header: `fetch` would refuse it with an error that repeats it. */
+/** Like `firstOf`, for API keys. An invalid key is rejected here, because `fetch` would quote it in its error. */
 function keyOf(env: ModelResolverOptions['env'], names: readonly string[]): string | undefined {
   const key = firstOf(env, names)
   if (key === undefined || !/[^\t\x20-\x7e\x80-\xff]/u.test(key)) return key
   const name = names.find((each) => ownValue(env, each)?.trim() === key)
-  const what = 'holds a line break or another character that no key has'
-  throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key alone.`)
+  const what = 'contains a line break or another character that is not allowed in an API key'
+  throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key only.`)
 }
 
 function delayOf(text: string | undefined): number | undefined {
@@ -156,10 +156,11 @@ function checkEndpoint({ name, baseURL }: Endpoint, taken: boolean): void {
   const fail = (reason: string) => {
     throw new MillraceError('invalid-endpoint', `The model endpoint "${name}" ${reason}`)
   }
-  if (!/^[A-Za-z][\w-]*$/.test(name)) fail('needs a name of letters, digits, - and _.')
-  if (taken) fail('has the name of another provider; each name may be given once.')
+  if (!/^[A-Za-z][\w-]*$/.test(name))
+    fail('has an invalid name: start with a letter, then use letters, digits, - and _.')
+  if (taken) fail('has the same name as another provider; choose another name.')
   if (builtIn.has(name) || name === 'demo' || name === 'recording')
-    fail('has the name of a built-in provider; choose another.')
+    fail('has the name of a built-in provider; choose another name.')
   const url = URL.parse(baseURL)
-  if (url === null || !/^https?:$/.test(url.protocol)) fail('needs a baseURL that begins with http:// or https://.')
+  if (url === null || !/^https?:$/.test(url.protocol)) fail('needs a baseURL that starts with http:// or https://.')
 }

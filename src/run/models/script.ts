@@ -1,11 +1,11 @@
-/** What a scripted model can be told to do: the steps of a script, and the functions that write them. */
+/** The steps of a scripted model's script, and the functions that create them. */
 import { APICallError, type LanguageModelV4StreamPart, type LanguageModelV4Usage } from '@ai-sdk/provider'
 
 /** The model waits here until a test calls `open()`. Made by {@link latch}. */
 export interface Latch {
   open(): void
   opened: Promise<void>
-  /** Resolves when a model has come to the latch. */
+  /** Resolves when a model has reached the latch. */
   reached: Promise<void>
   /** Called by the model. */
   arrive(): void
@@ -25,10 +25,10 @@ export interface Fault {
 /** One step of a scripted call: what the functions of `millrace/testing` return, or any stream part of the AI SDK. Lists may be nested. */
 export type ScriptStep = LanguageModelV4StreamPart | Latch | Delay | Fault | ScriptStep[]
 
-/** A step that is no list. */
+/** A step that is not a list. */
 export type PlainStep = Exclude<ScriptStep, ScriptStep[]>
 
-/** Why a model has stopped: `stop`, `length`, `content-filter`, `tool-calls`, `error`, `other`. */
+/** Why a model stopped: `stop`, `length`, `content-filter`, `tool-calls`, `error`, `other`. */
 export type FinishReason = Extract<LanguageModelV4StreamPart, { type: 'finish' }>['finishReason']['unified']
 
 /** One block of text, emitted in these pieces. */
@@ -42,7 +42,7 @@ export function reasoning(...deltas: string[]): ScriptStep[] {
 }
 
 function block(type: 'text' | 'reasoning', deltas: string[]): LanguageModelV4StreamPart[] {
-  // The model gives each block its id.
+  // The scripted model fills in the id.
   const id = ''
   return [
     { type: `${type}-start`, id },
@@ -52,8 +52,8 @@ function block(type: 'text' | 'reasoning', deltas: string[]): LanguageModelV4Str
 }
 
 /**
- * A tool call: its input in two pieces, then the call. A string as `input` is sent as it is, so that it may be broken JSON.
- * Without an `id` the model counts: `call_1_1` is the first call of a tool in the first call of the model.
+ * A tool call: its input in two pieces, then the call. A string `input` is sent as it is, so it may be invalid JSON.
+ * The default `id` is `call_<model call>_<tool call>`, both counted from 1.
  */
 export function toolCall(toolName: string, input: unknown = {}, id = ''): ScriptStep[] {
   const json = typeof input === 'string' ? input : JSON.stringify(input)
@@ -86,7 +86,7 @@ function tokens(input: number, output: number): LanguageModelV4Usage {
   }
 }
 
-/** The provider refuses the request with an HTTP status. `retryAfter` is in seconds. First step of a call, or behind a delay. */
+/** The provider rejects the request with an HTTP status. `retryAfter` is in seconds. Only delays and latches may precede it. */
 export function refuse(status: number, message = 'refused', { retryAfter }: { retryAfter?: number } = {}): ScriptStep {
   const responseHeaders = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
   return throws(
@@ -94,7 +94,7 @@ export function refuse(status: number, message = 'refused', { retryAfter }: { re
   )
 }
 
-/** The call is rejected with this error before it answers. First step of a call, or behind a delay. */
+/** The call is rejected with this error before it answers. Only delays and latches may precede it. */
 export function throws(error: unknown): ScriptStep {
   return { fault: 'throw', error }
 }

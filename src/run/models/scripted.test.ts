@@ -26,7 +26,7 @@ async function played(script: Script, given: ScriptedOptions = {}): Promise<Lang
   return parts
 }
 
-/** A step with this model, run by the engine. */
+/** Runs one step with this model in the engine. */
 async function run(script: Script, config = '') {
   const model = createScriptedModel(script)
   const runtime = createRuntime({
@@ -71,7 +71,7 @@ test('through the engine: a tool is called, its result comes back, and the scrip
   const short = await run([[toolCall('calculator', { expression: '1' })]])
   expect(await short.result()).toMatchObject({
     outcome: 'failed',
-    error: { detail: expect.stringContaining('the script has 1 calls, and this is call 2') },
+    error: { detail: expect.stringContaining('this is call 2, but the script has only 1 call(s)') },
   })
 })
 

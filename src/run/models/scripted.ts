@@ -1,14 +1,14 @@
 /**
- * A model that plays a script, for tests. Each call of the model plays one list of steps; afterwards `calls` holds what the model
- * was asked and how each call ended.
+ * A model that plays a script, for tests. Each model call plays one list of steps; `calls` records the options of each call and
+ * whether it was aborted or cancelled.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toGenerated } from './generated.ts'
 import { finish, type Delay, type Latch, type PlainStep, type ScriptStep } from './script.ts'
 
-/** One call that the model has received. */
+/** A call to the scripted model. */
 export interface PlayedCall {
-  /** Prompt, tools and settings, as the AI SDK hands them to a model. */
+  /** Prompt, tools and settings, as the AI SDK passes them to a model. */
   options: LanguageModelV4CallOptions
   /** Whether the signal of the call has fired. */
   readonly aborted: boolean
@@ -18,16 +18,16 @@ export interface PlayedCall {
 
 /** A model for `models.providers` of a runtime or a config. */
 export interface ScriptedModel extends LanguageModelV4 {
-  /** Every call so far, the oldest first. */
+  /** All calls so far, oldest first. */
   readonly calls: PlayedCall[]
 }
 
-/** The steps of each call in order, or a function of the call and its number (from 1), for calls that run in parallel. */
+/** The steps of each call in order. For parallel calls, a function of the call and its number (from 1). */
 export type Script = ScriptStep[][] | ((call: PlayedCall, n: number) => ScriptStep[])
 
 /** How the script is played. */
 export interface ScriptedOptions {
-  /** Add the missing `finish` to a call. With `false` an answer without one is cut off. Default true. */
+  /** Add a missing `finish` to each call. With `false`, an answer without one counts as cut off. Default true. */
   autoFinish?: boolean
   /** Ignore the signal of the call, as some providers do. Default false. */
   deaf?: boolean
@@ -35,7 +35,7 @@ export interface ScriptedOptions {
 
 /**
  * A model that plays a script: `createScriptedModel([[toolCall('weather', { city: 'Rome' })], [text('It is ', 'sunny.')]])`.
- * A call that the script does not have fails.
+ * Calls beyond the end of the script fail.
  */
 export function createScriptedModel(
   script: Script,
@@ -46,7 +46,7 @@ export function createScriptedModel(
   function stepsOf(call: PlayedCall): PlainStep[] {
     const n = calls.push(call)
     const steps = typeof script === 'function' ? script(call, n) : script[n - 1]
-    if (steps === undefined) throw new Error(`the script has ${script.length} calls, and this is call ${n}`)
+    if (steps === undefined) throw new Error(`this is call ${n}, but the script has only ${script.length} call(s)`)
     const plain = named(steps.flat(10) as PlainStep[], n)
     return autoFinish ? finished(plain) : plain
   }
@@ -81,14 +81,14 @@ export function createScriptedModel(
       const parts: LanguageModelV4StreamPart[] = []
       for await (const part of stream) parts.push(part)
       const result = toGenerated(parts)
-      if (result === undefined) throw new Error('the scripted answer has no finish')
+      if (result === undefined) throw new Error('the scripted answer has no finish()')
       return result
     },
   }
   return model
 }
 
-/** Ids for blocks and tool calls that have none. */
+/** Adds missing ids to blocks and tool calls. */
 function named(steps: PlainStep[], n: number): PlainStep[] {
   let blocks = 0
   let tools = 0
@@ -150,7 +150,7 @@ function play(
       },
       cancel: onCancel,
     },
-    // Nothing is emitted before it is asked for, so that a latch is reached by a reader and not before.
+    // No read-ahead: a latch is reached only when the reader gets there.
     { highWaterMark: 0 },
   )
 }
