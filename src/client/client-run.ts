@@ -1,4 +1,4 @@
-/** One run as its client holds it: its entries to iterate over, its text and its result to wait for, and the tools it has. */
+/** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../part/leavable.ts'
@@ -8,66 +8,66 @@ import type { Usage } from '../part/usage.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { request, type Connection } from './request.ts'
 
-/** What a run is asked. */
+/** Options of a run. */
 export interface RunOptions {
-  /** Its id or an alias. */
+  /** The agent's id or an alias. */
   agent: string
-  /** `{role, content}`, the AI SDK's `UIMessage`s, or one user message as text. With a `threadId`: only what is new. */
+  /** `{role, content}`, the AI SDK's `UIMessage`s, or one user message as text. With a `threadId`, send only the new ones. */
   messages?: string | readonly object[]
-  /** Tools that run here. */
+  /** Tools that run in the client. */
   tools?: readonly ClientTool[]
-  /** The conversation that this is a turn of; runs of one thread run one after the other. */
+  /** The conversation to continue. Runs of one thread execute one after the other. */
   threadId?: string
-  /** Further keys of `$input`. */
+  /** Additional keys of `$input`. */
   input?: Record<string, unknown>
-  /** The same key again is the same run. */
+  /** Requests with the same key return the same run. */
   idempotencyKey?: string
-  /** Stops the run. */
+  /** Aborting it stops the run on the server. */
   signal?: AbortSignal
 }
 
-/** A tool that runs where the client does. */
+/** A tool that runs in the client. */
 export interface ClientTool {
   name: string
   description?: string
   /** JSON Schema of the arguments. Default: no arguments. */
   parameters?: Record<string, unknown>
   /**
-   * Called here when the model calls the tool; what it gives goes back to the model, a throw as an error. Without it the
-   * run waits for `answer`.
+   * Called when the model calls the tool. The model receives the return value, or an error if this throws. Without `execute`
+   * the run is suspended until you call `answer`.
    */
   execute?(input: any, context: { runId: string; toolCallId: string }): unknown
 }
 
-/** How a run ended, or what it waits for. `outcome` is `completed`, `failed`, `aborted` …; a failure is no rejection. */
+/** How a run ended, or what it waits for. A failed run is a result with `outcome: 'failed'`, not a rejection. */
 export interface ClientResult {
   id: string
-  /** `suspended`: it goes on once one of `requests` is answered; ask for the `result` again then. */
+  /** `suspended`: the run continues when one of `requests` is answered. Read `result` again after that. */
   outcome: Outcome | 'suspended'
-  /** The open requests of a suspended run: approvals, and tools that do not run here. */
+  /** The open requests of a suspended run: approvals, and tools without `execute`. */
   requests?: EntryOf<'request'>[]
-  /** The answer; of a suspended run, as far as it has come. */
+  /** The answer's text; for a suspended run, the text so far. */
   text: string
-  /** The agent's value, when it has one. */
+  /** The agent's return value, if it has one. */
   output?: unknown
   usage: Usage
-  /** USD, when all prices are known. */
+  /** In USD; absent if a price is unknown. */
   cost?: number
   error?: ErrorValue
 }
 
-/** Every iteration reads the run from its start; leaving one, at once also while it waits, leaves the run as it is. */
+/** Every iteration reads the run from its start. You can stop iterating at any time; the run goes on. */
 export interface ClientRun extends AsyncIterable<Entry> {
   /** Rejects when the run cannot be started. */
   readonly id: Promise<string>
   readonly threadId: Promise<string>
-  /** The answer's text, once the `result` is there. */
+  /** The answer's text; resolves together with `result`. */
   readonly text: Promise<string>
-  /** The answer's text as it comes. */
+  /** The answer's text as it streams. */
   readonly textStream: AsyncIterable<string>
   /**
-   * Resolves when the run has ended, or when it is suspended for an answer that no tool here gives; asked again then, it
-   * waits anew. Rejects only when the server cannot be asked.
+   * Resolves when the run ends, or when it is suspended for an answer that no tool here will provide. After you have answered,
+   * read `result` again. Rejects only when a request to the server fails.
    */
   readonly result: Promise<ClientResult>
   /** Stops the run on the server. */
@@ -95,13 +95,13 @@ export function startRun(connection: Connection, client: MillraceClient, options
   const id = begun.then((run) => run.id)
   const thread = begun.then((run) => run.threadId)
   const own = new Map(tools.flatMap((tool) => (tool.execute === undefined ? [] : [[tool.name, tool] as const])))
-  /** Requests that a tool here is about to answer. */
+  /** Ids of requests that a tool here is executing. */
   const answering = new Set<string>()
-  /** Told, and then done with, when the run is suspended; told for good when it has ended. */
+  /** The pending `result`; cleared when the run is suspended, kept when it has ended. */
   let asked: PromiseWithResolvers<ClientResult> | undefined
-  /** The tools here are listened for. */
+  /** Whether `watch` is listening for calls of tools here. */
   let serving = false
-  // Whoever wants to know of a failure awaits something of the run.
+  // Avoid unhandled rejections; callers that await a property of the run still see the failure.
   for (const promise of [id, thread]) void promise.catch(() => undefined)
   if (own.size > 0) void result()
   if (signal?.aborted) stop()
@@ -132,7 +132,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
     if (asked !== undefined) return asked.promise
     const { promise } = open()
     if (own.size === 0 || !serving) void watch()
-    // What was suspended a moment ago may be so still, and then says nothing.
+    // The run may still be suspended, and then sends no new entry.
     else void told().catch((error: unknown) => open().reject(error))
     return promise
   }
@@ -145,7 +145,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
     return asked
   }
 
-  /** One connection for both: how the run stands, and what the tools here are asked. With tools it lasts to the run's end. */
+  /** Follows status changes and tool calls on one connection. With tools, it stays open until the run ends. */
   async function watch(): Promise<void> {
     serving = own.size > 0
     try {
@@ -162,7 +162,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
     }
   }
 
-  /** Whether the run is suspended for what nobody here is about to give; then whoever waits for it knows. */
+  /** Resolves the pending `result` and returns true if the run is suspended and no tool here is executing one of its requests. */
   async function told(): Promise<boolean> {
     const shown = await client.show(await id)
     if (shown.status !== 'suspended' || shown.requests.some(({ requestId }) => answering.has(requestId))) return false
@@ -171,14 +171,14 @@ export function startRun(connection: Connection, client: MillraceClient, options
     return true
   }
 
-  /** Another page may have answered before: then its answer counts, and ours is refused. */
+  /** Another page may answer first: then its answer counts, and the server rejects ours. */
   async function call(
     run: string,
     { requestId, toolName, toolCallId, input: given }: EntryOf<'request'>,
   ): Promise<void> {
     answering.add(requestId)
     try {
-      // A run that was joined may have asked, and been answered, before.
+      // With an idempotency key the run may be an earlier one, whose request is already answered.
       const isOpen = async () => (await client.show(run)).requests.some((each) => each.requestId === requestId)
       if (idempotencyKey !== undefined && !(await isOpen().catch(() => true))) return
       let answer: ClientAnswer
@@ -189,7 +189,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
       }
       await client.answer(run, requestId, answer)
     } catch {
-      // It cannot be answered from here: the run waits for somebody who can.
+      // The answer was not accepted: the run waits for another client.
       answering.delete(requestId)
       await told().catch(() => undefined)
     } finally {

@@ -1,6 +1,6 @@
 /**
- * A client of a Millrace server, over HTTP, in browsers and everywhere else that has `fetch`. A run belongs to the server:
- * a connection that breaks is made again and misses nothing.
+ * An HTTP client for a Millrace server. Works in browsers and wherever `fetch` exists. Runs belong to the server: when a
+ * connection breaks, the client reconnects and misses nothing.
  */
 import { checkKey } from '../part/check-key.ts'
 import type { Entry } from '../part/entry.ts'
@@ -9,22 +9,22 @@ import { startRun, type ClientRun, type RunOptions } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { request, type Connection } from './request.ts'
 
-/** Where the server is and how to get in. */
+/** Where the server is and how to authenticate. */
 export interface ClientOptions {
-  /** Where the server is, `http://localhost:3000` say. Default: where the page came from. */
+  /** URL of the server, such as `http://localhost:3000`. Default: the page's own origin. */
   url?: string
-  /** `MILLRACE_API_KEY` of the server. Never give it to a browser that others use. Throws `bad-key` for one that no header can hold. */
+  /** The server's `MILLRACE_API_KEY`. Never send it to other people's browsers. Throws `bad-key` if it is not valid in a header. */
   apiKey?: string
   /** Sent with every request. */
   headers?: Record<string, string>
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   fetch?: typeof fetch
 }
 
-/** What a client says to a request: what its tool gave, or whether it approves. */
+/** A client's answer to a request: the output of its tool, or whether it approves. */
 export type ClientAnswer = { output: unknown; isError?: boolean } | { approved: boolean; reason?: string }
 
-/** A run as `show` tells it: its status, messages, text, steps, usage, open requests. */
+/** A run as returned by `show`: its status, messages, text, steps, usage and open requests. */
 export type ShownRun = Omit<RunView, 'runId'> & { id: string }
 
 /**
@@ -35,34 +35,34 @@ export class MillraceClient {
   readonly #connection: Connection
 
   constructor({ url = '', apiKey, headers = {}, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions = {}) {
-    // `fetch` would refuse it with an error that repeats it. An empty one is sent, and refused by the server.
+    // The error of `fetch` would contain the key. An empty key is sent, and the server rejects it.
     if (apiKey) checkKey(apiKey, 'apiKey')
     const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
     this.#connection = { url: url.replace(/\/+$/u, ''), headers: { ...key, ...headers }, fetch }
   }
 
   /**
-   * Starts a run and gives its entries as they come: `for await (const entry of client.run({ agent, messages }))`. It runs
-   * on when nobody reads it any more; `abort()` stops it.
+   * Starts a run and streams its entries: `for await (const entry of client.run({ agent, messages }))`. The run continues
+   * when you stop reading; call `abort()` to stop it.
    */
   run(options: RunOptions): ClientRun {
     return startRun(this.#connection, this, options)
   }
 
-  /** The entries of a run with `seq > after`, stored and then live, until it has ended; comes back when cut off. */
+  /** Streams the entries of a run with `seq > after`, stored ones first, until the run ends. Reconnects when the connection breaks. */
   follow(runId: string, after = 0, options: FollowOptions = {}): AsyncIterable<Entry> {
     return follow(this.#connection, runId, after, options)
   }
 
-  /** Stops a run; one that has ended stays as it is. Its `run-end`, with the reason, follows within a second. */
+  /** Stops a run; does nothing if it has ended. Its `run-end`, with the reason, follows within a second. */
   async stop(runId: string, reason?: string): Promise<void> {
     const body = reason === undefined ? undefined : { reason }
     await request(this.#connection, `${pathOf(runId)}/stop`, { method: 'POST', body })
   }
 
   /**
-   * Answers an open request of a run. The first answer counts; the same one again is a `duplicate`, another one rejects
-   * with `answer-conflict`.
+   * Answers an open request of a run. The first answer counts. Sending the same answer again returns `duplicate: true`; a
+   * different one rejects with `answer-conflict`.
    */
   async answer(runId: string, requestId: string, answer: ClientAnswer): Promise<{ duplicate: boolean }> {
     const path = `${pathOf(runId)}/requests/${encodeURIComponent(requestId)}`
@@ -70,7 +70,7 @@ export class MillraceClient {
     return (await response.json()) as { duplicate: boolean }
   }
 
-  /** How a run stands. */
+  /** The current state of a run. */
   async show(runId: string): Promise<ShownRun> {
     return (await (await request(this.#connection, pathOf(runId))).json()) as ShownRun
   }

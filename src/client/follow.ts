@@ -1,4 +1,4 @@
-/** A run's log over HTTP, across connections that break: each comes back for what is behind the last entry that was seen. */
+/** Reads a run's log over HTTP. When the connection breaks, it reconnects and continues after the last entry received. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../part/leavable.ts'
@@ -7,19 +7,19 @@ import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
 import { createSseReader } from './sse.ts'
 
-/** How a log is followed. */
+/** Options of `follow`. */
 export interface FollowOptions {
-  /** Only these parts; how the run ended is seen either way. */
+  /** Only parts of these types. The end of the run is detected either way. */
   types?: readonly PartType[]
   /** Ends the iteration without throwing. The run goes on. */
   signal?: AbortSignal
-  /** How often in a row it is tried in vain to come back. Default 8: about a minute. */
+  /** How many reconnects in a row may fail. Default 8, which takes about a minute. */
   retries?: number
 }
 
 /**
- * The entries with `seq > after`, stored and then live, until the run has ended. Throws `MillraceError`: what the server
- * refuses (`unknown-run` …), what it says when the log cannot go on, and `connection-lost` when it does not come back.
+ * Yields the entries with `seq > after`, stored ones first, until the run ends. Throws a `MillraceError` with the server's
+ * code (`unknown-run` …), or `connection-lost` when reconnecting fails.
  */
 export function follow(
   connection: Connection,
@@ -46,7 +46,7 @@ async function* entries(
     try {
       const path = `/api/runs/${encodeURIComponent(runId)}/events?after=${after}${query ?? ''}`
       const response = await request(connection, path, { accept: 'text/event-stream', signal })
-      // Nothing is left of a run that has ended.
+      // 204: the run has ended and there are no entries after `after`.
       if (response.status === 204 || response.body === null) return
       for await (const value of events(response.body)) {
         if (value.seq === undefined) throw told(value.error)
@@ -55,7 +55,7 @@ async function* entries(
         if (wanted?.has(value.type) !== false) yield value as Entry
         if (value.type === 'run-end') return
       }
-      throw new MillraceError('connection-lost', `The connection to run ${runId} broke before its end.`)
+      throw new MillraceError('connection-lost', `The connection to run ${runId} closed before the run ended.`)
     } catch (error) {
       if (signal.aborted) return
       if (!mayComeBack(error) || ++failures > retries) throw error
@@ -69,12 +69,12 @@ type Frame = (Entry & { error?: undefined }) | { type: 'error'; seq?: undefined;
 async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
   const read = createSseReader()
   const decoder = new TextDecoder()
-  // Not `for await` on the stream: Safari cannot.
+  // No `for await` on the stream: Safari does not support it.
   const reader = body.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new MillraceError('connection-lost', 'The connection broke.', { cause })
+        throw new MillraceError('connection-lost', 'The connection was lost.', { cause })
       })
       if (done) return
       for (const data of read(decoder.decode(value, { stream: true }))) yield JSON.parse(data) as Frame
@@ -84,7 +84,7 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> 
   }
 }
 
-/** A failure that the log does not hold: a server that shuts down or whose store fails. Another time it may work. */
+/** An error frame that is not in the log: the server shuts down, or its store fails. Worth a retry, hence 503. */
 function told({ code = 'error', message = 'The log cannot be read.' }: Partial<ErrorValue> = {}): MillraceError {
   return new MillraceError(code, message, { status: 503 })
 }

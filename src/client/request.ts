@@ -1,8 +1,8 @@
-/** One request to a server of ours; whatever is no success is a `MillraceError` with the server's own words. */
+/** Sends one request to a Millrace server. Anything but a success rejects with a `MillraceError` with the server's message. */
 import { messageOf, MillraceError } from '../part/error.ts'
 
 export interface Connection {
-  /** Without a slash at its end; empty for the page's own server. */
+  /** Without a trailing slash; empty for the page's own origin. */
   url: string
   headers: Record<string, string>
   fetch: typeof fetch
@@ -16,7 +16,7 @@ export interface RequestInit {
   signal?: AbortSignal
 }
 
-/** Rejects with `connection-lost` when nobody answers, else with the server's code; `status` is the HTTP status. */
+/** Rejects with `connection-lost` when the server cannot be reached, else with the server's code; `status` is the HTTP status. */
 export async function request({ url, headers, fetch }: Connection, path: string, init: RequestInit = {}) {
   const { method = 'GET', body, accept = 'application/json', signal } = init
   let response: Response
@@ -38,7 +38,7 @@ export async function request({ url, headers, fetch }: Connection, path: string,
   }
   if (response.ok) return response
   const answer = (await response.json().catch(() => undefined)) as Partial<{ error: Answer }> | undefined
-  const { code = 'http', message = `${url}${path} answered ${response.status}.` } = answer?.error ?? {}
+  const { code = 'http', message = `${url}${path} responded with status ${response.status}.` } = answer?.error ?? {}
   throw new MillraceError(code, message, { status: response.status })
 }
 

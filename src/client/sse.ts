@@ -1,11 +1,11 @@
-/** Server-sent events out of text that is cut anywhere. https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/** Parses server-sent events from chunks of text. https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
-/** Feeds pieces of a body; gives the data of every event that they complete. Comments and other fields are passed over. */
+/** The returned function takes a chunk of the body and returns the data of each completed event. It ignores comments and other fields. */
 export function createSseReader(): (chunk: string) => string[] {
   let rest = ''
   let data: string[] = []
   return (chunk) => {
-    // A piece may end inside of \r\n: the \r waits for what comes behind it.
+    // A chunk may end between \r and \n: keep the \r until the next chunk.
     const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/u)
     rest = lines.pop()!
     const events: string[] = []
