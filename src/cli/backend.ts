@@ -19,6 +19,7 @@ import { findServer, namedServer, type LiveServer } from './live-server.ts'
 import { checkLocal, openLocal, type LocalOptions } from './local-backend.ts'
 import { createRequest } from './remote-request.ts'
 import { checkServed, type AgentList } from './served-agents.ts'
+import { readThread, type Thread } from './thread.ts'
 
 export interface BackendFlags {
   /** Folder of the agents; default `agents`. */
@@ -40,7 +41,11 @@ export interface Backend {
   where: string
   /** What the user did not ask for and should know. */
   notice?: string
+  /** Another command uses the data folder as well. Absent on a server. */
+  isShared?: boolean
   agents(): Promise<AgentList>
+  /** Undefined when the thread has no runs. */
+  thread(id: string): Promise<Thread | undefined>
   close(): Promise<void>
 }
 
@@ -135,6 +140,7 @@ function served(server: LiveServer, where: string, dir?: string): Place {
       isDurable: true,
       where,
       agents,
+      thread: (id) => readThread(request, id),
       close: async () => undefined,
     }),
   }

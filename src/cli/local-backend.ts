@@ -7,7 +7,7 @@ import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 import { formatFaults } from '../pipeline/parse.ts'
 import type { Endpoint } from '../run/models/resolver.ts'
 import { unknownAgent } from '../run/runtime-errors.ts'
-import { lockData } from '../server/data-lock.ts'
+import { isHeld, lockData } from '../server/data-lock.ts'
 import { createHandler } from '../server/handler.ts'
 import { openProject, readAgents } from '../server/project.ts'
 import { faultyAgent, type NamedAgent } from './agent-file.ts'
@@ -15,7 +15,9 @@ import type { Backend } from './backend.ts'
 import { initCure } from './folders.ts'
 import { guardProcess } from './guard-process.ts'
 import { printable } from './printable.ts'
+import { errorOf, type RemoteRequest } from './remote-request.ts'
 import type { AgentList } from './served-agents.ts'
+import { readThread } from './thread.ts'
 
 export interface LocalOptions {
   dir: string
@@ -36,6 +38,7 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
   const { data } = options
   const isDurable = data !== 'none'
   // A server would take the runs of this process for crashed: none starts here while they last.
+  const isShared = isDurable && isHeld(data, 'anyone')
   const release = isDurable ? lockData(data, 'shared') : () => undefined
   if (release === undefined) return undefined
   const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
@@ -52,15 +55,20 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
       maxBodyBytes,
       onError: (error) => log(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`),
     })
+    const url = 'http://localhost'
+    const request: RemoteRequest = async (path, { method = 'GET', accept = 'application/json' } = {}) => {
+      const response = await handler(new Request(url + path, { method, headers: { accept } }))
+      if (response.ok) return response
+      throw await errorOf(response, path)
+    }
     return {
-      client: new MillraceClient({
-        url: 'http://localhost',
-        fetch: (input, init) => handler(new Request(input, init)),
-      }),
+      client: new MillraceClient({ url, fetch: (input, init) => handler(new Request(input, init)) }),
       isDurable,
+      isShared,
       where,
       ...(notice === undefined ? undefined : { notice }),
-      agents: async () => (await (await handler(new Request('http://localhost/api/agents'))).json()) as AgentList,
+      agents: async () => (await (await request('/api/agents')).json()) as AgentList,
+      thread: (id) => readThread(request, id),
       async close() {
         await runtime.close()
         guard.release()

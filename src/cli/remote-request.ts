@@ -37,13 +37,18 @@ export function createRequest(url: string, { key, isKeyKept = false }: RemoteOpt
     })
     if (response.ok) return response
     if (response.status === 401) throw unauthorized(url, { key, isKeyKept })
-    const body = (await response.json().catch(() => undefined)) as
-      | { error?: { code?: string; message?: string } }
-      | undefined
-    const { code = 'server', message = `${url}${path} answered ${response.status}: is it a Millrace server?` } =
-      body?.error ?? {}
-    throw new MillraceError(code, message)
+    throw await errorOf(response, url + path)
   }
+}
+
+/** What a server refuses, in its own words. */
+export async function errorOf(response: Response, url: string): Promise<MillraceError> {
+  const body = (await response.json().catch(() => undefined)) as
+    | { error?: { code?: string; message?: string } }
+    | undefined
+  const { code = 'server', message = `${url} answered ${response.status}. Is it a Millrace server?` } =
+    body?.error ?? {}
+  return new MillraceError(code, message)
 }
 
 function unauthorized(url: string, { key, isKeyKept = false }: RemoteOptions): MillraceError {

@@ -1,7 +1,7 @@
 /** `millrace chat`: on a pseudo-terminal and from a pipe, with a live server and without one. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
-import { folder, ran, serving } from '../support/cli.ts'
+import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { hasScript, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
@@ -116,6 +116,68 @@ test(
   },
 )
 
+test.each([true, false])(
+  'a thread is continued with the history of a client, and with its agent (server: %s)',
+  patiently,
+  async (hasServer) => {
+    const { flags } = await upstream(counting)
+    const cwd = folder({ 'agents/a.yaml': onUpstream, 'agents/up.yaml': `history: client\n${onUpstream}` })
+    if (hasServer) await serving(flags, { cwd })
+    await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
+    const [{ threadId }] = (await rowsOf(cwd)) as [RunRow]
+    const more = await ran(['chat', '--thread', threadId, ...flags], { cwd, input: 'Three\nFour\n/new\nFive\n' })
+    expect([more.code, more.out]).toEqual([0, 'told: uauau Three.\ntold: uauauau Four.\ntold: u Five.\n'])
+    expect((await rowsOf(cwd)).map(({ agent }) => agent)).toEqual(['up', 'up', 'up', 'up', 'up'])
+  },
+)
+
+/** A thread whose only run waits for a tool of the client. */
+async function waitingThread(cwd: string, message = 'Use the tool askUser with question "Which town?"') {
+  const { code } = await ran(['run', 'ask', '-m', message], { cwd })
+  expect(code).toBe(1)
+  const [{ id, threadId, status }] = (await rowsOf(cwd)) as [RunRow]
+  expect(status).toBe('suspended')
+  return { id, threadId }
+}
+
+test.each([true, false])(
+  'from a pipe a message that ends a suspended run of its thread is warned of; run warns too (server: %s)',
+  patiently,
+  async (hasServer) => {
+    const cwd = folder({ 'agents/ask.yaml': tools })
+    if (hasServer) await serving([], { cwd })
+    for (const args of [
+      ['chat', 'ask'],
+      ['run', 'ask'],
+    ]) {
+      const { id, threadId } = await waitingThread(cwd)
+      const empty = await ran([...args, '--thread', threadId], { cwd, input: '\n' })
+      expect(empty.err).not.toContain('warning')
+      const { code, err } = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
+      const warning = `warning: ${id} of this thread waits for an answer (askUser); a new message ends that run\n`
+      expect([code, err.includes(warning)]).toEqual([0, true])
+      const again = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
+      expect([again.code, again.err.includes('warning')]).toEqual([0, false])
+      const row = (await rowsOf(cwd)).find((each) => each.id === id)
+      expect(row!.status).toBe('aborted')
+    }
+  },
+)
+
+test('from a pipe --yes approves what the thread waits for, before the first message', patiently, async () => {
+  const cwd = folder({ 'agents/ask.yaml': tools })
+  const server = await serving([], { cwd })
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ agentId: 'ask', input: { messages: [{ role: 'user', content: 'What is 12*7?' }] } })
+  const started = await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })
+  const { id } = (await started.json()) as { id: string }
+  await expect.poll(async () => (await rowsOf(cwd))[0]!.status, { timeout: 10_000 }).toBe('suspended')
+  const [{ threadId }] = (await rowsOf(cwd)) as [RunRow]
+  const chat = await ran(['chat', 'ask', '--yes', '--thread', threadId], { cwd, input: 'Hello\n' })
+  expect([chat.code, chat.out.split('\n')[0], chat.err.includes('warning')]).toEqual([0, '12*7 = 84.', false])
+  expect((await rowsOf(cwd)).find((row) => row.id === id)!.status).toBe('completed')
+})
+
 /** The prompt is there, and nothing behind it. */
 const prompted = (chat: { readonly shown: string }, agent = 'up') =>
   expect.poll(() => chat.shown, { timeout: 10_000, interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
@@ -197,6 +259,52 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       ])
     },
   )
+
+  test('what a run of the thread waits for is asked before the first message', patiently, async () => {
+    const cwd = folder({ 'agents/ask.yaml': tools })
+    const { id, threadId } = await waitingThread(cwd)
+    const chat = onTerminal(['chat', '--thread', threadId], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+    await chat.until(`Continuing ${threadId}.`)
+    await chat.until(`${id} waits for your answer (Ctrl-C ends the run):`)
+    await chat.until('askUser {"question":"Which town?"} runs in the client.')
+    chat.type('Ghent\r')
+    await chat.until('askUser gave Ghent.')
+    await prompted(chat, 'ask')
+    chat.type('\u0004')
+    expect(await chat.exit).toBe(0)
+    expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(['completed'])
+  })
+
+  test('Ctrl-C at what a thread waits for ends that run, and the chat goes on', patiently, async () => {
+    const cwd = folder({ 'agents/ask.yaml': tools })
+    const { threadId } = await waitingThread(cwd)
+    const chat = onTerminal(['chat', '--thread', threadId], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+    await chat.until('askUser {"question":"Which town?"} runs in the client.')
+    chat.type('\u0003')
+    await chat.until('aborted: Stopped with Ctrl-C')
+    await prompted(chat, 'ask')
+    chat.type('Hello\r')
+    await chat.until('I am the Millrace demo model')
+    await prompted(chat, 'ask')
+    chat.type('\u0004')
+    expect(await chat.exit).toBe(0)
+    expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(['completed', 'aborted'])
+  })
+
+  test('what another command may be asking is left to it', patiently, async () => {
+    const { flags, requests } = await upstream((reply) => reply.say('Half'))
+    const cwd = folder({ 'agents/ask.yaml': tools, 'agents/up.yaml': onUpstream })
+    const { id, threadId } = await waitingThread(cwd)
+    const other = millrace(['run', 'up', '-m', 'Hi', ...flags], { cwd })
+    await other.until('Half')
+    const chat = onTerminal(['chat', '--thread', threadId], { cwd, env: { NO_COLOR: '1' }, columns: 200 })
+    await chat.until(`To answer it first:\r\n  millrace answer ${id} '<JSON or text>'`)
+    await prompted(chat, 'ask')
+    chat.type('\u0004')
+    expect(await chat.exit).toBe(0)
+    expect(requests).toHaveLength(1)
+    expect(chat.shown).not.toContain('runs in the client')
+  })
 
   test('a chat that waits for its user keeps no server from starting, and goes on there', patiently, async () => {
     const { flags } = await upstream(counting)

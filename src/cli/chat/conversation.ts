@@ -14,13 +14,21 @@ import { reportRun } from '../run-report.ts'
 import type { AgentList } from '../served-agents.ts'
 import type { Ending } from '../stop-signals.ts'
 import { takeTurn } from '../turn.ts'
+import { resumeThread } from './resume-thread.ts'
 
 export interface ConversationOptions extends BackendFlags {
-  /** Default: `assistant` when there is one, else the first. */
+  /** Default: the one that spoke last in the thread, else `assistant`, else the first. */
   agent: string | undefined
   isFile: boolean
   thread?: string
   yes?: boolean
+}
+
+/** How an answer ended, when it was not by itself. */
+export interface Outcome {
+  ending?: Ending | undefined
+  /** The run waits for what nobody here can answer. */
+  isWaiting: boolean
 }
 
 export interface Conversation {
@@ -34,8 +42,10 @@ export interface Conversation {
   readonly files: readonly string[]
   /** An answer was not completed. */
   readonly hasFailed: boolean
+  /** Reads the thread of `--thread` and asks what its last run waits for. Does nothing the second time; `say` does it too. */
+  resume(): Promise<Outcome>
   /** Sends a message and shows the answer. */
-  say(text: string): Promise<{ ending: Ending | undefined; isWaiting: boolean }>
+  say(text: string): Promise<Outcome>
   /** A new thread with an agent. Throws `usage` when there is no such agent. */
   begin(agent: string): void
   /** A file for the next message. Throws `usage` when it cannot be sent. */
@@ -47,6 +57,7 @@ export interface Conversation {
 
 export async function createConversation({ isFile, yes, ...options }: ConversationOptions): Promise<Conversation> {
   let { thread } = options
+  let isResumed = thread === undefined
   let files: string[] = []
   let hasFailed = false
   let agents: AgentList['agents'] = []
@@ -88,11 +99,27 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
     return agents.find(({ id, aliases = [] }) => [id, ...aliases].includes(agent))?.history === 'client'
   }
 
+  async function resume(backend: Backend): Promise<Outcome> {
+    if (isResumed) return { isWaiting: false }
+    isResumed = true
+    const { messages, hasFailed: failed, ...outcome } = await resumeThread(backend, thread!, yes)
+    if (keepsHistory()) past = messages
+    hasFailed ||= failed
+    return outcome
+  }
+
+  /** Undefined when the thread is new, or its agent is gone. */
+  async function lastAgent(id: string): Promise<string | undefined> {
+    const name = (await withBackend((backend) => backend.thread(id)))?.runs[0]?.agent
+    return agents.some((each) => each.id === name) ? name : undefined
+  }
+
   await refresh()
   const first = agents.find(({ id }) => id === 'assistant') ?? agents[0]
   if (options.agent === undefined && first === undefined)
     throw new MillraceError('usage', 'There are no agents to talk to.')
-  let agent = options.agent ?? first!.id
+  const spoken = options.agent === undefined && thread !== undefined ? await lastAgent(thread) : undefined
+  let agent = options.agent ?? spoken ?? first!.id
 
   return {
     get agent() {
@@ -121,6 +148,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
       agent = named(name)
       thread = undefined
       past = []
+      isResumed = true
       files = []
     },
     attach(path) {
@@ -128,8 +156,11 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
       withFiles('', [...files, path])
       files = [...files, path]
     },
+    resume: () => (isResumed ? Promise.resolve({ isWaiting: false }) : withBackend(resume)),
     say: (text) =>
       withBackend(async (backend) => {
+        const before = await resume(backend)
+        if (before.ending !== undefined || before.isWaiting) return before
         const message = { role: 'user', content: withFiles(text, files) } as Message
         const input = { messages: [...past, message] }
         const ask = createAsk({ yes })

@@ -7,6 +7,7 @@ import { createConversation, type Conversation } from '../chat/conversation.ts'
 import { createLineReader } from '../chat/line-reader.ts'
 import { agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/slash-command.ts'
 import { printable } from '../printable.ts'
+import type { Ending } from '../stop-signals.ts'
 import { paint } from '../style.ts'
 
 export interface ChatFlags extends BackendFlags {
@@ -34,7 +35,11 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
   })
   if (isThere) tell(`Talking to ${conversation.agent}${conversation.at}. /help lists the commands.`)
   let code = 0
-  for (let next: Next = 'on'; next === 'on';) {
+  // From a pipe nobody reads what is open before there is a message.
+  const { ending } = isThere ? await conversation.resume() : {}
+  let next: Next = goesOn(ending, isThere) ? 'on' : { exit: ending!.code }
+  if (next !== 'on') code = next.exit
+  while (next === 'on') {
     const line = await reader.read()
     if (line.type === 'leave') code = 130
     if (line.type !== 'line') break
@@ -67,8 +72,7 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     case 'message': {
       if (said.text === '' && conversation.files.length === 0) return 'on'
       const { ending, isWaiting } = await conversation.say(said.text)
-      // Ctrl-C has stopped the answer; whoever sits there goes on.
-      if (ending !== undefined && !(isThere && ending.code === 130)) return { exit: ending.code }
+      if (!goesOn(ending, isThere)) return { exit: ending!.code }
       return isWaiting ? { exit: 1 } : 'on'
     }
     case 'new':
@@ -94,6 +98,11 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     case 'exit':
       return { exit: conversation.hasFailed && !isThere ? 1 : 0 }
   }
+}
+
+/** Ctrl-C on a terminal stops an answer, not the chat. */
+function goesOn(ending: Ending | undefined, isThere: boolean): boolean {
+  return ending === undefined || (isThere && ending.code === 130)
 }
 
 function tell(text: string): void {

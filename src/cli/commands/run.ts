@@ -8,6 +8,7 @@ import { checkAgent, openBackend } from '../backend.ts'
 import { readInput, type InputFlags } from '../run-input.ts'
 import { reportRun } from '../run-report.ts'
 import { printable } from '../printable.ts'
+import { waitingRun, warnOfEnd } from '../thread.ts'
 import { takeTurn } from '../turn.ts'
 
 export interface RunFlags extends InputFlags {
@@ -34,6 +35,10 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   }
   const { notice, url, where } = backend
   if (notice !== undefined) process.stderr.write(`${printable(notice)}\n`)
+  if (flags.thread !== undefined) {
+    const waiting = await waitingRun(backend, await backend.thread(flags.thread))
+    if (waiting !== undefined) warnOfEnd(waiting)
+  }
   const turned = await takeTurn(backend, {
     agent: agent.id,
     input,

@@ -1,0 +1,52 @@
+/** `chat --thread`: what the thread holds already. A run of it that waits for an answer is answered first, or warned of. */
+import type { Message } from '../../part/message.ts'
+import { wires } from '../../wire/wires.ts'
+import { answerLines } from '../answer-line.ts'
+import { createAsk } from '../ask.ts'
+import type { Backend } from '../backend.ts'
+import { printable } from '../printable.ts'
+import { reportRun } from '../run-report.ts'
+import type { Ending } from '../stop-signals.ts'
+import { waitingRun, warnOfEnd } from '../thread.ts'
+import { follows } from '../turn.ts'
+
+export interface Resumed {
+  messages: Message[]
+  ending?: Ending | undefined
+  /** The run was answered and waits again, for what nobody here can answer. */
+  isWaiting: boolean
+  hasFailed: boolean
+}
+
+export async function resumeThread(backend: Backend, threadId: string, yes: boolean | undefined): Promise<Resumed> {
+  const isThere = process.stdin.isTTY === true
+  const thread = await backend.thread(threadId)
+  if (isThere) write(thread === undefined ? `${threadId} is a new conversation.` : `Continuing ${threadId}.`)
+  const messages = thread?.messages ?? []
+  const run = await waitingRun(backend, thread)
+  if (run === undefined) return { messages, isWaiting: false, hasFailed: false }
+
+  const { id, lastSeq, requests } = run
+  const ask = createAsk({ yes, leaves: true })
+  // Another command may be asking the same questions; it would not notice an answer of ours.
+  const isElsewhere = backend.isShared === true && run.protocol === 'cli'
+  if (isElsewhere || !requests.every(ask.canAnswer)) {
+    const lines = isThere ? ['To answer it first:', ...answerLines(id, requests, backend.where)] : []
+    warnOfEnd(run, ...lines)
+    return { messages, isWaiting: false, hasFailed: false }
+  }
+  if (isThere) write(`${id} waits for your answer (Ctrl-C ends the run):`)
+  const options = { wire: wires.text, ask, after: lastSeq, asksOpen: true, showsTools: true }
+  const turned = await follows(backend, options, async () => id)
+  const code = reportRun({ ...turned, where: backend.where, isQuiet: true })
+  return {
+    messages: (await backend.thread(threadId))?.messages ?? [],
+    ending: turned.ending,
+    isWaiting: turned.followed.waiting.length > 0,
+    hasFailed: code !== 0,
+  }
+}
+
+function write(line: string): void {
+  process.stderr.write(`${printable(line)}\n`)
+}

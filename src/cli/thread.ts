@@ -1,0 +1,48 @@
+/** A thread as `GET /api/threads/:id` returns it, and its newest run when that still waits for an answer. */
+import type { EntryOf } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import type { RunRow } from '../part/log.ts'
+import type { Message } from '../part/message.ts'
+import type { Backend } from './backend.ts'
+import { printable } from './printable.ts'
+import type { RemoteRequest } from './remote-request.ts'
+
+export interface Thread {
+  /** Newest first; only the first page. */
+  runs: RunRow[]
+  /** The whole conversation. */
+  messages: Message[]
+}
+
+/** Undefined when the thread has no runs. */
+export async function readThread(request: RemoteRequest, id: string): Promise<Thread | undefined> {
+  try {
+    return (await (await request(`/api/threads/${encodeURIComponent(id)}?limit=1`)).json()) as Thread
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'unknown-thread') return undefined
+    throw error
+  }
+}
+
+export interface WaitingRun {
+  id: string
+  /** Its last entry so far. */
+  lastSeq: number
+  protocol: string
+  requests: EntryOf<'request'>[]
+}
+
+/** The run that the next message of a thread would end: its newest one, when that is suspended. */
+export async function waitingRun({ client }: Backend, thread: Thread | undefined): Promise<WaitingRun | undefined> {
+  const [newest] = thread?.runs ?? []
+  if (newest?.status !== 'suspended') return undefined
+  const { id, lastSeq, protocol, requests } = await client.show(newest.id)
+  return requests.length === 0 ? undefined : { id, lastSeq, protocol, requests }
+}
+
+/** A new message ends a suspended run of its thread. */
+export function warnOfEnd({ id, requests }: WaitingRun, ...more: string[]): void {
+  const tools = [...new Set(requests.map(({ toolName }) => toolName))].join(', ')
+  const line = `warning: ${id} of this thread waits for an answer (${tools}); a new message ends that run`
+  process.stderr.write(`${printable([line, ...more].join('\n'))}\n`)
+}
