@@ -10,6 +10,7 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { unattributed } from './attribute.ts'
 import { closeLost } from './close-lost.ts'
 import { createDeadlines } from './deadlines.ts'
+import { failRun } from './fail-run.ts'
 import { conversation, messagesOf } from './history.ts'
 import { leftFor } from './left-for.ts'
 import { createPresence } from './presence.ts'
@@ -238,12 +239,6 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     notify(onRun, state)
   }
 
-  function fail(run: string, error: MillraceError): boolean {
-    const owner = active.get(run)
-    owner?.controller.abort(error)
-    return owner !== undefined
-  }
-
   async function stop(run: string, reason = 'Stopped.'): Promise<void> {
     const row = await runs.get(run)
     if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
@@ -261,7 +256,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     wake,
     adopt,
     stop,
-    fail,
+    fail: (run: string, error: MillraceError) => failRun(active.get(run), error),
     closeLost: (row: Pick<RunRow, 'id' | 'epoch'>) => closeLost(ending, row),
     attach: presence.attach,
 

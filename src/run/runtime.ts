@@ -12,6 +12,7 @@ import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
+import type { FailEffect } from './fail-run.ts'
 import { readView } from './history.ts'
 import { allRuns, flatten, threadOf } from './run-rows.ts'
 import { endOfRequest, type PostedAnswer } from './inbox.ts'
@@ -83,8 +84,8 @@ export interface Runtime {
   /** A run by its id, without looking whether it has begun. */
   handle(runId: string, threadId: string): Run
   stop(runId: string, reason?: string): Promise<void>
-  /** Ends a run that is active in this process as `failed`; false when it is not. Once its answer has ended it stays `completed`. */
-  fail(runId: string, error: MillraceError): boolean
+  /** Fails a run because of an error that nobody awaited, if it is active in this process. */
+  fail(runId: string, error: MillraceError): FailEffect
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
   /** Leaves several answers for a run and wakes it once. Gives, by request, the answers that count. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
@@ -103,6 +104,7 @@ export interface Runtime {
   close(graceMs?: number): Promise<void>
 }
 
+export type { FailEffect } from './fail-run.ts'
 export type { Wake } from './left-for.ts'
 export type { RunResult } from './run-result.ts'
 

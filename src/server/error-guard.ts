@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { toMillraceError, type MillraceError } from '../part/error.ts'
 import type { Attribute, Origin } from '../run/attribute.ts'
-import type { Runtime } from '../run/runtime.ts'
+import type { FailEffect, Runtime } from '../run/runtime.ts'
 import { formatStepName, nameFailure } from '../run/step-name.ts'
 import { stackOf, type Reporter } from './report.ts'
 
@@ -41,9 +41,10 @@ export function createErrorGuard(options: GuardOptions): ErrorGuard {
     const isUnsafe = isUnsafeError(thrown)
     try {
       const origin = origins.getStore()
-      const owns = origin !== undefined && runtime?.fail(origin.run, toRunError(thrown, origin)) === true
-      if (!owns) unattributed++
-      if (isUnsafe || mayReport()) report({ level: 'error', event: 'uncaught-error', ...tell(thrown, origin, owns) })
+      const effect = (origin && runtime?.fail(origin.run, toRunError(thrown, origin))) ?? 'inactive'
+      if (effect === 'inactive') unattributed++
+      if (isUnsafe || mayReport())
+        report({ level: 'error', event: 'uncaught-error', ...describe(thrown, origin, effect) })
     } catch {
       // Nothing may come out of here: Node would end the process, and print it.
     }
@@ -90,16 +91,22 @@ function toRunError(thrown: unknown, { step }: Origin): MillraceError {
   return step === undefined ? error : nameFailure(step, error)
 }
 
-function tell(thrown: unknown, origin: Origin | undefined, owns: boolean) {
+const effects: Record<FailEffect, string> = {
+  failed: 'The run fails.',
+  completed: 'The run stays completed, because its answer had ended; its remaining steps are stopped.',
+  ending: 'The run was already ending; its outcome does not change.',
+  inactive: 'The run was no longer active.',
+}
+
+function describe(thrown: unknown, origin: Origin | undefined, effect: FailEffect) {
   const stack = stackOf(thrown)
   const cure = 'Await the promise, or handle the error where it happens.'
   if (origin === undefined) return { message: `An error that nobody awaited, in no run. ${cure}\n${stack}` }
   const { run, step } = origin
   const where = `${step === undefined ? 'a callback' : formatStepName(step)} of run ${run}`
-  const fate = owns ? 'The run fails.' : 'The run had ended before.'
   return {
-    message: `An error that nobody awaited, from ${where}. ${fate} ${cure}\n${stack}`,
-    ...(owns ? { run } : undefined),
+    message: `An error that nobody awaited, from ${where}. ${effects[effect]} ${cure}\n${stack}`,
+    ...(effect === 'failed' ? { run } : undefined),
     ...(step === undefined ? undefined : { step: step.path }),
   }
 }

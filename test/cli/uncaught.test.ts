@@ -23,6 +23,7 @@ export default {
     ...kinds,
     wait: async function () { await gate; return 'waited' },
     open: () => { open(); return 'opened' },
+    held: () => { setTimeout(() => { throw boom() }, 1); return never() },
     later: () => { setTimeout(() => { throw boom() }, 50); return 'done' },
     fatal: () => { setTimeout(() => { throw Object.assign(boom(), { code: 'ENOMEM' }) }, 1); return never() },
   },
@@ -39,6 +40,7 @@ const files = Object.fromEntries([
   ...[...kinds, 'wait', 'open', 'later', 'fatal'].map((kind) => [`agents/${kind}.yaml`, step(kind)]),
   ['agents/tool.yaml', demo('tools: [stray], toolChoice: required')],
   ['agents/callback.yaml', demo('onStepFinish: stray').replace('stream: true', 'stream: false')],
+  ['agents/after.yaml', `${demo('')}\nafter: [{ id: more, type: held }]`],
   ['agents/nested.yaml', 'workflow: [{ id: call, type: call-agent, config: { agent: timer } }]'],
 ])
 const serveFiles = () => serving([], { cwd: folder(files), env: { SOME_TOKEN: secret } })
@@ -81,8 +83,17 @@ describe('serve', () => {
     const server = await serveFiles()
     const run = await start(server.url, 'later')
     expect(await ended(server.url, run)).toMatchObject({ status: 'completed' })
-    await server.until(`of run ${run}. The run had ended before.`)
+    await server.until(`of run ${run}. The run was no longer active.`)
     expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 1 })
+  })
+
+  test('an error behind the answer leaves the run completed, and the report says so', async () => {
+    const server = await serveFiles()
+    const run = await start(server.url, 'after')
+    expect(await ended(server.url, run)).toMatchObject({ status: 'completed' })
+    await server.until(`Step "more" (held) of run ${run}. The run stays completed, because its answer had ended`)
+    expect(server.err).not.toContain('The run fails.')
+    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 0 })
   })
 
   test('an error that makes the process unsafe ends it, without the secret', async () => {
