@@ -14,6 +14,7 @@ import { createStallWatch } from './stall-watch.ts'
 import { isRetryable, streamModel, type ModelCall } from './model.ts'
 import type { LanguageModel } from './ports.ts'
 import { inStep, type Scope } from './scope.ts'
+import { stricter } from './time-limits.ts'
 import { estimateTurn, missingUsage } from './unfinished.ts'
 
 export interface ModelStep {
@@ -150,7 +151,8 @@ interface Attempts extends ModelStep {
 async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
   for (let attempt = 1; ; attempt++) {
     const { name: model, call, onChunk, onText } = step
-    const { timeouts, defaultTimeouts: defaults, signal: outer } = scope
+    const { defaultTimeouts: defaults, signal: outer } = scope
+    const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
     const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), signal: outer })
     const feed = createFeed(scope, path, {
       model,

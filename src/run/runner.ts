@@ -172,6 +172,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     },
     limits: limit === undefined ? [] : [limit],
     timeouts: pipeline.timeouts ?? {},
+    callerTimeouts: {},
     answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
     defaultTimeouts: options.defaultTimeouts,
     attribute: options.attribute,
@@ -179,9 +180,9 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     agent: options.agent,
     afterwards(inner, called, path) {
       // The branch or step that made the call is over by then, with its signal and its limits.
-      const { input, inputAt, variables, depth, answerChars } = inner
+      const { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts } = inner
       left.afters.push({
-        scope: within(scope, { input, inputAt, variables, depth, answerChars }),
+        scope: within(scope, { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts }),
         pipeline: called,
         path,
       })

@@ -9,7 +9,7 @@ import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './ports.ts'
 import type { RunState } from './state.ts'
 import { nameFailure, type StepName } from './step-name.ts'
-import type { DefaultTimeouts } from './time-limits.ts'
+import type { DefaultTimeouts, SilenceLimits } from './time-limits.ts'
 import { missingUsages } from './unfinished.ts'
 
 export interface Scope {
@@ -45,8 +45,10 @@ export interface Scope {
   readonly limits: readonly Limit[]
   /** Model calls under way, by path. */
   readonly speaking: Map<string, Speaking>
-  /** For every model call here, as the agent sets them; `step` is the limit of the file. */
+  /** What the agent file and the steps around set for every model call here; `step` is the limit of the file. */
   readonly timeouts: StepTimeouts
+  /** In a called agent: what its callers set. Applies in addition to `timeouts`. */
+  readonly callerTimeouts: SilenceLimits
   /** UTF-16 units that one model answer may have here. */
   readonly answerChars: number
   /** What holds where the agent sets nothing. */

@@ -1,15 +1,19 @@
 /** Ends a model call that is silent for too long: before its first content, or between two parts of its answer. */
 import type { MillraceError } from '../part/error.ts'
 import { formatLimit } from '../part/format-limit.ts'
-import type { StepTimeouts } from '../pipeline/pipeline.ts'
 import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
-import { defaultTimeouts, msOf, reasoningSilence, timedOut, type DefaultTimeouts } from './time-limits.ts'
-
-type Silence = Pick<StepTimeouts, 'firstToken' | 'idle'>
+import {
+  defaultTimeouts,
+  msOf,
+  reasoningSilence,
+  timedOut,
+  type DefaultTimeouts,
+  type SilenceLimits,
+} from './time-limits.ts'
 
 export interface StallOptions {
   /** What the agent sets. */
-  timeouts: Silence
+  timeouts: SilenceLimits
   defaults: DefaultTimeouts
   /** The model was asked to think. */
   reasons: boolean
@@ -18,7 +22,7 @@ export interface StallOptions {
 
 /** Undefined when neither limit holds. */
 export function createStallWatch({ timeouts, defaults, reasons, signal }: StallOptions): StallWatch | undefined {
-  const limitOf = (key: keyof Silence) =>
+  const limitOf = (key: keyof SilenceLimits) =>
     msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
   const firstToken = limitOf('firstToken')
   const idle = limitOf('idle')
@@ -35,12 +39,12 @@ class StallWatch implements Countdown {
   restart = false
   /** Why the call, and not the run, was ended. */
   expired: MillraceError | undefined = undefined
-  readonly #own: Silence
+  readonly #own: SilenceLimits
   readonly #outer: AbortSignal
   readonly #controller = new AbortController()
   #spoke = false
 
-  constructor(firstToken: number, idle: number, own: Silence, outer: AbortSignal) {
+  constructor(firstToken: number, idle: number, own: SilenceLimits, outer: AbortSignal) {
     this.ms = firstToken
     this.every = idle
     this.#own = own

@@ -13,6 +13,17 @@ export const reasoningSilence = 600_000
 /** What holds where an agent sets nothing. A key that is left out means the built-in default. */
 export type DefaultTimeouts = Pick<Timeouts, 'firstToken' | 'idle' | 'run'>
 
+export type SilenceLimits = Pick<Timeouts, 'firstToken' | 'idle'>
+
+/** Both limits at once: the shorter one where both are set, else the one that is set. */
+export function stricter(a: SilenceLimits, b: SilenceLimits): SilenceLimits {
+  const shorter = (x: TimeLimit | undefined, y: TimeLimit | undefined) => {
+    if (x === undefined || x === 'none') return y ?? x
+    return y === undefined || y === 'none' ? x : Math.min(x, y)
+  }
+  return { firstToken: shorter(a.firstToken, b.firstToken), idle: shorter(a.idle, b.idle) }
+}
+
 export function msOf(limit: TimeLimit): number | undefined {
   return limit === 'none' ? undefined : limit
 }

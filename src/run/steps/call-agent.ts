@@ -11,7 +11,10 @@ import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
 import { resolve } from '../../pipeline/resolve.ts'
 import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
+import { withLimit } from '../limits.ts'
 import { within, type Scope } from '../scope.ts'
+import { formatStepName } from '../step-name.ts'
+import { msOf, stricter } from '../time-limits.ts'
 
 /** Calls within calls; deeper is a circle that variables hide. */
 const maxDepth = 8
@@ -29,7 +32,14 @@ export function runCallAgent(
   const answers = place.answers && (config.stream ?? place.last)
   // An agent that cannot be called is a failed step like any other: named in the log, and told there.
   const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
-  return inContainer(scope, path, { stepType: 'call-agent', ...start }, async () => {
+  const run = (limited: Scope) => inContainer(limited, path, { stepType: 'call-agent', ...start }, () => body(limited))
+  const budget = pipeline?.budget
+  const timeout = pipeline?.timeouts?.run === undefined ? undefined : msOf(pipeline.timeouts.run)
+  if ((budget === undefined && timeout === undefined) || state.finished.has(path)) return run(scope)
+  const name = `${scope.step === undefined ? '' : `${formatStepName(scope.step)}: `}the called agent`
+  return withLimit(scope, { name, root: path, budget, timeout }, run)
+
+  async function body(scope: Scope): Promise<StepOutcome> {
     if (pipeline === undefined) throw unknownAgent(agent)
     if (scope.depth >= maxDepth) {
       throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
@@ -40,7 +50,15 @@ export function runCallAgent(
     }
     const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
     const answerChars = pipeline.limits?.answerChars ?? scope.answerChars
-    const inner = within(scope, { input, inputAt, variables: new Map(), depth: scope.depth + 1, answerChars })
+    const inner = within(scope, {
+      input,
+      inputAt,
+      variables: new Map(),
+      depth: scope.depth + 1,
+      answerChars,
+      timeouts: pipeline.timeouts ?? {},
+      callerTimeouts: stricter(scope.timeouts, scope.callerTimeouts),
+    })
     const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
     if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
     const value = pipelineValue(inner, pipeline, last)
@@ -48,7 +66,7 @@ export function runCallAgent(
       value: value === undefined ? last.value : value,
       ...(answers && last.answer ? { answer: last.answer } : undefined),
     }
-  })
+  }
 }
 
 function findAgent(scope: Scope, agent: string): Pipeline | undefined {
