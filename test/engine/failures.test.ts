@@ -24,7 +24,7 @@ const steps = {
       pull: (controller) => (said.length > 0 ? controller.enqueue(said.shift()!) : internal()),
     })
   },
-  refused: () => ({ status: 503, ok: false, headers: new Headers(), body: null, text: async () => 'internals' }),
+  refused: () => ({ url: 'http://x', status: 503, headers: new Headers(), body: null, text: async () => 'internals' }),
   speaks: (_: unknown, { emit }: { emit(part: unknown): void }) => emit({ type: 'text-delta', id: '1', delta: 'x' }),
 }
 const refusal = new APICallError({
@@ -86,7 +86,7 @@ describe('every failure of a step names the step and its type, once', () => {
     ['Step "look" (odd) failed.', 'main/look', '{ id: look, type: odd }', 'odd internals'],
     ['Step "look" (nothing) failed.', 'main/look', '{ id: look, type: nothing }', 'undefined'],
     ['Step "look" (stream) failed.', 'main/look', '{ id: look, type: stream }', words],
-    ['Step "look" (refused): its Response has the status 503.', 'main/look', '{ id: look, type: refused }'],
+    ['Step "look" (refused): its Response has status 503.', 'main/look', '{ id: look, type: refused }'],
     ['Step "look" (speaks): it emitted "text-delta".', 'main/look', '{ id: look, type: speaks }'],
     [
       'Step "out" (output-generator): The text holds no JSON (Unexpected token \'o\').',
@@ -100,7 +100,7 @@ describe('every failure of a step names the step and its type, once', () => {
       '{ id: out, type: output-generator, config: { template: "$input.none.at" } }',
     ],
     [
-      'Step "ask" (mcp-tool): The MCP server "gone" cannot be reached: there is no such command.',
+      'Step "ask" (mcp-tool): The MCP server "gone" cannot be reached: its command was not found.',
       'main/ask',
       '{ id: ask, type: mcp-tool, config: { server: gone, tool: x } }',
       'ENOENT',
@@ -155,7 +155,7 @@ describe('every failure of a step names the step and its type, once', () => {
       },
     })
     expect(message).toMatch(/^Step "ask" \(mcp-tool\): The MCP server "x" cannot be reached: it exited with code 2\.$/u)
-    expect(detail).toBe('it said: config at 10.0.0.7')
+    expect(detail).toBe('its stderr: config at 10.0.0.7')
   })
 
   test('onError is told the same, with what was thrown as its cause', async () => {

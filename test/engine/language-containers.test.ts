@@ -116,8 +116,8 @@ describe('loop', () => {
   })
 
   test.each([
-    [['a', 'b', 'c'], 'loop-too-long', 'Step "each" (loop): the list has 3 items, and max is 2'],
-    ['abc', 'bad-value', 'Step "each" (loop): over must be a list'],
+    [['a', 'b', 'c'], 'loop-too-long', 'Step "each" (loop): the list has 3 items, but "max" is 2'],
+    ['abc', 'bad-value', 'Step "each" (loop): "over" must be a list'],
   ])('%j is refused before the first round', async (words, code, message) => {
     let ran = 0
     const { outcome, error } = await run(

@@ -81,7 +81,7 @@ test('whole: a call again is not run, a sibling of `respond` is', () => {
   expect(context.split('\n')).toEqual([
     'work {"n":1} gave: 1',
     'ask {} gave: here',
-    expect.stringMatching(/^work \{"n":1\} gave: work was called with these arguments before/u),
+    expect.stringMatching(/^work \{"n":1\} gave: work was already called with these arguments/u),
     'work {"n":4} gave: 4',
   ])
   expect(only(whole, 'tool-result').map(({ toolCallId }) => toolCallId)).toEqual(['c1', 'c2', 'c3', 'r', 'c4'])

@@ -317,11 +317,11 @@ describe('repeats', () => {
     expect(ran).toEqual([{ a: 1, b: [2] }, { a: 2 }])
     expect(results.map(({ result, isError }) => [result, isError])).toMatchObject([
       ['found', false],
-      [expect.stringMatching(/look was called with these arguments before .* It gave: "found"/u), false],
+      [expect.stringMatching(/look was already called with these arguments .* Its result was: "found"/u), false],
       ['found', false],
-      [expect.stringContaining('before'), false],
-      [expect.stringContaining('before'), false],
-      [expect.stringContaining('before'), false],
+      [expect.stringContaining('already'), false],
+      [expect.stringContaining('already'), false],
+      [expect.stringContaining('already'), false],
     ])
     expect(routed.finishReason).toBe('repeats')
     expect(router.calls).toHaveLength(5)

@@ -155,7 +155,7 @@ describe('mistakes say what to do', () => {
     (await run({ agents: { a: agent() }, scripts: { m: hello() }, steps: { llm } })).error!.message
 
   test('a call outside of a step, of another type, or after the answer', async () => {
-    expect(() => builtins['llm']!({}, {} as ExecutionContext)).toThrow(/runs in a step of that type only.*context/u)
+    expect(() => builtins['llm']!({}, {} as ExecutionContext)).toThrow(/only runs in a step of that type.*context/u)
     expect(await failing((config, context) => builtins['router']!(config, context))).toMatch(
       /called the built-in "router".*handlerRegistry\["llm"\]/u,
     )
@@ -165,19 +165,19 @@ describe('mistakes say what to do', () => {
         await builtins['llm']!(config, context)
         return builtins['llm']!(config, context)
       }),
-    ).toContain('again after that had streamed')
+    ).toContain('again after the built-in had streamed')
     await engine!.close()
     expect(
       await failing(async (config, context) => {
         await builtins['llm']!(config, context)
         return new Response('more')
       }),
-    ).toContain('Return the value that the built-in gave')
+    ).toContain('Return the value of the built-in')
   })
 
   test('a built-in under another name, and what is no function', () => {
     const make = (steps: object) => () => createEngine({ agents: {}, steps: steps as Config['steps'] })
-    expect(make({ mine: builtins['llm'] })).toThrow(/"mine" is the built-in "llm" under another name. Write type: llm/u)
-    expect(make({ llm: 7 })).toThrow(/"llm" is no function. Register a function/u)
+    expect(make({ mine: builtins['llm'] })).toThrow(/"mine" is the built-in "llm" under another name. Use type: llm/u)
+    expect(make({ llm: 7 })).toThrow(/"llm" is not a function. Register a function/u)
   })
 })

@@ -49,7 +49,7 @@ test.each<[string, McpServer, string?]>([
   ['a command that is not there', { command: '/opt/internal/mcp-thing' }, 'ENOENT'],
   ['a folder that is not there', { command: node, cwd: '/opt/internal' }, 'ENOENT'],
   ['a variable that is not set', { command: node, env: ['INTERNAL_MCP_KEY'] }, 'not set: INTERNAL_MCP_KEY'],
-  ['a program that ends', { command: node, args: ['-e', saying] }, 'it said: no entry for 10.0.0.7'],
+  ['a program that ends', { command: node, args: ['-e', saying] }, 'its stderr: no entry for 10.0.0.7'],
   ['an address', { url: 'http://127.0.0.1:1/internal' }],
 ])('an MCP server that does not start, %s: clients see its name and the reason', async (_, shop, detail) => {
   const server = await startServer({
@@ -90,14 +90,14 @@ test('an MCP server that is lost during a call: the model and clients are told s
   onTestFinished(() => server.close())
   const response = await server.post('/api/chat', { agentId: 'a', messages })
   const body = await response.text()
-  expect(body).toContain('was lost during read: it exited with code 2')
-  expect(body).not.toMatch(/10\.0\.0|bin\/node|it said/u)
+  expect(body).toContain('disconnected during read: it exited with code 2')
+  expect(body).not.toMatch(/10\.0\.0|bin\/node|its stderr/u)
   const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
   expect(only(entries, 'tool-result')).toMatchObject([
-    { result: expect.not.stringContaining('it said'), isError: true },
+    { result: expect.not.stringContaining('its stderr'), isError: true },
   ])
   expect(only(entries, 'warning')).toMatchObject([
-    { code: 'tool-failed', message: expect.stringMatching(/it said: no entry for 10\.0\.0\.7/u) },
+    { code: 'tool-failed', message: expect.stringMatching(/its stderr: no entry for 10\.0\.0\.7/u) },
   ])
 })
 

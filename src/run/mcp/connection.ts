@@ -1,4 +1,4 @@
-/** One live connection to an MCP server, and what its faults mean. Loads the MCP SDK: imported with the first use. */
+/** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
 import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import type { jsonSchemaValidator as ValidatorProvider } from '@modelcontextprotocol/client'
 import { messageOf, MillraceError } from '../../part/error.ts'
@@ -21,29 +21,29 @@ export interface McpConnection {
 type Limits = { timeout: number; signal?: AbortSignal }
 
 export interface OpenOptions {
-  /** Ends the attempt. */
+  /** Aborts the attempt, and closes the connection later. */
   signal: AbortSignal
-  /** What must not be found in anything that the server prints. */
+  /** Removed from the server's output before it is recorded. */
   secrets: readonly string[]
   limits: ReadLimits
-  /** Called once when the connection is gone, for whatever reason. */
+  /** Called when the connection has ended, for whatever reason. */
   onEnd: () => void
 }
 
-/** Starts the server or says hello to it. Rejects with `mcp-unreachable`, and then no process is left. */
+/** Starts the server or connects to it, and initializes the session. Rejects with `mcp-unreachable`, leaving no process behind. */
 export async function openConnection(
   name: string,
   server: McpServer,
   { signal, secrets, limits, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
-  // Its name alone: the command or the address is for nobody but who wrote the config, and arguments hold keys.
+  // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
   const transport = await createTransport(server, { who, secrets, limits })
-  // Each page of a list may be as large as one message.
+  // Bounds the list: each page may be as large as one message.
   const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20, jsonSchemaValidator })
   let listing: Promise<McpTool[]> | undefined
   let running = 0
-  // A refusal of the very first request is no forgotten session.
+  // If the very first request is rejected, the cause is not an expired session.
   let proven = false
 
   const stop = () => void transport.close()
@@ -58,7 +58,7 @@ export async function openConnection(
 
   const limit = connectTimeout(server)
   const timer = setTimeout(() => {
-    transport.fate ??= `it was not ready within ${limit} ms`
+    transport.fate ??= `it was not ready within ${limit} ms; raise connectTimeout if it needs longer`
     stop()
   }, limit)
   try {
@@ -74,14 +74,14 @@ export async function openConnection(
     clearTimeout(timer)
   }
 
-  /** What is for the log only: the words of the machine or of a package, and what the server printed. */
+  /** For the log only: system and package messages, and the end of the server's stderr. */
   function detailOf(error: unknown): string | undefined {
     const isExplained = transport.fate !== undefined || isAnswer(error) || error instanceof SdkHttpError
     const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
     return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
   }
 
-  /** A fault of a request → what is thrown; `what` is what it was asked. */
+  /** Converts the error of a request. `what` names the request. */
   function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
     const fault = (code: string, text: string) =>
       new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
@@ -91,15 +91,15 @@ export async function openConnection(
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
     if (error instanceof SdkHttpError && proven && forgotten.has(error.status)) {
-      transport.fate ??= `it has forgotten the session (HTTP ${error.status})`
-      // Nobody new comes; whoever is under way hears the same or, if the status meant something else, the answer.
+      transport.fate ??= `its session has expired (HTTP ${error.status})`
+      // New calls use a new connection. Calls under way get the same error or, if the status had another cause, their result.
       onEnd()
-      return fault(sessionEnded, `has forgotten the session (HTTP ${error.status}).`)
+      return fault(sessionEnded, `no longer knows the session (HTTP ${error.status}).`)
     }
-    if (error instanceof SdkHttpError) return fault('mcp-lost', `did not take ${what}: ${reasonOf(error)}.`)
-    if (isAnswer(error)) return fault('tool-failed', `could not do ${what}: ${messageOf(error)}`)
-    if (error instanceof SdkError && !gone.has(error.code)) return fault('tool-failed', `could not do ${what}.`)
-    return fault('mcp-lost', `was lost during ${what}: ${transport.fate ?? reasonOf(error)}.`)
+    if (error instanceof SdkHttpError) return fault('mcp-lost', `rejected ${what}: ${reasonOf(error)}.`)
+    if (isAnswer(error)) return fault('tool-failed', `failed to run ${what}: ${messageOf(error)}`)
+    if (error instanceof SdkError && !gone.has(error.code)) return fault('tool-failed', `failed to run ${what}.`)
+    return fault('mcp-lost', `disconnected during ${what}: ${transport.fate ?? reasonOf(error)}.`)
   }
 
   async function ask<T>(what: string, { timeout, signal: stopped }: Limits, request: () => Promise<T>): Promise<T> {
@@ -118,7 +118,7 @@ export async function openConnection(
 
   async function list(): Promise<McpTool[]> {
     const timeout = callTimeout(server)
-    // Asked for the tools of a server that has none, the SDK prints to stdout.
+    // For a server without tools, the SDK's `listTools` prints to stdout.
     if (client.getServerCapabilities()?.tools === undefined) return []
     const request = () => client.listTools(undefined, { timeout, cacheMode: 'refresh' })
     const { tools } = await ask('tools/list', { timeout }, request)
@@ -144,13 +144,13 @@ export async function openConnection(
       const limits = { signal: stopped, timeout }
       const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> }
       const result = await ask(tool, limits, () => client.callTool(params, limits))
-      return toValue(result, `${who} says that ${tool} failed.`)
+      return toValue(result, `${who} reported that ${tool} failed.`)
     },
     close: () => transport.close(),
   }
 }
 
-/** In place of the SDK's own, which makes code of the schemas that a server sends and runs their patterns without a bound. */
+/** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */
 const jsonSchemaValidator: ValidatorProvider = {
   getValidator:
     <T>(schema: unknown) =>
@@ -161,7 +161,7 @@ const jsonSchemaValidator: ValidatorProvider = {
     },
 }
 
-// What servers answer to a session id they do not know: 404 by the specification, 400 by many.
+// Status for an unknown session id: 404 by the specification, 400 from many servers.
 const forgotten = new Set<number>([400, 404])
 const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
 
@@ -177,18 +177,18 @@ async function createTransport(server: McpServer, options: TransportOptions) {
   return new StdioTransport(server, options)
 }
 
-/** An error that the server itself sent: its words are for whoever called the tool. */
+/** An error that the server itself sent. Its message is passed to the caller of the tool. */
 function isAnswer(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.code !== streamEnded
 }
 
-/** Without the body of an HTTP answer, which may be a whole page, and without what the machine or a package says. */
+/** A reason that is safe for clients: no HTTP body (it may be a whole page), no system or package messages. */
 function reasonOf(error: unknown): string {
   if (isAnswer(error)) return `it answered with an error: ${messageOf(error)}`
-  if (error instanceof ProtocolError) return 'the answer broke off'
+  if (error instanceof ProtocolError) return 'the response stream ended early'
   if (!(error instanceof SdkHttpError)) return 'the connection failed'
   const { status } = error
-  if (status === 401 || status === 403) return `it answered HTTP ${status}; check the headers of the config`
-  if (status === 404 || status === 405) return `it answered HTTP ${status}; check the url`
+  if (status === 401 || status === 403) return `it answered HTTP ${status}; check its headers in the config`
+  if (status === 404 || status === 405) return `it answered HTTP ${status}; check its url in the config`
   return `it answered HTTP ${status}`
 }

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../part/error.ts'
 
-/** Nothing was done and the connection has been closed: the same call may be made on a new one. */
+/** The call was not executed and the connection is closed: the call may be repeated on a new connection. */
 export const sessionEnded = 'mcp-session-ended'
 
 export function stoppedError(signal: AbortSignal): MillraceError {
@@ -8,7 +8,7 @@ export function stoppedError(signal: AbortSignal): MillraceError {
   return new MillraceError('aborted', 'The call was stopped.', { cause: signal.reason })
 }
 
-/** Lets one of several who wait for the same go without ending it for the others. */
+/** Waits for a shared promise until `signal` aborts, without affecting its other waiters. */
 export async function unlessStopped<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return shared
   let stop = () => {}

@@ -1,4 +1,4 @@
-/** MCP over streamable HTTP: the SDK's transport, made to notice at once that the server is gone. */
+/** MCP over streamable HTTP: the SDK's transport, extended to detect a lost server at once. */
 import {
   isJSONRPCRequest,
   StreamableHTTPClientTransport,
@@ -11,17 +11,17 @@ import type { ReadLimits } from '../outside/read-limits.ts'
 import { fetchWithinOrigin } from '../outside/within-origin.ts'
 import type { McpHttpServer } from './server.ts'
 
-/** ms to say goodbye to the session when closing. */
+/** ms allowed for terminating the session on close. */
 const goodbye = 1000
 
 export class HttpTransport extends StreamableHTTPClientTransport {
-  /** Why the connection ended, once it has, unless it was closed from here. */
+  /** Why the connection ended; undefined while it is open and if we closed it. */
   fate: string | undefined
   /** See {@link StdioTransport}. */
   readonly fateDetail = undefined
-  /** Why the connection was closed from here because of what the server sent. */
+  /** Set if we closed the connection because of what the server sent. */
   refusal: MillraceError | undefined
-  /** What a program would have printed. */
+  /** Only a child process has stderr output. */
   readonly lastWords = undefined
   #closing: Promise<void> | undefined
 
@@ -29,8 +29,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     let lose = (_error: unknown) => {}
     super(new URL(url), {
       requestInit: { headers: { ...headers } },
-      // A stream that breaks is taken up once again (a server may end one on purpose), and soon: whoever waits for a
-      // dead server should not wait for long.
+      // Reconnect a broken stream once, because servers may end one on purpose, and soon, so that callers of a dead server
+      // do not wait long.
       reconnectionOptions: {
         initialReconnectionDelay: 100,
         maxReconnectionDelay: 5000,
@@ -45,7 +45,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
             lose(error),
           )
         } catch (error) {
-          // No answer at all: the other requests, which the SDK would let wait for their timeout, end with this one.
+          // No response at all: end the other requests too. The SDK would let them wait for their timeouts.
           if (init?.signal?.aborted !== true) lose(error)
           throw error
         }
@@ -60,15 +60,15 @@ export class HttpTransport extends StreamableHTTPClientTransport {
 
   override send(message: JSONRPCMessage, options?: TransportSendOptions & object): Promise<void> {
     if (!isJSONRPCRequest(message)) return super.send(message, options)
-    // The SDK tells this to whoever sends, and its own client does not listen. After an answer nobody waits for the id.
+    // The SDK's own client ignores this event. If the response has arrived, no request waits for the id any more.
     const onRequestStreamEnd = () => {
-      const error = { code: streamEnded, message: 'the answer broke off' }
+      const error = { code: streamEnded, message: 'the response stream ended early' }
       this.onmessage?.({ jsonrpc: '2.0', id: message.id, error })
     }
     return super.send(message, { ...options, onRequestStreamEnd })
   }
 
-  /** Ends the session on the server as well, if it answers soon. Never rejects. */
+  /** Also ends the session on the server, waiting up to a second. Never rejects. */
   override close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -77,7 +77,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (this.fate === undefined) {
       let timer
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, goodbye)))
-      // A server that does not want to hear it has forgotten us already.
+      // A server that rejects this has already dropped the session.
       await Promise.race([this.terminateSession().catch(() => undefined), late])
       clearTimeout(timer)
     }
@@ -85,12 +85,12 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   }
 }
 
-/** The JSON-RPC code (of the range left to implementations) under which a call learns that its stream ended early. */
+/** JSON-RPC error code (from the implementation-defined range) for a response stream that ended early. */
 export const streamEnded = -32_090
 
 function networkFault(error: unknown): string {
   const cause = (error as { cause?: { code?: unknown } }).cause
-  if (cause?.code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)'
-  if (cause?.code === 'ENOTFOUND') return 'there is no such host (ENOTFOUND)'
+  if (cause?.code === 'ECONNREFUSED') return 'nothing listens at its url (ECONNREFUSED)'
+  if (cause?.code === 'ENOTFOUND') return 'the host of its url does not exist (ENOTFOUND)'
   return typeof cause?.code === 'string' ? `the connection failed (${cause.code})` : 'the connection failed'
 }

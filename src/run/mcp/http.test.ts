@@ -54,13 +54,13 @@ test('a server killed in mid-call fails that call at once; back again, it is use
   expect(await pool.call('all', 'echo', { message: 'a' })).toBe('Echo: a')
   const call = expect(pool.call('all', slow, long)).rejects.toMatchObject({
     code: 'mcp-lost',
-    message: expect.stringContaining(`"all" was lost during ${slow}`),
+    message: expect.stringContaining(`"all" disconnected during ${slow}`),
   })
   await server.kill()
   await call
   await expect(pool.call('all', 'echo', { message: 'b' })).rejects.toMatchObject({
     code: 'mcp-unreachable',
-    message: `The MCP server "all" cannot be reached: nothing listens there (ECONNREFUSED).`,
+    message: `The MCP server "all" cannot be reached: nothing listens at its url (ECONNREFUSED).`,
   })
   await startServer(server.port)
   expect(await pool.call('all', 'echo', { message: 'c' })).toBe('Echo: c')
@@ -84,7 +84,7 @@ beforeEach(async () => {
 
 test('headers are sent, a stopped call is cancelled, and closing ends the session', async () => {
   const pool = poolOf({ x: { url: `${stub.url}/?key=a`, headers: { authorization: 'Bearer b' } } })
-  // The SDK would print to stdout that this server has no tools.
+  // The SDK would print a message to stdout, because this server has no tools.
   const printed = vi.spyOn(console, 'debug')
   expect(await pool.tools('x')).toEqual([])
   expect(printed).not.toHaveBeenCalled()
@@ -120,7 +120,7 @@ test('a server that never takes a call is asked once', async () => {
   stub.forget(400)
   await expect(pool.call('x', 'empty', {})).rejects.toMatchObject({
     code: 'mcp-lost',
-    message: `The MCP server "x" did not take empty: it answered HTTP 400.`,
+    message: `The MCP server "x" rejected empty: it answered HTTP 400.`,
   })
   expect(stub.told.filter((method) => method === 'tools/call')).toHaveLength(1)
 })
@@ -137,7 +137,7 @@ test.each([
   cut(stub)
   await expect(call).rejects.toMatchObject({
     code: 'mcp-lost',
-    message: expect.stringContaining('was lost during hold: the answer broke off.'),
+    message: expect.stringContaining('disconnected during hold: the response stream ended early.'),
   })
   expect(await pool.call('x', 'empty', {})).toBe('')
   await pool.close()
@@ -145,9 +145,9 @@ test.each([
 })
 
 test.each([
-  ['/gone', 10_000, 'it answered HTTP 404; check the url'],
-  ['/locked', 10_000, 'it answered HTTP 401; check the headers of the config'],
-  ['/mute', 300, 'it was not ready within 300 ms'],
+  ['/gone', 10_000, 'it answered HTTP 404; check its url in the config'],
+  ['/locked', 10_000, 'it answered HTTP 401; check its headers in the config'],
+  ['/mute', 300, 'it was not ready within 300 ms; raise connectTimeout if it needs longer'],
 ])('a wrong url says why in one line, without its secrets: %s', async (path, connectTimeout, why) => {
   const pool = poolOf({ x: { url: `${stub.url}${path}?key=secret`, connectTimeout } })
   const message = `The MCP server "x" cannot be reached: ${why}.`

@@ -1,4 +1,4 @@
-/** The end of what a program wrote to stderr, in one line without colours; undefined when it wrote nothing. */
+/** The last three lines of a program's stderr as one line, without colours, at most 500 characters; undefined if it is empty. */
 export function toLastWords(text: string): string | undefined {
   const lines = text
     // oxlint-disable-next-line no-control-regex
@@ -6,5 +6,5 @@ export function toLastWords(text: string): string | undefined {
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  return lines.length === 0 ? undefined : `it said: ${lines.slice(-3).join(' | ').slice(-500)}`
+  return lines.length === 0 ? undefined : `its stderr: ${lines.slice(-3).join(' | ').slice(-500)}`
 }

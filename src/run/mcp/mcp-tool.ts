@@ -1,10 +1,10 @@
-/** MCP tools as tools like any other. */
+/** Adapts MCP tools to ordinary tools. */
 import { MillraceError } from '../../part/error.ts'
 import type { ToolImplementation } from '../ports.ts'
 import type { McpPool, McpTool } from './pool.ts'
 import { longest } from './server.ts'
 
-/** `server_tool`. What providers do not take in a name becomes `_`, and beyond 64 characters it is cut. */
+/** `server_tool`. Characters that providers do not accept become `_`; names are cut to 64 characters. */
 export function toToolName(server: string, tool: string): string {
   return `${server}_${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
@@ -15,12 +15,12 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
     ...(description === undefined ? undefined : { description }),
     parameters: inputSchema,
     timeout: pool.timeout(server),
-    // Who runs the tool sets its time (a file may give more than the config) and ends it by the signal.
+    // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
     execute: (input, { signal }) => pool.call(server, name, input, { signal, timeout: longest }),
   }
 }
 
-/** All tools of a server under their prefixed names; `warn` is told what is not enforced. Throws `bad-tools` when two of them come out with one name. */
+/** All tools of a server by their prefixed names. Calls `warn` for each schema pattern that is not enforced. Throws `bad-tools` if two names collide. */
 export async function readMcpTools(
   pool: McpPool,
   server: string,
@@ -31,7 +31,7 @@ export async function readMcpTools(
   for (const tool of await pool.tools(server, signal)) {
     const name = toToolName(server, tool.name)
     if (tools.has(name)) {
-      throw new MillraceError('bad-tools', `Two tools of the MCP server "${server}" would be called "${name}".`)
+      throw new MillraceError('bad-tools', `Two tools of the MCP server "${server}" would get the name "${name}".`)
     }
     for (const pattern of tool.unchecked ?? []) {
       warn(`A pattern in a schema of the MCP tool "${name}" is not checked: ${pattern}.`)

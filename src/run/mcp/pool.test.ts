@@ -30,7 +30,7 @@ const eventually = (check: () => void) => vi.waitFor(check, 10_000)
 
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
-  // A server has ended by now; what it had started has been killed, which takes a moment to show.
+  // The server has exited by now. Its killed children may take a moment to disappear.
   const left = () => journal.pids().filter(isAlive)
   await eventually(() => expect(left()).toEqual([])).finally(() =>
     left().forEach((pid) => process.kill(pid, 'SIGKILL')),
@@ -152,7 +152,7 @@ test('a server that has shut its stdin is ended', async () => {
   await heard
   await expect(transport.send({ jsonrpc: '2.0', method: 'x' })).rejects.toThrow('EPIPE')
   await closed
-  expect(transport.fate).toBe('it no longer reads what it is sent')
+  expect(transport.fate).toBe('it has closed its stdin')
 })
 
 test('a server killed in mid-call fails that call at once and is started again by the next', async () => {
@@ -164,8 +164,8 @@ test('a server killed in mid-call fails that call at once and is started again b
   const calls = [pool.call('all', slow, long), pool.call('all', slow, long)].map((call) =>
     expect(call).rejects.toMatchObject({
       code: 'mcp-lost',
-      message: expect.stringMatching(/"all" was lost during trigger-long\S+: it was ended by SIGKILL\.$/),
-      detail: expect.stringMatching(/^it said: Start/),
+      message: expect.stringMatching(/"all" disconnected during trigger-long\S+: it was killed by SIGKILL\.$/),
+      detail: expect.stringMatching(/^its stderr: Start/),
     }),
   )
   const other = pool.call('other', slow, { duration: 0.5, steps: 1 })
@@ -233,21 +233,26 @@ test.each<[string, McpServer, string, string | undefined]>([
   [
     'no command',
     { command: 'no-such-command', args: ['--key', 'in-an-argument'] },
-    'there is no such command',
+    'its command was not found',
     'ENOENT',
   ],
-  ['no folder', { command: node, cwd: '/no/such/folder' }, 'there is no such command, or no such folder', 'ENOENT'],
+  ['no folder', { command: node, cwd: '/no/such/folder' }, 'its command or its cwd was not found', 'ENOENT'],
   [
     'an exit',
     script('console.error("\\u001b[31mIt wants\\u001b[0m\\na key."); process.exit(3)'),
     'it exited with code 3',
-    'it said: It wants | a key.',
+    'its stderr: It wants | a key.',
   ],
-  ['no answer', { ...mute, connectTimeout: 300 }, 'it was not ready within 300 ms', undefined],
+  [
+    'no answer',
+    { ...mute, connectTimeout: 300 },
+    'it was not ready within 300 ms; raise connectTimeout if it needs longer',
+    undefined,
+  ],
   [
     'no variable',
     { ...mute, env: ['MILLRACE_NOT_SET'] },
-    'its config names environment variables that are not set',
+    'environment variables named in its config are not set',
     `not set: MILLRACE_NOT_SET`,
   ],
 ])('a server that does not start: the name and the reason for clients, the rest for the log: %s', async (...given) => {
@@ -264,7 +269,7 @@ test.each<[string, McpServer, string, string | undefined]>([
 
 test('a secret that a server prints is taken out before its last words are cut, wherever the cut falls', async () => {
   const secret = 'sk-abcdefghijklmnopqrstuvwxyz-0123456789'
-  // Of 1000 characters that are kept and of 500 that are told the first is one of the secret's.
+  // The secret straddles the start of the 1000 characters kept and of the 500 characters reported.
   for (const behind of [980, 480]) {
     const pieces = `for (const each of ['${secret.slice(0, 9)}', '${secret.slice(9)}']) process.stderr.write(each);`
     const text = `process.stderr.write('before '); ${pieces} process.stderr.write('y'.repeat(${behind})); process.exitCode = 1`
@@ -291,14 +296,18 @@ test('a server sees of the environment what it was given', async () => {
 })
 
 test.each<[string, McpServer, string]>([
-  ['a b', { command: 'x' }, 'a name is made of'],
+  ['a b', { command: 'x' }, 'a name may contain'],
   ['x', {} as McpServer, 'either a command'],
   ['x', { command: 'x', url: 'http://x' } as McpServer, 'either a command'],
   ['x', { url: 'localhost:3000' }, 'http:// or https://'],
   ['x', { url: 'nowhere' }, 'http:// or https://'],
   ['x', { url: 'http://me:secret@localhost' }, 'headers.authorization'],
-  ['x', { url: 'http://x', headers: { authorization: 'Bearer a\nb' } }, 'the header authorization holds a line break'],
-  ['x', { url: 'http://x', headers: { 'x y': 'z' } }, '"x y" cannot be the name of a header'],
+  [
+    'x',
+    { url: 'http://x', headers: { authorization: 'Bearer a\nb' } },
+    'the header authorization contains a line break',
+  ],
+  ['x', { url: 'http://x', headers: { 'x y': 'z' } }, '"x y" is not a valid header name'],
   ['x', { command: 'x', timeout: 0 }, 'timeout'],
   ['x', { command: 'x', connectTimeout: 1e12 }, 'connectTimeout'],
 ])('a config that cannot be meant is refused: %s %j', (name, server, why) => {

@@ -1,4 +1,4 @@
-/** The MCP servers of a config, each connected to on its first use and shared by everyone. */
+/** The MCP servers of a config. Connects to each on first use; all runs share the connection. */
 import { MillraceError } from '../../part/error.ts'
 import type { McpConnection, openConnection } from './connection.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
@@ -10,41 +10,42 @@ export interface McpTool {
   description?: string
   /** JSON Schema of an object. */
   inputSchema: Record<string, unknown>
-  /** Patterns of its schemas that are not enforced, each with the reason. */
+  /** Patterns in its schemas that are not enforced, each with the reason. */
   unchecked?: string[]
 }
 
 export interface CallOptions {
   signal?: AbortSignal
-  /** ms; default: the server's. */
+  /** ms. Default: the server's `timeout`. */
   timeout?: number
 }
 
 /**
- * Everything rejects with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (it does not start, or nothing
- * answers), `mcp-lost` (it went away meanwhile: the call may or may not have been done), `mcp-closed`, `timed-out`,
- * `line-too-long` and `body-too-large` (it sent more than the config allows), `redirect-refused`, `aborted`, and `tool-failed` with what the server said. After a loss the next use connects again.
+ * Methods reject with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (the server does not start or respond),
+ * `mcp-lost` (the connection was lost: the call may or may not have been executed), `mcp-closed`, `timed-out`,
+ * `line-too-long` and `body-too-large` (the server sent more than the config allows), `redirect-refused`, `aborted`, and
+ * `tool-failed` with the server's message. After a loss, the next use reconnects.
  */
 export interface McpPool {
   readonly names: readonly string[]
-  /** ms that a call of this server may take. */
+  /** Timeout in ms for a call to this server. */
   timeout(server: string): number
-  /** All of them; kept until the server says that they have changed, or is gone. */
+  /** All tools of a server. Cached until the server reports a change or the connection ends. */
   tools(server: string, signal?: AbortSignal): Promise<McpTool[]>
-  /** The structured content, or the text, or the list of content blocks. Stopping or timing out tells the server. */
+  /** Resolves with the structured content, the text, or the list of content blocks. An abort or a timeout cancels the request on the server. */
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
-  /** Ends what runs; resolves when the servers have ended and what they started has been killed. Nothing connects again. */
+  /** Ends all calls; resolves when the servers have exited and their child processes are killed. The pool cannot be used again. */
   close(): Promise<void>
 }
 
-/** Connects to nothing yet. `secrets` are found in nothing that errors tell of a server's output. Throws `bad-config`. */
+/** Opens no connection yet. `secrets` are removed from server output that errors quote. Throws `bad-config`. */
 export function createMcpPool(
   servers: Readonly<Record<string, McpServer>>,
   { secrets = [], limits = defaultReadLimits }: { secrets?: readonly string[]; limits?: ReadLimits } = {},
 ): McpPool {
   const known = new Map(Object.entries(servers))
   for (const [name, server] of known) checkServer(name, server)
-  // Each until it is gone, so that closing waits for all that is left.
+  // Connections stay here until they have ended, so that `close` waits for all of them.
   const connections = new Map<string, Promise<McpConnection>>()
   const end = new AbortController()
 
@@ -78,7 +79,7 @@ export function createMcpPool(
       })
     } catch (error) {
       if (!end.signal.aborted || signal?.aborted) throw error
-      throw new MillraceError('mcp-closed', `The MCP server "${name}" was closed by us.`, { cause: error })
+      throw new MillraceError('mcp-closed', `The MCP server "${name}" was closed with its runtime.`, { cause: error })
     }
   }
 
@@ -95,7 +96,7 @@ export function createMcpPool(
   }
 }
 
-// The MCP SDK takes its time to load: only who uses a server pays for it.
+// The MCP SDK is slow to load, so it is imported only when a server is used.
 async function open(...args: Parameters<typeof openConnection>): Promise<McpConnection> {
   const connection = await import('./connection.ts')
   return connection.openConnection(...args)

@@ -2,8 +2,8 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { MillraceError } from '../../part/error.ts'
 
 /**
- * What a tool said → its value: the structured content where there is one, the text where there is only text (blocks
- * joined by a newline), else the list of content blocks. Throws `tool-failed` with the tool's own words for `isError`.
+ * Converts a tool result to a value: the structured content if present, the text if all blocks are text (joined by
+ * newlines), else the list of content blocks. Throws `tool-failed` with the tool's text for `isError`.
  */
 export function toValue({ content, structuredContent, isError }: CallToolResult, failed: string): unknown {
   if (isError === true) throw new MillraceError('tool-failed', textOf(content) || failed)

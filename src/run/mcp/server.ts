@@ -1,23 +1,23 @@
-/** An MCP server as a config names it. */
+/** The config of an MCP server. */
 import { MillraceError } from '../../part/error.ts'
 
 interface Limits {
-  /** ms for one call; default 60,000. */
+  /** Timeout for one call in ms. Default 60,000. */
   timeout?: number
-  /** ms until the server must be ready for calls; default 10,000. Raise it for a command that first downloads itself. */
+  /** ms until the server must be ready for calls. Default 10,000. Raise it for a command that downloads its package first. */
   connectTimeout?: number
 }
 
-/** A program of this machine that speaks MCP on its stdin and stdout. */
+/** A local program that speaks MCP on its stdin and stdout. */
 export interface McpStdioServer extends Limits {
   command: string
   args?: readonly string[]
   /**
-   * What the program sees besides PATH, HOME and the like: names of our own variables to hand on, or names with values.
-   * Never the whole environment, because that is where the keys are.
+   * Environment variables in addition to PATH, HOME and the like: names of variables to pass on, or names with values.
+   * The program never gets the whole environment, because that contains your API keys.
    */
   env?: readonly string[] | Readonly<Record<string, string>>
-  /** Default: ours. */
+  /** Working directory. Default: that of this process. */
   cwd?: string
 }
 
@@ -27,10 +27,10 @@ export interface McpHttpServer extends Limits {
   headers?: Readonly<Record<string, string>>
 }
 
-/** An MCP server: a command to start, or the URL of one that runs. */
+/** An MCP server: a command to start, or the URL of a running server. */
 export type McpServer = McpStdioServer | McpHttpServer
 
-/** ms; timers take no more: what is beyond fires at once. */
+/** Maximum timer delay in ms. Longer delays fire at once. */
 export const longest = 2 ** 31 - 1
 
 export function callTimeout(server: McpServer): number {
@@ -41,26 +41,26 @@ export function connectTimeout(server: McpServer): number {
   return server.connectTimeout ?? 10_000
 }
 
-/** Throws `bad-config`, naming the server and the cure. */
+/** Throws `bad-config` with the server's name and the cure. */
 export function checkServer(name: string, server: McpServer): void {
   const fail = (message: string) => new MillraceError('bad-config', `mcpServers.${name}: ${message}`)
-  if (!/^[A-Za-z0-9_-]+$/.test(name)) throw fail('a name is made of letters, digits, "-" and "_".')
+  if (!/^[A-Za-z0-9_-]+$/.test(name)) throw fail('a name may contain only letters, digits, "-" and "_".')
   const { command, url } = server as Partial<McpStdioServer & McpHttpServer>
   if ((command === undefined) === (url === undefined)) {
-    throw fail('give either a command (and args), or a url.')
+    throw fail('set either a command (with args) or a url.')
   }
   if (command === '') throw fail('the command is empty.')
   if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
     throw fail('the url must be an http:// or https:// address.')
   }
-  // fetch would refuse them, in an error that repeats them.
+  // `fetch` would reject credentials with an error that quotes them.
   if (url !== undefined && /^https?:\/\/[^/?#]*@/.test(url)) {
-    throw fail('the url holds a name or password: say them in headers.authorization.')
+    throw fail('the url contains a user name or password: send them in headers.authorization instead.')
   }
   for (const [header, value] of Object.entries((server as Partial<McpHttpServer>).headers ?? {})) {
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) throw fail(`"${header}" cannot be the name of a header.`)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) throw fail(`"${header}" is not a valid header name.`)
     if (/[^\t\x20-\x7e\x80-\xff]/.test(String(value).trim())) {
-      throw fail(`the header ${header} holds a line break or another character that no header may hold.`)
+      throw fail(`the header ${header} contains a line break or another character that is not allowed in a header.`)
     }
   }
   for (const key of ['timeout', 'connectTimeout'] as const) {

@@ -1,9 +1,9 @@
 /**
  * MCP over the stdin and stdout of a child process. Needs Node, so it is imported when a command is first started.
  *
- * Not the SDK's own transport: that one sees a death only once every holder of the pipes is gone, and ends the child but
- * not what the child has started (`npx` runs the server as a grandchild). Here a child leads a process group of its own,
- * its exit is the end of the connection, and the whole group is ended with it.
+ * We do not use the SDK's transport: it notices an exit only when all holders of the pipes are gone, and it kills the child
+ * but not its children (`npx` runs the server as a grandchild). Here each child leads its own process group, its exit ends
+ * the connection, and the whole group is killed with it.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
@@ -15,7 +15,7 @@ import { toLastWords } from './last-words.ts'
 import { defaultReadLimits, lineTooLong, type ReadLimits } from '../outside/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
 
-/** What a server is given of our environment unasked: where things are, nothing secret. */
+/** Environment variables that every server inherits: locations, no secrets. */
 const inherited = [
   'HOME',
   'LOGNAME',
@@ -38,12 +38,12 @@ const inherited = [
 
 /** ms from SIGTERM to SIGKILL. */
 const termGrace = 2000
-/** ms for the last words of a process that has ended, while something still holds its pipes. */
+/** ms to wait for the remaining stderr of an exited process while another process holds its pipes. */
 const pipeGrace = 200
-/** ms for a process to end after it has let go of its stdin. */
+/** ms for a process to exit after it has closed its stdin. */
 const exitGrace = 1000
 
-// With a group of its own a child does not hear Ctrl-C: if we end without closing, this is what ends it.
+// A child in its own process group gets no Ctrl-C, so children are killed here if this process exits without closing them.
 const living = new Set<ChildProcess>()
 const endAll = () => living.forEach((child) => signalGroup(child, 'SIGKILL'))
 
@@ -51,14 +51,14 @@ export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** Why the connection ended, once it has, unless it was closed from here. */
+  /** Why the connection ended; undefined while it is open and if we closed it. */
   fate: string | undefined
-  /** What belongs to it and is for the log only: paths, names of variables, words of the system. */
+  /** Details of `fate` for the log only: paths, variable names, system messages. */
   fateDetail: string | undefined
-  /** The last that it wrote to stderr, once it has ended: for the log, for it was not written for a client. */
+  /** The end of its stderr, set after it has exited. For the log only. */
   lastWords: string | undefined
 
-  /** Why the connection was closed from here because of what the server sent. */
+  /** Set if we closed the connection because of what the server sent. */
   refusal: MillraceError | undefined
 
   readonly #server: McpStdioServer
@@ -91,11 +91,11 @@ export class StdioTransport implements Transport {
     const { command, args = [], cwd, env } = this.#server
     const missing = missingEnv(env)
     if (missing.length > 0) {
-      this.fate = 'its config names environment variables that are not set'
+      this.fate = 'environment variables named in its config are not set'
       this.fateDetail = `not set: ${missing.join(', ')}`
       throw new Error(this.fate)
     }
-    // Not an import: a bundle for the edge must not hold one, though nothing there ever comes here.
+    // Not an import: bundles for edge runtimes must not contain one, even if they never run this code.
     const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(command, [...args], {
       cwd,
@@ -106,12 +106,12 @@ export class StdioTransport implements Transport {
     })
     this.#child = child
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    // Secrets are taken out before anything is cut off: what a cut leaves of one would be found by nobody.
+    // Remove secrets before cutting the text: the rest of a cut secret would not be found.
     const cleaner = createTextCleaner(this.#secrets)
     const keep = (text: string) => (this.#stderr = (this.#stderr + text).slice(-1000))
     child.stderr.setEncoding('utf8').on('data', (text: string) => keep(cleaner.push(text)))
     child.once('close', () => keep(cleaner.end()))
-    // A broken pipe is told by the exit, or by the write that met it.
+    // A broken pipe is reported by the exit, or by the failed write.
     for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
     this.#starting = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
@@ -138,17 +138,17 @@ export class StdioTransport implements Transport {
     })
   }
 
-  /** A pipe breaks because the process is ending, and how it ended says more; or else because nobody reads any more. */
+  /** A pipe breaks if the process is exiting, and then its exit status says more, or if the process has closed its stdin. */
   async #untilGone(): Promise<void> {
     const timer = setTimeout(() => {
-      this.fate ??= 'it no longer reads what it is sent'
+      this.fate ??= 'it has closed its stdin'
       void this.close()
     }, exitGrace)
     await this.#gone
     clearTimeout(timer)
   }
 
-  /** Resolves when the server has ended and what it started has been killed. Never rejects. */
+  /** Resolves when the server has exited and its child processes are killed. Never rejects. */
   async close(): Promise<void> {
     this.#closing = true
     await this.#starting?.catch(() => undefined)
@@ -173,7 +173,7 @@ export class StdioTransport implements Transport {
       void this.close()
       return
     }
-    // A line that is no message (a stray print) is passed over; what follows is read.
+    // Skip lines that are not messages, such as stray prints.
     for (;;) {
       try {
         const message = this.#buffer.readMessage()
@@ -200,7 +200,7 @@ export class StdioTransport implements Transport {
     living.delete(child)
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
-    if (!this.#closing) this.fate = signal ? `it was ended by ${signal}` : `it exited with code ${code}`
+    if (!this.#closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
     this.lastWords = toLastWords(this.#stderr)
     this.onclose?.()
   }
@@ -210,7 +210,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, signal)
   } catch (error) {
-    // Nobody left to hear it. macOS says EPERM of a group in which only the unreaped are left.
+    // The group is gone. macOS reports EPERM for a group that has only unreaped processes left.
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
@@ -219,7 +219,7 @@ function defaultEnv(): Record<string, string> {
   return Object.fromEntries(
     inherited.flatMap((name) => {
       const value = ownValue(process.env, name)
-      // A value that begins so is a shell's function, not a text.
+      // Such a value is an exported shell function.
       return value === undefined || value.startsWith('()') ? [] : [[name, value]]
     }),
   )
@@ -240,8 +240,7 @@ function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly strin
 
 function spawnFault(error: Error, cwd: string | undefined): string {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT')
-    return cwd === undefined ? 'there is no such command' : 'there is no such command, or no such folder'
-  if (code === 'EACCES') return 'the command may not be run'
-  return 'it cannot be started'
+  if (code === 'ENOENT') return cwd === undefined ? 'its command was not found' : 'its command or its cwd was not found'
+  if (code === 'EACCES') return 'its command is not executable'
+  return 'its command could not be started'
 }

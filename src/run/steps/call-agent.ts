@@ -1,8 +1,7 @@
 /**
- * `call-agent`: another agent's pipeline under this step's path, with variables of its own. The log holds the text that
- * was called, so that a run that goes on calls the same. One that has finished is walked again for its value with the input
- * that it finished with: what came with a later answer was not for it. It is the answer when the call says so, or when
- * nothing follows.
+ * `call-agent`: runs another agent's pipeline under this step's path, with its own variables. The log records the pipeline's
+ * text, so that a resumed run calls the same version. A finished call is replayed for its value with the input it had then,
+ * not with input that came later. The call streams the answer if its config says so, or if it is the last step.
  */
 import { MillraceError } from '../../part/error.ts'
 import { agentIdFault } from '../../pipeline/agent-id.ts'
@@ -16,7 +15,7 @@ import { within, type Scope } from '../scope.ts'
 import { formatStepName } from '../step-name.ts'
 import { msOf, stricter } from '../time-limits.ts'
 
-/** Calls within calls; deeper is a circle that variables hide. */
+/** Maximum nesting of calls. Deeper nesting is taken for a cycle, which variable agent names can hide from the parser. */
 const maxDepth = 8
 
 export function runCallAgent(
@@ -30,7 +29,7 @@ export function runCallAgent(
   const agent = recorded === undefined ? String(at(config.agent)) : ''
   const pipeline = recorded === undefined ? findAgent(scope, agent) : parsePipeline(recorded)
   const answers = place.answers && (config.stream ?? place.last)
-  // An agent that cannot be called is a failed step like any other: named in the log, and told there.
+  // An unknown agent fails the step inside its container, so that the log records the agent's name and the error.
   const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
   const run = (limited: Scope) => inContainer(limited, path, { stepType: 'call-agent', ...start }, () => body(limited))
   const budget = pipeline?.budget
@@ -42,7 +41,8 @@ export function runCallAgent(
   async function body(scope: Scope): Promise<StepOutcome> {
     if (pipeline === undefined) throw unknownAgent(agent)
     if (scope.depth >= maxDepth) {
-      throw new MillraceError('too-deep', `agents call agents more than ${maxDepth} deep; is there a circle?`)
+      const cure = 'Check whether the agents call each other in a cycle.'
+      throw new MillraceError('too-deep', `agent calls are nested more than ${maxDepth} levels deep. ${cure}`)
     }
     const inputAt = (seq: number) => {
       const input = scope.inputAt(seq)

@@ -1,4 +1,4 @@
-/** `condition`: one of two lists. Which one is read off the log when the run goes on: variables may look different then. */
+/** `condition`: runs one of two lists of steps. A resumed run takes the recorded branch, since variables may have changed. */
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { ConditionConfig } from '../../pipeline/pipeline.ts'

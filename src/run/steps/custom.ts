@@ -1,10 +1,11 @@
 /**
- * A step type registered by a config or a pack, by the Beddel contract: `(config, context) => Promise<Response | value>`.
+ * Runs a step type registered by a config or a pack. Handlers follow the Beddel contract:
+ * `(config, context) => Promise<Response | value>`.
  *
- * How a handler is written says what its items are. A generator itself (`async function*`) yields parts, and what it returns
- * is looked at like what any other handler returns or promises: a `Response`, a stream or another async iterable is the
- * answer, and ends the pipeline; all else is the step's value. What was returned could not tell: a relay, or a generator of
- * text that a handler only hands on, looks like a generator of parts.
+ * A handler that is itself a generator function (`async function*`) yields parts. Its return value is treated like that of any
+ * other handler: a `Response`, a stream or another async iterable is the answer and ends the pipeline; anything else is the
+ * step's value. The handler's kind decides, because its result cannot: a relay or a generator of text that a handler
+ * passes on looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Part } from '../../part/part.ts'
@@ -22,10 +23,10 @@ export interface CustomResult {
   answered: boolean
 }
 
-/** The built-in that a handler has replaced. */
+/** The built-in that a handler replaces. */
 export interface Replaced {
   builtin: RunBuiltin
-  /** Resolves when all of its runs have ended. */
+  /** Resolves when all calls of the built-in have ended. */
   settled(): Promise<unknown>
   hasAnswered(): boolean
 }
@@ -55,7 +56,7 @@ export async function runCustom(
   const returned = toAnswer(value)
   if (returned === undefined) return { value, answered: false }
   if (signal.aborted) {
-    // It comes too late to be read, and is open all the same.
+    // Too late to be read, but still open.
     returned.body.dispose()
     throw signal.reason
   }
@@ -63,10 +64,10 @@ export async function runCustom(
     await replaced.settled()
     if (replaced.hasAnswered()) {
       returned.body.dispose()
-      const cure = 'Return the value that the built-in gave, or do not call it.'
+      const cure = 'Return the value of the built-in, or do not call it.'
       throw new MillraceError(
         'bad-response',
-        `it returned a stream after its built-in had streamed the answer. ${cure}`,
+        `it returned a stream, but the built-in that it called has already streamed the answer. ${cure}`,
       )
     }
   }
@@ -82,7 +83,7 @@ export async function runCustom(
   return { value: { text }, answered: true }
 }
 
-/** By its class's name, which no realm changes, and which `bind` keeps. */
+/** Checks the class name, which works across realms and for bound functions. */
 function isGenerator(handler: PrimitiveHandler): boolean {
   return Object.prototype.toString.call(handler).endsWith('GeneratorFunction]')
 }
@@ -99,25 +100,25 @@ async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise
   }
   const returned = await readSource(scope, body, (item) => {
     if (typeof item === 'string') say(item)
-    // By shape: a Response may come from another realm, and its bytes with it.
+    // By shape: the bytes may come from another realm.
     else if (ArrayBuffer.isView(item)) say(decoder.decode(item, { stream: true }))
     else emitChecked(scope, path, item)
   })
   say(decoder.decode())
   if (id !== undefined) scope.emit(path, { type: 'text-end', id })
   else if (returned !== undefined) {
-    // As of a generator of parts that another handler only hands on.
-    const cure = 'A step that yields parts and returns a value is an `async *` function itself.'
-    const message = `The stream that this step returned had no text, and what it returned is lost. ${cure}`
+    // For example, a handler that returns another function's generator of parts.
+    const cure = 'To yield parts and return a value, make the handler itself an `async *` function.'
+    const message = `This step returned a stream without text; the return value of that stream is discarded. ${cure}`
     scope.emit(path, { type: 'warning', code: 'value-lost', message })
   }
   return text
 }
 
-/** Of a body that is no text; one part holds all of it. */
+/** Maximum size of a binary body, which is recorded as a single part. */
 const mostBytes = 16 * 1024 * 1024
 
-/** A body that is no text is recorded as a file, and has no text. */
+/** Records a binary body as a file. Returns an empty text. */
 async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answer): Promise<string> {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   const utf8 = new TextEncoder()
@@ -128,8 +129,8 @@ async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answ
     const piece = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
     length += piece.length
     if (length > mostBytes) {
-      const cure = 'Answer with a redirect to the file instead.'
-      throw new MillraceError('too-large', `its Response has more than ${mostBytes} bytes that are no text. ${cure}`)
+      const cure = 'Return a redirect to the file instead.'
+      throw new MillraceError('too-large', `its Response has a binary body of more than ${mostBytes} bytes. ${cure}`)
     }
     pieces.push(piece)
   })
@@ -139,7 +140,7 @@ async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answ
   return ''
 }
 
-/** Reads a source to its end, and gives what it returned. Whatever ends the reading before, the source is closed. */
+/** Reads a source to its end and resolves with its return value. If reading stops early, the source is closed. */
 async function readSource(
   scope: Scope,
   source: SourceReader<unknown>,
@@ -151,7 +152,7 @@ async function readSource(
     if (open) source.dispose()
     open = false
   }
-  // At once, since a silent source would wait for ever. One that cleans up behind it has the grace that stopped steps have.
+  // Close at once, because a silent source would block forever. Its cleanup gets the grace period of stopped steps.
   signal.addEventListener('abort', leave, { once: true })
   try {
     for (;;) {
@@ -172,7 +173,7 @@ async function readSource(
   }
 }
 
-/** Parts that a step may say itself; the brackets of runs and steps are the runner's. */
+/** Parts that a step may emit. Only the runner starts and finishes runs and steps. */
 const allowed: ReadonlySet<string> = new Set<Part['type']>([
   'data',
   'source',
@@ -186,18 +187,18 @@ const allowed: ReadonlySet<string> = new Set<Part['type']>([
 function emitChecked(scope: Scope, path: string, part: unknown): void {
   const type = (part as { type?: unknown } | null)?.type
   if (typeof type !== 'string' || !allowed.has(type)) {
-    const cure = `A step may emit ${[...allowed].join(', ')}; text goes into a returned stream.`
+    const cure = `A step may emit ${[...allowed].join(', ')}. To send text, return a stream.`
     throw new MillraceError('bad-part', `it emitted ${JSON.stringify(type) ?? 'no part'}. ${cure}`)
   }
-  // A step that speaks on after it was stopped, or after it has ended, speaks to nobody.
+  // Ignore parts from a step that was stopped or has ended.
   if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
   scope.emit(path, part as Part)
 }
 
-/** A stream, and what is known of it where it came in a Response. */
+/** A stream, with metadata if it is the body of a `Response`. */
 type Answer = Pick<ReturnedResponse, 'body'> & Partial<ReturnedResponse>
 
-/** Undefined for a value. Throws for what cannot be read, and leaves nothing open. */
+/** Undefined for a plain value. Throws for an unreadable stream or `Response`, after closing it. */
 function toAnswer(value: unknown): Answer | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (isResponse(value)) return readResponse(value)

@@ -1,4 +1,4 @@
-/** `llm`: one conversation with a model, its tool loop (`run/tool-loop.ts`) included. */
+/** `llm`: a conversation with a model, including its tool loop (`run/tool-loop.ts`). */
 import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/settings.ts'
@@ -17,10 +17,10 @@ import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { handedOver, toolLoopResult, runToolLoop, usageOf, type ToolLoopResult } from '../tool-loop.ts'
 
-/** What `result` holds after an `llm` step, and what `onFinish` is given. Spans all model calls of the step. */
+/** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
 export interface LlmResult extends ToolLoopResult {
   response: { messages: Message[] }
-  /** With `output`: the answer's JSON, checked. */
+  /** With `output`: the answer's JSON, validated. */
   object?: unknown
 }
 
@@ -29,15 +29,15 @@ export interface LlmOptions {
   path: string
   /** With `system`, `messages` and the like resolved. */
   config: LlmConfig & CallSettings & { messages: Message[] }
-  /** The tools a client offers with its request, when this step answers it. */
+  /** Tools that the client offers in its request, if this step answers it. */
   clientTools: ToolSpec[]
-  /** The client reads it while it is written. */
+  /** Whether this step streams the answer to the client. */
   answer: boolean
 }
 
 export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
   const tools = await offeredTools(scope, config, clientTools)
-  /** One id for the whole step: a client replaces what it has. */
+  /** The same id for the whole step, so that clients replace the previous data. */
   const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
   const shows = answer && config.output !== undefined
   const object = createObjectJudge(config)
@@ -70,7 +70,7 @@ export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, ma
   return object !== undefined && (object.retries > 0 || mayCall)
 }
 
-/** No tool of ours was asked for, or a client was handed the calls: the model has the last word. */
+/** Whether the loop ends with this turn: it calls none of our tools, or its calls were handed over to the client. */
 function isLast(turn: Turn): boolean {
   return !hasOwnCalls(turn) || handedOver([turn])
 }
@@ -95,7 +95,7 @@ export async function offeredTools(
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
       throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
     }
-    // The server's own tool wins over a client's of the same name: a client must not be able to replace it.
+    // A server-side tool takes precedence: clients must not be able to replace it.
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
     tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
@@ -108,14 +108,14 @@ function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImple
   return readMcpTools(mcpOf(scope), server, scope.signal, warn)
 }
 
-/** `server_tool`, when such a server is known. */
+/** Finds the tool named `server_tool`. */
 async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
   const server = scope.registry.mcp?.names.find((each) => name.startsWith(`${each}_`))
   if (server === undefined) return undefined
   return (await mcpToolsOf(scope, server)).get(name)
 }
 
-/** The result of an `llm` step, read off its turns. */
+/** The result of an `llm` step, derived from its turns. */
 export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
   const result = toolLoopResult(list, usage)
   return {

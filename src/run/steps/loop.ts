@@ -1,4 +1,4 @@
-/** `loop`: a list of steps again and again, over items or while something holds, at most `max` times. */
+/** `loop`: repeats a list of steps for each item or while a condition holds, at most `max` times. */
 import { MillraceError } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
@@ -17,14 +17,14 @@ export function runLoop(
   return inContainer(scope, path, start, async () => {
     if (fault !== undefined) throw fault.error
     const { input, env, state } = scope
-    // Walked once more for its values: how many rounds there were is known.
+    // A finished loop is replayed for its values, with the recorded number of rounds.
     const finished = state.finished.has(path)
-    // One scope for all rounds: a round sees what the one before has set.
+    // All rounds share one scope, so each sees the variables set by earlier rounds.
     const variables = new Map(scope.variables)
     const inner = within(scope, { variables })
     const values: unknown[] = []
 
-    /** A round that the log holds began because there was reason to. */
+    /** A recorded round runs again without evaluating its condition. */
     const goes = (index: number, round: string) => {
       if (finished || state.has(round)) return state.has(round)
       if (items !== undefined) return index < items.length
@@ -45,8 +45,8 @@ export function runLoop(
 }
 
 /**
- * The list as it was when the loop began, which the log holds: what comes with an answer, or another process's
- * environment, may have made another one of it since.
+ * The recorded list, as it was when the loop began. Evaluating it again could differ, because the input or the process's
+ * environment may have changed.
  */
 function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at: Inside['at']): Found {
   const items = state.lists.get(path)
@@ -54,7 +54,7 @@ function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at
   try {
     return { items: toItems(at(over), max) }
   } catch (error) {
-    // A failure of the step like any other: told there.
+    // Thrown later, inside the step, so that the step fails.
     return { fault: { error } }
   }
 }
@@ -66,9 +66,9 @@ interface Found {
 
 function toItems(value: unknown, max: number): unknown[] {
   if (!Array.isArray(value)) {
-    throw new MillraceError('bad-value', `over must be a list, not ${JSON.stringify(value)}.`)
+    throw new MillraceError('bad-value', `"over" must be a list, not ${JSON.stringify(value)}.`)
   }
   if (value.length <= max) return value
-  const cure = 'Raise max, or shorten the list.'
-  throw new MillraceError('loop-too-long', `the list has ${value.length} items, and max is ${max}. ${cure}`)
+  const cure = 'Raise "max" or shorten the list.'
+  throw new MillraceError('loop-too-long', `the list has ${value.length} items, but "max" is ${max}. ${cure}`)
 }

@@ -1,6 +1,6 @@
 /**
- * `memory`: recalls earlier turns of the thread and keeps facts for later ones. Its state is the log and nothing else: what
- * is stored is the result of the step that stored it, which no client is told, and recalling folds those.
+ * `memory`: recalls earlier turns of the thread and stores facts for later ones. Its only state is the log: stored facts are
+ * the step's result, which is not sent to clients, and `recall` collects the results of earlier runs.
  */
 import type { MemoryConfig } from '../../pipeline/pipeline.ts'
 import { lastOfUser, readEarlier, sameText, textIn, type EarlierTurn } from '../earlier.ts'
@@ -8,19 +8,19 @@ import { messagesOf } from '../history.ts'
 import { mostRelevant } from '../relevance.ts'
 import type { Scope } from '../scope.ts'
 
-/** What `result` holds after a `memory` step with `action: recall`. */
+/** The value of `result` after a `memory` step with `action: recall`. */
 export interface Recalled {
-  /** At most `limit`: those that fit best, then the newest. */
+  /** At most `limit`: the best matches first, then the newest. */
   facts: string[]
-  /** At most `limit`, best first; each side cut at 2,000 characters. */
+  /** At most `limit`, best match first. Each side is cut to 2,000 characters. */
   turns: EarlierTurn[]
-  /** Both for the `system` of a model; empty when there is nothing. */
+  /** Facts and turns as text for a `system` prompt; empty if there are none. */
   text: string
 }
 
-/** What `result` holds after a `memory` step with `action: store`. */
+/** The value of `result` after a `memory` step with `action: store`. */
 export interface StoredFacts {
-  /** What was new: at most 50, each cut at 1,000 characters. */
+  /** The new facts: at most 50, each cut to 1,000 characters. */
   stored: string[]
 }
 
@@ -40,7 +40,7 @@ export async function runMemory(scope: Scope, config: MemoryConfig, at: Resolve)
 async function recall(scope: Scope, { query, limit, runs }: MemoryConfig, at: Resolve): Promise<Recalled> {
   const messages = messagesOf(scope.input)
   const earlier = await readEarlier(scope, runs)
-  // What the model is told anyway need not be recalled.
+  // Skip what the conversation already contains.
   const ids = new Set(messages.map(({ id }) => id))
   const known = new Set(messages.map((message) => sameText(textIn(message))))
   const wanted = cut(toWords(at(query) ?? lastOfUser(messages)), longestQuery)
@@ -92,7 +92,7 @@ function line(text: string): string {
   return cut(text.replaceAll(/\s+/gu, ' '), longestLine)
 }
 
-/** Never between the halves of a character. */
+/** Never splits a surrogate pair. */
 function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/u, '')}…`
 }

@@ -1,6 +1,6 @@
 /**
- * `parallel`: branches that really run at once, each in its own copy of the variables. Their parts enter the log as they
- * come. When one fails the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
+ * `parallel`: runs branches concurrently, each with its own copy of the variables. Their parts are interleaved in the log. If a
+ * branch fails, the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
  */
 import { MillraceError, toPublicError, wholeMessage, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
@@ -32,7 +32,7 @@ export function runParallel(
       const results = new Map<string, StepOutcome>()
       let failed: { name: string; error: unknown } | undefined
       let over = false
-      // A branch that ignores its signal may speak on: what it says then belongs to nothing any more.
+      // Drop parts from branches that ignore their signal and continue after the step has ended.
       const emit: Scope['emit'] = (step, part) => {
         if (!over) scope.emit(step, part)
       }
@@ -80,7 +80,7 @@ export function runParallel(
   )
 }
 
-/** Why a branch was stopped that did nothing wrong: what failed is told once, at the branch that failed. */
+/** The error of the branches that were stopped. The cause is reported only at the branch that failed. */
 function becauseOf(name: string): MillraceError {
   return toldBefore({ code: 'aborted', message: `Stopped because the branch "${name}" failed.` })
 }
@@ -94,13 +94,13 @@ interface FailedBranch {
   error: ErrorValue
 }
 
-/** A branch that had failed before a crash has stopped the others for good: none of them is begun again. */
+/** The branch that failed before a crash, if any. The other branches are not restarted. */
 function failedBefore({ state }: Scope, path: string, names: string[]): FailedBranch | undefined {
   if (state.finished.has(path)) return undefined
   const ends = names.flatMap((name) => {
     const { error, seq } = state.finished.get(joinPath(path, name)) ?? {}
     return error === undefined ? [] : [{ name, error, seq: seq! }]
   })
-  // The first is the cause: those behind it were stopped by it.
+  // The first failure is the cause; it stopped the others.
   return ends.toSorted((a, b) => a.seq - b.seq)[0]
 }

@@ -1,6 +1,6 @@
 /**
- * A `Response` that a step returned, as its answer. One that the step made is answered as it is, with its status, headers and
- * body. Of one that it fetched, an error's status is a failure of the step: the client has not asked that server anything.
+ * Sends a `Response` returned by a step as the answer. A `Response` that the step created is sent with its status, headers and
+ * body. A fetched `Response` with an error status fails the step, because the error concerns the step's request, not the client's.
  */
 import { MillraceError } from '../../part/error.ts'
 import type { ResponseHead } from '../../part/response-head.ts'
@@ -9,30 +9,30 @@ import { toReader, type SourceReader } from '../relay/source-reader.ts'
 export interface ReturnedResponse {
   head: ResponseHead
   body: SourceReader<unknown>
-  /** Turns the body's bytes into text. */
+  /** Decodes the body to text. */
   decoder: TextDecoder
   mediaType: string
   cookies: readonly string[]
 }
 
-/** What belongs to one connection (RFC 9110, 7.6.1), what the server that sends it says itself, and credentials. */
+/** Headers of a single connection (RFC 9110, 7.6.1), headers that our server sets itself, and credentials. */
 const dropped = new Set(
   'connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade content-length date x-millrace-run-id set-cookie set-cookie2'.split(
     ' ',
   ),
 )
-/** What another server says of itself and of its origin. */
+/** Headers of a fetched response that only apply to the other server or its origin. */
 const foreign = /^(?:access-control-.*|alt-svc|strict-transport-security|content-encoding)$/u
 
 const textTypes =
   /^(?:text\/.*|application\/(?:.*\+)?(?:json|xml|yaml|x-yaml|javascript|ecmascript|graphql|x-ndjson|jsonl|x-www-form-urlencoded)|image\/svg\+xml)$/u
 
-/** By shape, not by class: it may come from another realm. */
+/** Checks the shape, because the object may come from another realm. */
 export function isResponse(value: object): value is Response {
   return 'headers' in value && 'status' in value && 'body' in value && typeof (value as Response).text === 'function'
 }
 
-/** Throws `bad-response` for one that cannot be answered, and leaves nothing open. */
+/** Throws `bad-response`, after closing the body, if the response cannot be sent. */
 export function readResponse(response: Response): ReturnedResponse {
   const { body, bodyUsed, status, statusText, url } = response
   const wasFetched = typeof url === 'string' && url !== ''
@@ -41,21 +41,21 @@ export function readResponse(response: Response): ReturnedResponse {
     reader.dispose()
     return new MillraceError('bad-response', why)
   }
-  if (bodyUsed) throw bad('its Response has been read already: return a clone of it, or what was read.')
+  if (bodyUsed) throw bad('its Response has already been read. Return a clone of it, or the data that was read.')
   const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
-  if (!isStatus || (wasFetched && status >= 400)) throw bad(`its Response has the status ${status}.`)
+  if (!isStatus || (wasFetched && status >= 400)) throw bad(`its Response has status ${status}.`)
 
   const given = [...response.headers].map(([name, value]) => [name.toLowerCase(), value] as const)
   const all = new Map(given)
   const connection = new Set((all.get('connection') ?? '').split(',').map((name) => name.trim().toLowerCase()))
   const type = all.get('content-type') ?? ''
   const mediaType = type.split(';')[0]!.trim().toLowerCase()
-  // `fetch` has decoded what it fetched; what a step made is sent in the encoding that it names.
+  // `fetch` has already decoded its body. A Response that the step created is sent in the encoding that it declares.
   const isEncoded = !wasFetched && !['', 'identity'].includes(all.get('content-encoding') ?? '')
   const isText = !isEncoded && (mediaType === '' || textTypes.test(mediaType))
   const headers = given
     .filter(([name]) => !dropped.has(name) && !connection.has(name) && !(wasFetched && foreign.test(name)))
-    // The log holds text, and it is sent as UTF-8.
+    // Text is recorded and sent as UTF-8.
     .map(([name, value]): [string, string] => [
       name,
       isText && name === 'content-type' ? value.replace(/(;\s*charset=)(?!"?utf-8)[^;]*/iu, '$1utf-8') : value,
@@ -68,7 +68,7 @@ export function readResponse(response: Response): ReturnedResponse {
     body: reader,
     decoder: decoderOf(type),
     mediaType: mediaType === '' ? 'application/octet-stream' : mediaType,
-    // A cookie of another server is none of ours to set.
+    // Never pass on cookies of another server.
     cookies: wasFetched ? [] : (response.headers.getSetCookie?.() ?? []),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `router`: a model calls tools until it hands over to a later step; what it says is never the answer. It hands over with the
- * tool `respond`, or by saying words and calling nothing, or because it only repeats itself, or at `maxSteps`.
+ * `router`: a model calls tools until it hands over to a later step; its text is never the answer. It hands over by calling the
+ * tool `respond`, by a turn without tool calls, after rounds of only repeated calls, or at `maxSteps`.
  */
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { respondTool } from '../../part/respond.ts'
@@ -16,19 +16,19 @@ import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../to
 import { offeredTools } from './llm.ts'
 
 /**
- * What `result` holds after a `router` step, and what `onFinish` is given. `respond` is in no list of it. `finishReason`:
- * `respond`, `repeats` or `max-steps`; else the model's own, for it said something and called nothing.
+ * The value of `result` after a `router` step and the argument of `onFinish`. Calls of `respond` are left out of all lists.
+ * `finishReason`: `respond`, `repeats` or `max-steps`, or the model's own if its last turn has no tool calls.
  */
 export interface RouterResult extends ToolLoopResult {
-  /** The conversation with the router's calls and their outcomes behind it: `messages` of the step that answers. */
+  /** The conversation followed by the router's calls and their results. Use it as `messages` of the answering step. */
   messages: Message[]
-  /** The same calls and outcomes as text, a line each: for the `system` of a model that does not take others' calls. */
+  /** The same calls and results as text, one per line, for the `system` prompt of a model that rejects other models' calls. */
   context: string
-  /** What was handed over with `respond`; null when it was not called. */
+  /** The arguments of `respond`; null if it was not called. */
   respond: { reason?: string; notes?: string } | null
 }
 
-/** Rounds of nothing but repeated calls after which it hands over. */
+/** Number of consecutive rounds of only repeated calls after which the router hands over. */
 const repeatedRounds = 2
 
 export interface RouterOptions {
@@ -36,13 +36,13 @@ export interface RouterOptions {
   path: string
   /** With `system`, `messages` and the like resolved. */
   config: RouterConfig & { messages: Message[] }
-  /** The client's tools that the router may call. */
+  /** Client tools that the router may call. */
   clientTools: ToolSpec[]
 }
 
 export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {
   const tools = await offeredTools(scope, config, clientTools)
-  // Where nothing is waited for, calls that are the client's to answer are the answering step's to make: it hands them over.
+  // If the run does not wait for the client, only the answering step may call client tools: it hands the calls over.
   for (const [name, { implementation }] of tools) {
     if (scope.handOver && implementation?.execute === undefined) tools.delete(name)
   }
@@ -60,11 +60,11 @@ export async function runRouter({ scope, path, config, clientTools }: RouterOpti
   return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
 }
 
-/** The result of a `router` step, read off its turns. */
+/** The result of a `router` step, derived from its turns. */
 export function routerResult(scope: Scope, path: string, usage: Usage, finishReason: string): RouterResult {
   const { base, list } = scope.state.turns(path)
   const turns = list.map(withoutRespond)
-  // Words behind which nothing was called are not the answer, and some models take no assistant's message as the last one.
+  // Drop turns without calls: their text is not the answer, and some models reject a trailing assistant message.
   const calling = turns.filter(({ calls }) => calls.some(({ providerExecuted }) => !providerExecuted))
   const result = toolLoopResult(turns, usage)
   return {
@@ -76,7 +76,7 @@ export function routerResult(scope: Scope, path: string, usage: Usage, finishRea
   }
 }
 
-/** Why the loop ends behind these turns; undefined when it goes on. */
+/** Why the loop ends after these turns; undefined if it continues. */
 function ending(turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
   const last = turns.at(-1)!
   const own = last.calls.filter((call) => !call.providerExecuted)
@@ -92,17 +92,19 @@ function isRespond({ toolName, providerExecuted }: Call): boolean {
   return toolName === respondTool && !providerExecuted
 }
 
-/** What a model is told that makes a call again: the tool is not run a second time. */
+/** The result for a repeated call. The tool does not run again. */
 function repeated(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
   const before = earlier(call, turns, tools)
   if (before === undefined) return undefined
   const outcome = JSON.stringify(before.result!.result)
-  return { result: `${call.toolName} was called with these arguments before and is not run again. It gave: ${outcome}` }
+  return {
+    result: `${call.toolName} was already called with these arguments and is not run again. Its result was: ${outcome}`,
+  }
 }
 
 /**
- * The first call, of a message before, of the same tool with the same arguments that gave a result. One that failed may be
- * tried again, and so may a tool that says that its results change.
+ * The first successful call in an earlier turn to the same tool with the same arguments. Failed calls and calls to
+ * `volatile` tools may be repeated.
  */
 function earlier(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
   if (tools.get(call.toolName)?.implementation?.volatile === true) return undefined

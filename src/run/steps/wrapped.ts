@@ -1,7 +1,7 @@
 /**
- * A built-in step type that a program has replaced by a handler of its own. The handler is a step of its own; the built-in, when
- * the handler calls it, a step below. A handler that was cut off (by a crash, or because the run waits for its client) is called
- * again when its built-in had begun, and the built-in goes on where it stood.
+ * Runs a built-in step type that a program has replaced with its own handler. The handler is one step; each call of the built-in is
+ * a step below it. If the handler was interrupted (by a crash, or because the run waits for its client) after its built-in had
+ * started, it is called again and the built-in resumes.
  */
 import { MillraceError } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
@@ -14,40 +14,43 @@ import { runCustom } from './custom.ts'
 export interface WrappedOptions {
   step: BuiltinStep
   handler: PrimitiveHandler
-  /** The step's config with its references replaced, where nothing is left to be read later. */
+  /** The step's config with its references resolved, as far as they can be resolved before the step runs. */
   config: unknown
   answers: boolean
-  /** Runs the built-in, or reads what the log holds of it. */
+  /** Runs the built-in, or restores its outcome from the log. */
   original(step: BuiltinStep, path: string): Promise<StepOutcome>
 }
 
-/** The type of the outer step in the log: what is true of an `llm` step is true of the inner one. */
+/** The recorded type of the outer step. The inner step has the type of the built-in. */
 export const handlerStep = 'handler'
 
 export async function runWrapped(scope: Scope, path: string, options: WrappedOptions): Promise<StepOutcome> {
   const { step, handler, config, answers, original } = options
   const innerPath = (n: number) => joinPath(path, n === 1 ? step.id : `${step.id}.${n}`)
   if (scope.state.open.steps.has(path) && !scope.state.has(innerPath(1))) {
-    throw new MillraceError('interrupted', 'it was cut off by a crash and is not run a second time.')
+    throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run again.')
   }
   return inStep(scope, path, { stepType: handlerStep }, async () => {
     await scope.stored()
     scope.signal.throwIfAborted()
     let calls = 0
     let answer: StepOutcome['answer']
-    /** A run that waits or stops: no handler's `catch` may keep it. */
+    /** Set when the run waits or stops, so that a handler's `catch` cannot swallow it. */
     let unwound: { reason: unknown } | undefined
     const running: Promise<unknown>[] = []
     const builtin = (type: string, changed: unknown) => {
       if (type !== step.type) {
-        const cure = `Call the handler that yours has replaced: handlerRegistry["${step.type}"] as it was before.`
+        const cure = `Call the handler that yours replaced: save handlerRegistry["${step.type}"] before you replace it.`
         throw new MillraceError(
           'bad-handler',
           `it called the built-in "${type}" in a step of type "${step.type}". ${cure}`,
         )
       }
       if (answer !== undefined) {
-        throw new MillraceError('bad-handler', 'it called the built-in again after that had streamed the answer.')
+        throw new MillraceError(
+          'bad-handler',
+          'it called the built-in again after the built-in had streamed the answer.',
+        )
       }
       const run = original({ ...step, config: changed } as BuiltinStep, innerPath(++calls)).then(
         (outcome) => {

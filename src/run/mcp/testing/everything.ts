@@ -1,4 +1,4 @@
-/** The reference server of the MCP project, over stdio as a config would name it and over HTTP as a child of the test. */
+/** The reference server of the MCP project: as a stdio config, and over HTTP as a child process of the test. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import type { McpStdioServer } from '../server.ts'
 const entry = import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js')
 const lineServer = fileURLToPath(new URL('./line-server.ts', import.meta.url))
 
-/** A file to which servers write their pids and what they are told. */
+/** A file to which servers write their pids and the requests they receive. */
 export function createJournal() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-mcp-'))
   const file = join(folder, 'journal')
@@ -37,12 +37,12 @@ export function underShell(journal: Journal): McpStdioServer {
   return { command: '/bin/sh', args: ['-c', script, command, ...args], env: { JOURNAL: journal.file } }
 }
 
-/** A server of our own for what the reference server does not do. */
+/** Our own server, for behaviour that the reference server lacks. */
 export function lines(journal: Journal): McpStdioServer {
   return { command: process.execPath, args: [lineServer], env: { JOURNAL: journal.file } }
 }
 
-/** Uses a server and ends without closing it; resolves with the exit code. */
+/** Uses a server and exits without closing it; resolves with the exit code. */
 export async function exitWithoutClosing(journal: Journal): Promise<number | null> {
   const deaf = everything(journal, 'setInterval(() => {}, 1000)')
   const script = `
@@ -59,7 +59,7 @@ export interface HttpChild {
   kill(): Promise<void>
 }
 
-/** Listens on 127.0.0.1 only, which the server itself has no option for; port 0 picks a free one. */
+/** Listens on 127.0.0.1 only, for which the server has no option. Port 0 picks a free port. */
 export async function startEverything(port = 0): Promise<HttpChild> {
   const script = `
     const { Server } = require('net')
@@ -92,7 +92,7 @@ export async function startEverything(port = 0): Promise<HttpChild> {
   }
 }
 
-/** A process that has ended counts as gone although nobody has reaped it yet: an orphan's end is for init to see. */
+/** Zombies count as gone: an orphan is reaped by init. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,16 +1,16 @@
-/** An HTTP server that speaks just enough MCP, in plain JSON answers, to go wrong in every way. */
+/** A minimal MCP server over HTTP that can fail in many ways. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface HttpStub {
   url: string
-  /** What it was told, in order: a method, or `DELETE`. */
+  /** The requests so far: MCP methods, or `DELETE`. */
   told: string[]
   /** The headers of the last request. */
   headers: Record<string, unknown>
-  /** Calls that wait for an answer. */
+  /** Responses of calls to the tool `hold`, which wait. */
   held: ServerResponse[]
-  /** Answers this to whoever does not know of a session begun since. */
+  /** Starts a new session; requests with the old session id get this status. */
   forget(status: number): void
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * An MCP server by hand: its list comes in two pages and changes, it prints what is no message, and it writes to its
- * journal what it is told. Run by Node as it is.
+ * A hand-written MCP server, run directly by Node: its tool list has two pages and changes, it prints lines that are not
+ * messages, and it writes the requests that it receives to its journal.
  */
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
