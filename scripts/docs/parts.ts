@@ -10,9 +10,9 @@ const errors = readFileSync(new URL('../../src/part/error.ts', import.meta.url),
 export function partsDoc(): string {
   return `# Parts: what can happen in a run
 
-A run's log is a list of entries: one part each, with \`seq\` (from 1, without gaps), \`timestamp\` (epoch ms) and \`step\` (the path of the step
-that spoke, such as \`main/answer/1\`; empty for the run itself). \`millrace logs <run> --json\`, \`GET /api/runs/<run>/events\` and
-\`--format parts\` show it as NDJSON. In TypeScript: \`import type { Part } from 'millrace/part'\`.
+A run's log is a list of entries. Each is one part with \`seq\` (from 1, without gaps), \`timestamp\` (epoch ms) and \`step\` (the path of the step
+that emitted it, such as \`main/answer/1\`; empty for the run itself). \`millrace logs <run> --json\`, \`GET /api/runs/<run>/events\` and
+\`--format parts\` return it as NDJSON. In TypeScript: \`import type { Part } from 'millrace/part'\`.
 
 ## Their order
 
@@ -20,40 +20,40 @@ ${docAt(grammar, 0).split('\n').slice(2).join('\n').trim()}
 
 ## Values
 
-Every value in a log is JSON and nested at most ${maxDepth} levels deep. Where a tool, a step or a provider nests deeper, the log has \`${tooDeep}\`; for a
-cycle it has \`[circular]\`, for a BigInt its digits, for what throws while it is read \`[not JSON: …]\`. A model whose arguments for a tool are
-nested deeper is told so as the result of its call. A request body that is nested deeper than ${maxDepth + 32} levels is refused with status 400.
+Every value in a log is JSON and nested at most ${maxDepth} levels deep. A deeper value of a tool, a step or a provider is replaced by \`${tooDeep}\`, a cycle
+by \`[circular]\`, a BigInt by its digits, and a value that throws while it is read by \`[not JSON: …]\`. Tool arguments that are
+nested deeper are refused: the model gets an error as the result of its call. A request body that is nested deeper than ${maxDepth + 32} levels is refused with status 400.
 
-## What a model says
+## Parts of a model's answer
 
-These are the AI SDK's own \`LanguageModelV3StreamPart\`s, with what V4 added to them.
+These are the AI SDK's \`LanguageModelV3StreamPart\`s, with the additions of V4.
 
 ${markdownTable(['type', 'what it means'], modelParts())}
 
-## What a run adds
+## Parts that a run adds
 
 ${runParts()
   .map(({ type, about, fields }) => `### \`${type}\`\n\n${about}\n\n${markdownTable(['field', 'type', ''], fields)}`)
   .join('\n\n')}
 
-## Errors, and who is told what of them
+## Errors, and who sees what
 
 ${docAt(errors, 0).split('\n').slice(2).join('\n').trim()}
 
-An \`ErrorValue\` stands in \`error\`, \`step-finish\`, \`retry\` and \`run-end\`. ${docAt(errors, errors.indexOf('/**', 3)).replaceAll('\n', ' ')}
+An \`ErrorValue\` is in \`error\`, \`step-finish\`, \`retry\` and \`run-end\`. ${docAt(errors, errors.indexOf('/**', 3)).replaceAll('\n', ' ')}
 
 ${markdownTable(['field', 'type', ''], fieldsOf(/(?<=export interface ErrorValue \{\n)[^]*?(?=^\})/mu.exec(errors)![0]))}
 
-The message of a step's failure names the step and its type, wherever it is nested: \`Step "ask/answer" (llm): …\`, and of what code of an
-application threw \`Step "look" (my-type) failed.\`; a called agent's step has the ids of the calls before its own.
+The message of a failed step names the step and its type, at any nesting depth: \`Step "ask/answer" (llm): …\`. For an exception of your own code it is
+\`Step "look" (my-type) failed.\`. A step of a called agent is prefixed with the ids of the calls.
 
-| who | is told |
+| who | sees |
 |---|---|
 | \`/api/chat\` (UI stream, JSON), \`/v1/…\`, \`--format ui\` | \`message\`, and \`code\` where the protocol has a place for it |
-| plain text | nothing: the transfer breaks off |
-| \`/api/runs…\`, \`--format parts\`, \`millrace logs\`, \`millrace show\`, stderr of \`millrace run\`, \`await run.result\` | all of it, without secrets |
-| \`onError\` | the error itself, named, with what was thrown as its \`cause\` |
-| a model whose tool threw | what the tool threw, as the tool's result |
+| plain text | nothing: the transfer breaks |
+| \`/api/runs…\`, \`--format parts\`, \`millrace logs\`, \`millrace show\`, stderr of \`millrace run\`, \`await run.result\` | everything, without secrets |
+| \`onError\` | the error, with the step's name and the thrown value as its \`cause\` |
+| a model whose tool threw | the tool's error, as the tool's result |
 `
 }
 

@@ -60,10 +60,10 @@ export function yamlDoc(): string {
   const sections = [...stepTypes].map(([type, { about }]) => `### \`${type}\`\n\n${about}\n\n${keysOf(type)}`)
   return `# An agent file, key by key
 
-A key that is not here is an error, with what you probably meant. Unquoted and quoted scalars are the same where a type is
-given below; a duration is a number of milliseconds or a text such as \`30s\`, \`5m\`, \`1.5h\`. \`list of step\` and \`shape\` are the
-tables of those names. Editors show all of this: \`millrace schema\` prints it as JSON Schema, and the first line of an agent
-(\`# yaml-language-server: $schema=./millrace.schema.json\`) points to it.
+This is the reference; [Writing agents](agents.md) is the guide. An unknown key is an error that suggests the key you probably meant. Types come from this page: quoting a scalar
+does not change its value. A duration is a number of milliseconds or a text such as \`30s\`, \`5m\`, \`1.5h\`. \`list of step\` and \`shape\`
+refer to the sections [Every step](#every-step) and [Shapes](#shapes). Editors show all of this: \`millrace schema\` prints it as JSON Schema, and the first line of
+an agent (\`# yaml-language-server: $schema=./millrace.schema.json\`) points to it.
 
 ## The file
 
@@ -75,42 +75,42 @@ ${keysOf('step')}
 
 ## Step types
 
-The keys below stand in a step's \`config\`. A type that the config file registers takes whatever it likes.
+The keys below belong to a step's \`config\`. A step type that you [register](extend.md) accepts any keys.
 
 ${sections.join('\n\n')}
 
 ## Shapes
 
-\`input\`, \`output.schema\` and \`parameters\` describe values: \`name: type\`, or \`name:\` with the keys below. A name that ends in \`?\` may be
-missing. A whole JSON Schema object (\`type: object\` with \`properties\`) is taken as well.
+\`input\`, \`output.schema\` and \`parameters\` describe values: \`name: type\`, or \`name:\` with the keys below. A name that ends in \`?\` is
+optional. A complete JSON Schema (\`type: object\` with \`properties\`) is accepted as well.
 
 ${keysOf('shape')}
 
 ## Variables
 
-\`$input\` is what the client sent, \`$name\` the value of the earlier step with \`result: name\` (also \`$stepResult.name\`), \`$item\` and \`$index\`
-belong to the loop around a step, \`$env.NAME\` reads those variables of the environment that the config allows. A text that is one
-reference becomes the value, of whatever type; inside a longer text it is written out. \`?\` says that it may be missing. What a
-reference stood for is never looked at again. In templates unquoted \`true\`, \`null\` and \`4\` have their type, and quoted ones are texts.
+\`$input\` is what the client sent. \`$name\` (or \`$stepResult.name\`) is the value of the earlier step with \`result: name\`. \`$item\` and \`$index\` belong
+to the surrounding loop. \`$env.NAME\` reads an environment variable that the config allows. A text that is a single reference becomes the value and keeps its
+type; inside a longer text the value is inserted as text. A trailing \`?\` means that the value may be missing. Inserted values are never resolved again.
+In templates, unquoted \`true\`, \`null\` and \`4\` keep their type; quoted ones are texts.
 
-With ${code(JSON.stringify(scope.input))} as \`$input\`, a step's \`draft\` ${code(JSON.stringify(scope.variables.get('draft')))} and another's \`notes\` ${code(JSON.stringify(scope.variables.get('notes')))}:
+With ${code(JSON.stringify(scope.input))} as \`$input\`, a step's \`draft\` ${code(JSON.stringify(scope.variables.get('draft')))} and another step's \`notes\` ${code(JSON.stringify(scope.variables.get('notes')))}:
 
 ${markdownTable(
-  ['written', 'comes to'],
+  ['expression', 'value'],
   written.map((text) => [
     code(text),
-    shown(() => code(JSON.stringify(resolve(text, scope)) ?? '') || 'nothing: the key is left out'),
+    shown(() => code(JSON.stringify(resolve(text, scope)) ?? '') || 'no value: the key is left out'),
   ]),
 )}
 
 ## Conditions
 
-\`if\` and \`while\` compare: \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\`, \`>=\`, \`contains\`, \`in\`, joined by \`and\`, \`or\`, \`not\` and parentheses; \`empty\` is null, \`""\`, \`[]\` or
-\`{}\`. Values are references, texts in quotes, numbers, \`true\`, \`false\`, \`null\` and lists. Nothing is computed and nothing is called. With the
-same values as above:
+\`if\` and \`while\` take comparisons with \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\`, \`>=\`, \`contains\` and \`in\`, combined with \`and\`, \`or\`, \`not\` and parentheses.
+\`empty\` tests for null, \`""\`, \`[]\` or \`{}\`. Values are references, quoted texts, numbers, \`true\`, \`false\`, \`null\` and lists. There is no arithmetic and there are no
+function calls. With the same values as above:
 
 ${markdownTable(
-  ['written', 'comes to'],
+  ['expression', 'value'],
   expressions.map((text) => [code(text), shown(() => code(String(evaluated(text))))]),
 )}
 `
