@@ -32,7 +32,7 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
       const way = wayBack(target, pipeline, called)
       if (way === undefined) continue
       const circle = [agent, ...way.map((each) => names.get(each))].join(' → ')
-      wrong.set(id, `this call never ends: ${circle}; remove one of these calls`)
+      wrong.set(id, `circular call: ${circle}; remove one of these calls`)
     }
     return wrong.size > 0 ? placeFaults(pipeline, wrong) : []
   }

@@ -40,7 +40,7 @@ describe('checkInput', () => {
   })
 
   test.each<[unknown, string]>([
-    [{}, '$input.topic is missing, a string (what to write about)'],
+    [{}, '$input.topic is missing: expected a string (what to write about)'],
     [{ topic: 5 }, '$input.topic must be a string, not 5 (what to write about)'],
     [{ topic: '' }, '$input.topic is empty'],
     [{ topic: 'elephant' }, '$input.topic must have at most 5 characters, not 8'],
@@ -54,10 +54,10 @@ describe('checkInput', () => {
     [{ topic: 'a', tags: 'x' }, '$input.tags must be an array, not "x"'],
     [{ topic: 'a', tags: ['x', 1] }, '$input.tags.1 must be a string, not 1'],
     [{ topic: 'a', tags: ['x', 'y', 'z'] }, '$input.tags must have at most 2 items, not 3'],
-    [{ topic: 'a', author: {} }, '$input.author.name is missing, a string'],
+    [{ topic: 'a', author: {} }, '$input.author.name is missing: expected a string'],
     [{ topic: 'a', author: { name: 'x', amdin: true } }, '$input.author.amdin is unknown (did you mean "admin"?)'],
     [{ topic: 'a', author: { name: 'x', admin: 'yes' } }, '$input.author.admin must be a boolean, not "yes"'],
-    [{ topic: 'a', either: 5 }, '$input.either fits none of its forms: string, object'],
+    [{ topic: 'a', either: 5 }, '$input.either matches none of the allowed schemas: string, object'],
     [{ topic: 'a', more: { x: 'y' } }, '$input.more.x must be an integer, not "y"'],
     ['text', '$input must be an object, not "text"'],
     [[], '$input must be an object, not an array'],
@@ -133,11 +133,11 @@ describe('shapes', () => {
     [
       'a key of another type',
       ['a: {type: string, minimum: 3}'],
-      '3:21 "minimum" says nothing about a value of type string',
+      '3:21 "minimum" applies to type number, not to type string',
     ],
     ['a default that does not fit', ['a: {type: integer, default: x}'], '3:31 the default must be an integer, not "x"'],
     ['a default out of range', ['a: {type: integer, default: 0, minimum: 1}'], '3:31 the default must be at least 1'],
-    ['a bad pattern', ['a: {type: string, pattern: "("}'], '3:30 "pattern" is no regular expression'],
+    ['a bad pattern', ['a: {type: string, pattern: "("}'], '3:30 "pattern" is not a valid regular expression'],
     [
       'a pattern that takes time without bound',
       ['a: {type: string, pattern: "^(?=.*x)", default: y}'],

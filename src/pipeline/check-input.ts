@@ -12,7 +12,7 @@ import type { ValueSchema } from './value-schema.ts'
 export function checkInput(schema: ValueSchema | undefined, value: unknown): Record<string, unknown> {
   const { value: filled, faults } = checkValue({ ...schema, type: 'object' }, value, '$input')
   if (faults.length === 0) return filled as Record<string, unknown>
-  throw new MillraceError('bad-input', `The input does not fit: ${firstFaults(faults)}.`, { status: 400 })
+  throw new MillraceError('bad-input', `Invalid input: ${firstFaults(faults)}.`, { status: 400 })
 }
 
 /** At most 20 of them, as a sentence goes on. */
@@ -83,8 +83,8 @@ function fillAny(forms: readonly ValueSchema[], value: unknown, path: string, fa
     const filled = fill(form, value, path, { add: () => (fits = false), isFull: () => !fits, budget: faults.budget })
     if (fits) return filled
   }
-  const types = forms.map(({ type }) => type ?? 'another form')
-  faults.add(() => `${path} fits none of its forms: ${types.join(', ')}`)
+  const types = forms.map(({ type }) => type ?? 'any type')
+  faults.add(() => `${path} matches none of the allowed schemas: ${types.join(', ')}`)
   return value
 }
 
@@ -139,7 +139,7 @@ function fillMap(schema: ValueSchema, value: object, path: string, faults: Fault
     if (item !== undefined) entries.set(key, fill(property, item, `${path}.${key}`, faults))
     else if (property.default !== undefined) entries.set(key, structuredClone(property.default))
     else if (required.includes(key)) {
-      const what = property.type === undefined ? '' : `, ${article(property.type)}`
+      const what = property.type === undefined ? '' : `: expected ${article(property.type)}`
       faults.add(() => `${path}.${key} is missing${what}${meaning(property)}`)
     }
   }
@@ -174,5 +174,5 @@ function nameOf(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object'
   const text = JSON.stringify(value) ?? String(value)
   // Not a piece of it: a secret that is cut is found by nobody.
-  return text.length > 40 ? `a text of ${String(value).length} characters` : text
+  return text.length > 40 ? `a string of ${String(value).length} characters` : text
 }

@@ -17,10 +17,10 @@ export function checkPath({ text, path, optional }: Reference, at: number, place
     const name = path[1]
     const { env } = known
     if (name === undefined || env === undefined || env.includes(name)) return
-    const list = env.length === 0 ? 'which has none yet' : `which has ${listNames(env)}`
+    const cure = `add "${name}" to "env" in millrace.config.ts`
     faults.add(
       at,
-      (hint) => `$env.${name} is not allowed${hint(name, env)}; add "${name}" to "env" in millrace.config.ts, ${list}`,
+      (hint) => `$env.${name} is not allowed${hint(name, env)}; allowed variables: ${listNames(env)}; ${cure}`,
     )
     return
   }
@@ -36,18 +36,18 @@ const always: ReadonlySet<string> = new Set(requestKeys)
 
 function undeclared(text: string, { key, at }: DeadEnd, hint: Hint): string {
   const declared = fieldsOf(at).filter((name) => !always.has(name))
-  const cure = `declare it, or write ${text}? if a request may bring it`
-  return `"input" declares no "${key}"${hint(key, declared)}, only ${listNames(declared)}; ${cure}`
+  const cure = `declare it, or write ${text}? if it may be missing`
+  return `"input" does not declare "${key}"${hint(key, declared)}; declared keys: ${listNames(declared)}; ${cure}`
 }
 
 function reason(owner: string, { key, at }: DeadEnd, hint: Hint): string {
   const fields = fieldsOf(at)
-  if (fields.length > 0) return `${owner} has no "${key}"${hint(key, fields)}; it has ${listNames(fields)}`
-  if (at.some(({ kind }) => kind === 'list')) return `${owner} is a list; name an item by its place, as in ${owner}.0`
+  if (fields.length > 0) return `${owner} has no "${key}"${hint(key, fields)}; known fields: ${listNames(fields)}`
+  if (at.some(({ kind }) => kind === 'list')) return `${owner} is a list; use an index, such as ${owner}.0`
   return `${owner} is ${at.map(({ kind }) => words[kind]).join(' or ')}, which has no fields`
 }
 
-const words = { text: 'a text', number: 'a number', flag: 'true or false', null: 'null', list: 'a list', map: 'a map' }
+const words = { text: 'a string', number: 'a number', flag: 'a boolean', null: 'null', list: 'a list', map: 'a map' }
 
 function fieldsOf(at: DeadEnd['at']): string[] {
   return [...new Set(at.flatMap((each) => (each.kind === 'map' ? [...each.fields.keys()] : [])))]

@@ -15,8 +15,8 @@ function isTrue(term: Term, scope: Scope, text: string): boolean {
   const value = valueOf(term, scope, text)
   if (typeof value === 'boolean') return value
   if (value === null) return false
-  const cure = `compare it, or ask "not empty ${wordsOf(term)}"`
-  throw fail(text, `${wordsOf(term)} is ${typeOf(value)}, neither true nor false; ${cure}`)
+  const cure = `compare it, or write "not empty ${wordsOf(term)}"`
+  throw fail(text, `${wordsOf(term)} is ${typeOf(value)}, not true or false; ${cure}`)
 }
 
 function valueOf(term: Term, scope: Scope, text: string): unknown {
@@ -51,18 +51,21 @@ function compare(term: Extract<Term, { kind: 'compare' }>, scope: Scope, text: s
   if (operator === 'in') {
     if (right === null) return false
     if (Array.isArray(right)) return right.some((item) => equal(item, left))
-    throw fail(text, `${wordsOf(term.right)} is ${typeOf(right)}; on the right of "in" must be a list`)
+    throw fail(text, `the right side of "in" must be a list, but ${wordsOf(term.right)} is ${typeOf(right)}`)
   }
   if (operator === 'contains') {
     if (left === null) return false
     if (Array.isArray(left)) return left.some((item) => equal(item, right))
     if (typeof left === 'string') return typeof right === 'string' && left.includes(right)
-    throw fail(text, `${wordsOf(term.left)} is ${typeOf(left)}; on the left of "contains" must be a text or a list`)
+    throw fail(
+      text,
+      `the left side of "contains" must be a string or a list, but ${wordsOf(term.left)} is ${typeOf(left)}`,
+    )
   }
   if (typeof left === 'number' && typeof right === 'number') return inOrder(left, right, operator)
   if (typeof left === 'string' && typeof right === 'string') return inOrder(left, right, operator)
-  const types = `${wordsOf(term.left)} is ${typeOf(left)} and ${wordsOf(term.right)} ${typeOf(right)}`
-  throw fail(text, `${types}: "${operator}" takes two numbers or two texts`)
+  const types = `${wordsOf(term.left)} is ${typeOf(left)} and ${wordsOf(term.right)} is ${typeOf(right)}`
+  throw fail(text, `"${operator}" compares two numbers or two strings, but ${types}`)
 }
 
 function inOrder<T extends number | string>(
@@ -97,7 +100,7 @@ function wordsOf(term: Term): string {
 function typeOf(value: unknown): string {
   if (value === null) return 'missing or null'
   if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' ? 'a map' : typeof value === 'string' ? 'a text' : `a ${typeof value}`
+  return typeof value === 'object' ? 'a map' : typeof value === 'string' ? 'a string' : `a ${typeof value}`
 }
 
 function fail(text: string, message: string): MillraceError {

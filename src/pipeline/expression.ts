@@ -118,9 +118,9 @@ function tokenize(text: string): Token[] {
 
 function misreadAt(text: string, at: number): string {
   const sign = text[at]!
-  if (sign === '"' || sign === "'") return `the text that begins with ${sign} has no end; close it`
-  if (sign === '$') return '"$" needs a name: $input.name'
-  return `${JSON.stringify(sign)} means nothing here; an expression compares: $input.count > 3 and not $input.done?`
+  if (sign === '"' || sign === "'") return `unterminated string; add the closing ${sign}`
+  if (sign === '$') return '"$" must be followed by a name, such as $input.name'
+  return `unexpected ${JSON.stringify(sign)}; write a comparison, such as $input.count > 3 and not $input.done?`
 }
 
 function parse(tokens: readonly Token[]): Term {
@@ -166,7 +166,7 @@ function parse(tokens: readonly Token[]): Term {
     const operator = text as Operator
     checkOperands(operator, left, right, at)
     if (peek().kind === 'word' && operators.has(peek().text)) {
-      throw new Misread(peek().at, 'one comparison at a time; join two with and: 1 < $x and $x < 5')
+      throw new Misread(peek().at, 'comparisons cannot be chained; join them with "and": 1 < $x and $x < 5')
     }
     return { kind: 'compare', operator, left, right }
   }
@@ -190,36 +190,36 @@ function parse(tokens: readonly Token[]): Term {
       expect(']')
       return { kind: 'list', items }
     }
-    throw new Misread(each.at, unexpected(each, 'a value is missing'))
+    throw new Misread(each.at, unexpected(each, 'expected a value'))
   }
 
   function expect(text: string): void {
-    if (!take(text)) throw new Misread(peek().at, unexpected(peek(), `"${text}" is missing`))
+    if (!take(text)) throw new Misread(peek().at, unexpected(peek(), `expected "${text}"`))
   }
 
   const { at } = peek()
   const root = condition(parseOr(), at)
-  if (peek().kind !== 'end') throw new Misread(peek().at, unexpected(peek(), 'the expression should end'))
+  if (peek().kind !== 'end') throw new Misread(peek().at, unexpected(peek(), 'expected the end of the expression'))
   return root
 }
 
 function unexpected({ kind, text }: Token, wanted: string): string {
   if (kind === 'end') return `${wanted} at the end`
   const cure = cures.get(text)
-  if (cure !== undefined) return `"${text}" is not known; ${cure}`
+  if (cure !== undefined) return `unknown operator "${text}"; ${cure}`
   if (text === 'not') return 'put "not" before the whole comparison: not $x in [1, 2]'
-  if (text === 'is') return 'write == to compare, or empty $x'
+  if (text === 'is') return 'unknown operator "is"; write == to compare, or empty $x'
   if (kind === 'word' && /^\w/.test(text) && !operators.has(text) && text !== 'and' && text !== 'or') {
-    return `"${text}" is not known; a text needs quotes ("${text}"), a variable a dollar ($${text})`
+    return `unknown word "${text}"; quote a string ("${text}"), or write $${text} for a variable`
   }
   return `${wanted} before ${text}`
 }
 
 /** What can only be wrong, whatever the variables hold. */
 function condition(term: Term, at: number): Term {
-  if (term.kind === 'list') throw new Misread(at, 'a list is neither true nor false; compare it')
+  if (term.kind === 'list') throw new Misread(at, 'a list is not true or false; compare it')
   if (term.kind === 'literal' && term.value !== null && typeof term.value !== 'boolean') {
-    throw new Misread(at, `${JSON.stringify(term.value)} is neither true nor false; compare it with something`)
+    throw new Misread(at, `${JSON.stringify(term.value)} is not true or false; compare it with something`)
   }
   return term
 }
@@ -227,14 +227,15 @@ function condition(term: Term, at: number): Term {
 function checkOperands(operator: Operator, left: Term, right: Term, at: number): void {
   const isLiteral = ({ kind }: Term) => kind === 'literal'
   const [list, name] = operator === 'in' ? [right, 'right'] : [left, 'left']
-  if (operator === 'in' && isLiteral(right)) throw new Misread(at, 'on the right of "in" must be a list: $x in [1, 2]')
+  if (operator === 'in' && isLiteral(right))
+    throw new Misread(at, 'the right side of "in" must be a list: $x in [1, 2]')
   if (operator === 'contains' && list.kind === 'literal' && typeof list.value !== 'string') {
-    throw new Misread(at, `on the ${name} of "contains" must be a text or a list`)
+    throw new Misread(at, `the ${name} side of "contains" must be a string or a list`)
   }
   if (!/[<>]/.test(operator)) return
   for (const side of [left, right]) {
     const ordered =
       side.kind === 'reference' || (side.kind === 'literal' && /^(?:string|number)$/.test(typeof side.value))
-    if (!ordered) throw new Misread(at, `"${operator}" takes two numbers or two texts`)
+    if (!ordered) throw new Misread(at, `"${operator}" compares two numbers or two strings`)
   }
 }

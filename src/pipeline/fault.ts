@@ -58,7 +58,7 @@ export function createFaultCollector(text: string): FaultCollector {
     if (unreported.size === 0) return []
     const offset = [...unreported].reduce((first, each) => Math.min(first, each))
     const places = unreported.size === 1 ? 'place' : 'places'
-    const message = `… and faults at ${unreported.size} more ${places}; correct the ones above first`
+    const message = `… and errors at ${unreported.size} more ${places}; fix the ones above first`
     return [{ ...toFault({ offset, message }), more: unreported.size }]
   }
 

@@ -37,11 +37,11 @@ const places: [what: string, text: (name: string) => string, fault: string][] = 
   ['a model', (name) => llm('').replace('demo:m', name), 'unknown model "@"'],
   ['an MCP server', (name) => llm(`tools: [{ mcp: ${name} }]`), 'unknown MCP server "@"'],
   ['an agent', (name) => `workflow: [{ id: a, type: call-agent, config: { agent: ${name} } }]`, 'unknown agent "@"'],
-  ['a role', (name) => llm(`messages: [{ role: ${name}, content: x }]`), 'must be system, user or assistant'],
+  ['a role', (name) => llm(`messages: [{ role: ${name}, content: x }]`), 'must be one of system, user, assistant'],
   ['a choice', (name) => llm(`reasoning: ${name}`), 'must be one of none, minimal'],
   ['a type of input', (name) => `input: { x: ${name} }\n${llm('')}`, 'must be one of string, number'],
-  ['a reference', (name) => llm(`system: $${name}.x`), '$@.x refers to nothing'],
-  ['a word of a condition', (name) => condition(name), '"@" is not known; a text needs quotes'],
+  ['a reference', (name) => llm(`system: $${name}.x`), 'unknown variable $@.x'],
+  ['a word of a condition', (name) => condition(name), 'unknown word "@"; quote a string'],
   ['a time unit', (name) => `timeouts: { run: 5${name} }\n${llm('')}`, 'must be a duration'],
 ]
 

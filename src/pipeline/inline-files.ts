@@ -58,7 +58,7 @@ export function inlineFiles(text: string, root: Node, options: InlineOptions): s
   parseTree(inlined, trial)
   const [fault] = trial.list()
   const [first] = edits.keys()
-  if (fault !== undefined) faults.add(first!, `with the texts of its files in place, ${fault.message}`)
+  if (fault !== undefined) faults.add(first!, `with its prompt files inserted, ${fault.message}`)
   return inlined
 }
 
@@ -89,17 +89,20 @@ function read(value: Slot['value'], { faults, readText, secrets = [] }: InlineOp
   const file = child(value, 'file')
   const others = [...value.entries].filter(([key]) => key !== 'file')
   for (const [key, { at }] of others) {
-    faults.add(at, (hint) => `unknown key "${key}"${hint(key, ['file'])}; a prompt is a text or { file: path }`)
+    faults.add(at, (hint) => `unknown key "${key}"${hint(key, ['file'])}; a prompt is a string or { file: path }`)
   }
   if (others.length > 0) return undefined
   const path = textOf(file)
-  const wrong = path === undefined ? 'must be the path of a file' : pathFault(path)
+  const wrong = path === undefined ? 'must be a file path' : pathFault(path)
   if (path === undefined || wrong !== undefined) {
     faults.add(file?.at ?? value.at, `"file" ${wrong}`)
     return undefined
   }
   if (readText === undefined) {
-    faults.add(value.at, `the file ${path} is not read here: only loadYaml and a folder of agents read files; ${cure}`)
+    faults.add(
+      value.at,
+      `cannot read the file ${path} here: only loadYaml and agents folders read prompt files; ${cure}`,
+    )
     return undefined
   }
   try {
@@ -114,14 +117,14 @@ function read(value: Slot['value'], { faults, readText, secrets = [] }: InlineOp
   }
 }
 
-const cure = 'write the text here, or give parseYaml(text, { readText }) what reads it'
+const cure = 'write the prompt here, or pass a reader: parseYaml(text, { readText })'
 
 /** Below the folder of the agent's file, as it is written: where links lead is the reader's to check. */
 function pathFault(path: string): string | undefined {
   if (path === '') return 'is empty; name a file, such as prompts/poet.md'
   if (path.length > 300) return 'is longer than 300 characters'
   // oxlint-disable-next-line no-control-regex -- a NUL ends a file name for the system, whatever follows it
-  if (/[\u0000-\u001F\u007F\\]/.test(path)) return 'must not hold "\\" or control characters; write folder/file'
+  if (/[\u0000-\u001F\u007F\\]/.test(path)) return 'must not contain "\\" or control characters; write folder/file'
   if (/^(?:\/|[A-Za-z]:)/.test(path)) return 'must be relative to the folder of this file, such as prompts/poet.md'
   if (path.split('/').includes('..')) return 'must not leave the folder of this file: remove ".."'
   if (references(path).length > 0) return 'cannot hold variables: files are read when the agent is loaded'

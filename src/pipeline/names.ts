@@ -68,9 +68,11 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
   const choice = child(child(config, 'toolChoice'), 'tool')
   if (choice?.kind === 'scalar' && !names.has(choice.text) && !isOfServer(choice.text, servers)) {
     const mine = [...names, ...[...servers].map((server) => `${server}_…`)]
+    const { text } = choice
     faults.add(
       choice.at,
-      `toolChoice names "${choice.text}", which is no tool of this step; its tools: ${listNames(mine)}`,
+      (hint) =>
+        `"toolChoice" names "${text}"${hint(text, names)}, which is not a tool of this step; its tools: ${listNames(mine)}`,
     )
   }
 }
@@ -96,7 +98,7 @@ export function checkAgent(name: Node | undefined, known: Known | undefined, fau
   }
 }
 
-const ownServer = 'for a server of your own: --endpoint name=http://…'
+const ownServer = 'for a server of your own, use --endpoint name=http://…'
 
 function checkModel(model: string, at: number, providers: readonly string[], faults: FaultCollector): void {
   // What a reference stands for is known only when the run has come that far.
@@ -112,7 +114,7 @@ function checkModel(model: string, at: number, providers: readonly string[], fau
   const provider = model.slice(0, colon)
   if (!providers.includes(provider)) {
     faults.add(at, (hint) => `unknown model provider "${provider}"${hint(provider, providers)}; ${list}; ${ownServer}`)
-  } else if (colon === model.length - 1) faults.add(at, `"${model}" names no model; write "${model}<model>"`)
+  } else if (colon === model.length - 1) faults.add(at, `"${model}" has no model name; write "${model}<model>"`)
 }
 
 function unknown(
@@ -123,6 +125,6 @@ function unknown(
   faults: FaultCollector,
 ) {
   const known = `known ${what}s: ${listNames(names)}`
-  const cure = `or register it under "${registry}" in millrace.config.ts`
+  const cure = `to add one, register it under "${registry}" in millrace.config.ts`
   faults.add(name.at, (hint) => `unknown ${what} "${name.text}"${hint(name.text, names)}; ${known}; ${cure}`)
 }

@@ -138,8 +138,8 @@ describe('faults', () => {
       'workflow:\n  - {id: a, type: llm, result: r}\n  - {id: b, type: llm, result: r}',
       ['3:32', 'duplicate result "r" (first on line 2)'],
     ],
-    'an id with a slash': ['workflow: [{id: a/b, type: llm}]', ['1:17', '"id" must be made of letters, digits']],
-    'an id of dots': ['workflow: [{id: .., type: llm}]', ['1:17', '"id" must be made of letters']],
+    'an id with a slash': ['workflow: [{id: a/b, type: llm}]', ['1:17', '"id" must contain only letters, digits']],
+    'an id of dots': ['workflow: [{id: .., type: llm}]', ['1:17', '"id" must contain only letters']],
     'an empty id': ['workflow:\n  - id:\n    type: llm', ['2:5', '"id" is empty']],
     'a result that cannot be referred to': ['workflow: [{id: a, type: llm, result: a b}]', ['1:39', 'must be a name']],
     'an unknown step type': [
@@ -158,7 +158,7 @@ describe('faults', () => {
     'the same tool twice': [llm('tools: [calculator, calculator]'), ['5:27', 'duplicate tool "calculator"']],
     'a tool choice that the step lacks': [
       llm('tools: [calculator]', 'toolChoice: {tool: getCurrentTime}'),
-      ['6:26', 'no tool of this step; its tools: calculator'],
+      ['6:26', 'not a tool of this step; its tools: calculator'],
     ],
     'an unknown callback': [
       llm('onFinish: logErorr'),
@@ -173,7 +173,7 @@ describe('faults', () => {
       ['5:14', 'unknown model "llama3"; write "provider:model"; known providers'],
     ],
     'a provider alone': [llm('model: demo'), ['5:14', 'write "demo:<model>"']],
-    'a provider without a model': [llm('model: "demo:"'), ['5:14', '"demo:" names no model']],
+    'a provider without a model': [llm('model: "demo:"'), ['5:14', '"demo:" has no model name']],
     'stream: maybe': [llm('stream: maybe'), ['5:15', '"stream" must be true or false, not "maybe"']],
     'stream: nothing': [llm('stream:'), ['5:7', '"stream" must be true or false, but is empty']],
     'maxSteps: 0': [llm('maxSteps: 0'), ['5:17', '"maxSteps" must be a whole number from 1']],
@@ -190,12 +190,12 @@ describe('faults', () => {
     'messages that are no reference': [llm('messages: hi'), ['5:17', 'must be a reference such as $input.messages']],
     'an unknown role': [
       llm('messages: [{role: usr, content: x}]'),
-      ['5:25', '"role" must be system, user or assistant'],
+      ['5:25', '"role" must be one of system, user, assistant'],
     ],
     'a message of text': [llm('messages:', '  - hi'), ['6:11', 'item 1 of "messages" must be {role, content}']],
     'a result that no step sets': [
       'workflow:\n  - {id: a, type: llm, result: first}\n  - id: b\n    type: output-generator\n    config:\n      template: $frist.text',
-      ['6:17', '$frist.text refers to nothing: no earlier step has the result "frist" (did you mean "first"?)'],
+      ['6:17', 'unknown variable $frist.text: no earlier step has the result "frist" (did you mean "first"?)'],
     ],
     'the same through stepResult': [
       llm('system: $stepResult.nope.x'),
@@ -209,7 +209,10 @@ describe('faults', () => {
       'workflow:\n  - {id: a, type: llm, config: {system: "so: $late?"}}\n  - {id: b, type: llm, result: late}',
       ['2:41', 'a later step sets "late"; move it before this one'],
     ],
-    'a dollar that means itself': [llm('system: |', '  Use $HOME.'), ['5:15', 'write $$HOME for the text itself']],
+    'a dollar that means itself': [
+      llm('system: |', '  Use $HOME.'),
+      ['5:15', 'write $$HOME for a literal dollar sign'],
+    ],
     '$env alone': [llm('system: $env'), ['5:15', '$env.NAME']],
     'return of what after sets': [
       `${start}return: $late\nafter: [{id: b, type: llm, result: late}]`,
@@ -217,11 +220,11 @@ describe('faults', () => {
     ],
     'an output-generator of nothing': [
       'workflow: [{id: a, type: output-generator}]',
-      ['1:12', 'either "template" or "json"'],
+      ['1:12', 'exactly one of "template" and "json"'],
     ],
     'both template and json': [
       'workflow: [{id: a, type: output-generator, config: {template: 1, json: x}}]',
-      ['1:52', 'either "template" or "json"'],
+      ['1:52', 'exactly one of "template" and "json"'],
     ],
     '!!js/function': [
       'workflow: !!js/function "f(){}"',
@@ -230,27 +233,24 @@ describe('faults', () => {
     ],
     '!!int': [llm('maxSteps: !!int 3'), ['5:17', 'the tag !!int is not allowed']],
     '!custom': [`workflow: !custom\n  - {id: a, type: llm}`, ['1:11', 'the tag !custom is not allowed']],
-    'a tag of the wrong kind': [llm('system: !!map x'), ['5:15', 'the tag !!map does not fit text']],
+    'a tag of the wrong kind': [llm('system: !!map x'), ['5:15', 'the tag !!map does not match a string']],
     'a prototype': [`${start}return:\n  __proto__: {a: 1}`, ['4:3', 'the key "__proto__" is not allowed']],
     'a key of every prototype': [`${start}constructor: 1`, ['3:1', 'unknown key "constructor"']],
     'a merge key': [llm('<<: {stream: true}'), ['5:7', 'merge keys (<<) are not supported']],
     'a key that is a map': [`${start}{a: b}: c`, ['3:1', 'a key must be a name, not a map']],
-    'an unknown alias': [llm('system: *nobody'), ['5:15', '*nobody stands for nothing']],
-    'an alias inside itself': [`${start}return: &r [*r]`, ['3:13', '*r stands for nothing']],
-    'an anchor that hides an older one of its name': [
-      `${start}return: [&r x, &r [*r]]`,
-      ['3:20', '*r stands for nothing'],
-    ],
+    'an unknown alias': [llm('system: *nobody'), ['5:15', 'unknown alias *nobody']],
+    'an alias inside itself': [`${start}return: &r [*r]`, ['3:13', 'unknown alias *r']],
+    'an anchor that hides an older one of its name': [`${start}return: [&r x, &r [*r]]`, ['3:20', 'unknown alias *r']],
     'a reserved result': [
       `${start}  - {id: b, type: llm, result: input}\n  - {id: c, type: llm, result: env}\n  - {id: d, type: llm, result: stepResult}`,
-      ['3:32', 'is reserved (input, env, stepResult)'],
-      ['4:32', 'is reserved'],
-      ['5:32', 'is reserved'],
+      ['3:32', 'is a reserved name (input, env, stepResult)'],
+      ['4:32', 'is a reserved name'],
+      ['5:32', 'is a reserved name'],
     ],
-    'two documents': [`${start}---\n${start}`, ['3:1', 'one agent a file']],
+    'two documents': [`${start}---\n${start}`, ['3:1', 'a file holds only one agent']],
     'a tab': ['workflow:\n\t- a', ['2:1', 'use spaces']],
     'a broken quote': [llm('system: "x'), ['5:17', 'unexpected end of the stream within a double quoted scalar']],
-    'a colon in plain text': [llm('system: Note: be kind'), ['5:19', 'quote a text that holds ": "']],
+    'a colon in plain text': [llm('system: Note: be kind'), ['5:19', 'quote a string that contains ": "']],
   }
   for (const [title, [text, ...expected]] of Object.entries(table)) {
     test(title, () => {
@@ -303,7 +303,7 @@ describe('bounds', () => {
       return `${name}: &${name} [${items.join(', ')}]`
     })
     expect(faultsOf(`return:\n  ${levels.join('\n  ')}`)[0]?.message).toContain(
-      'more than 100000 values (aliases count)',
+      'more than 100000 values, counting aliases',
     )
   })
   test('depth, also through aliases', () => {

@@ -29,7 +29,7 @@ export { formatFaults, PipelineError } from './fault.ts'
  */
 export function parsePipeline(text: string, known?: Known, readText?: ReadText): Pipeline {
   if (typeof text !== 'string') {
-    throw new PipelineError([{ line: 1, column: 1, message: 'an agent must be YAML text, not a value' }])
+    throw new PipelineError([{ line: 1, column: 1, message: 'an agent must be a string of YAML' }])
   }
   const faults = createFaultCollector(text)
   if (known?.secrets !== undefined) refuseSecrets(text, known.secrets, faults)

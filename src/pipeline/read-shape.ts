@@ -30,7 +30,7 @@ export const shape = map({
   title: text.optional().describe('A short name for people.'),
   description: text.optional().describe('What the value means: for people and for models.'),
   default: z.unknown().optional().describe('Taken when the value is missing.'),
-  enum: list(z.unknown()).min(1, 'is empty; name the values').optional().describe('The only values allowed.'),
+  enum: list(z.unknown()).min(1, 'is empty; list the allowed values').optional().describe('The only values allowed.'),
   minimum: number(-Infinity).optional().describe('Least number allowed.'),
   maximum: number(-Infinity).optional().describe('Greatest number allowed.'),
   minLength: integer(0).optional().describe('Least number of characters.'),
@@ -52,7 +52,7 @@ export const shape = map({
     .optional()
     .describe('Whether, or of which shape, further names are allowed.'),
   anyOf: list(later('shape'))
-    .min(1, 'is empty; give it shapes')
+    .min(1, 'is empty; list at least one shape')
     .optional()
     .describe('The value fits at least one of these shapes.'),
 })
@@ -74,7 +74,10 @@ export function readShapes(node: Node, faults: FaultCollector): ValueSchema {
       (type.text === 'array' && child(node, 'items') !== undefined))
   if (own) return readShape(node, faults)
   if (node.kind !== 'map') {
-    faults.add(node.at, 'must be a map: name → string, number, integer, boolean, array, object or a map with "type"')
+    faults.add(
+      node.at,
+      'a schema must be a map: name → string, number, integer, boolean, array, object or a map with "type"',
+    )
     return {}
   }
   return { type: 'object', ...readProperties(node, undefined, faults) }
@@ -132,7 +135,8 @@ function readProperties(
     if (listed === undefined ? !optional && schema.default === undefined : listed.includes(key)) required.push(key)
   }
   for (const key of listed ?? []) {
-    if (!properties.has(key)) faults.add(node.at, `"required" names "${key}", which "properties" lacks; add it`)
+    if (!properties.has(key))
+      faults.add(node.at, `"required" names "${key}", which is not in "properties"; add it there`)
   }
   return { properties: Object.fromEntries(properties), ...(required.length > 0 ? { required } : undefined) }
 }
@@ -152,7 +156,7 @@ function checkFit(node: Node, type: string | undefined, faults: FaultCollector):
   for (const [key, { at }] of node.entries) {
     const owner = Object.entries(keysOf).find(([, keys]) => keys.includes(key))?.[0]
     if (owner !== undefined && !fitting.includes(key)) {
-      faults.add(at, `"${key}" says nothing about a value of type ${type}, only about ${owner}; remove it`)
+      faults.add(at, `"${key}" applies to type ${owner}, not to type ${type}; remove it`)
     }
   }
 }

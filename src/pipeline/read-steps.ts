@@ -58,7 +58,7 @@ function readBody(node: Node, place: Place, reader: Reader): StepBody | undefine
   for (const key of ['budget', 'timeouts'] as const) {
     const inside = child(config, key)
     if (inside && child(node, key)) {
-      reader.faults.add(inside.at, `"${key}" stands in "config" and beside it; remove one of the two`)
+      reader.faults.add(inside.at, `"${key}" is set in "config" and on the step; remove one of the two`)
     }
   }
   return body
@@ -69,10 +69,7 @@ function readResult(node: Node | undefined, shape: Shape | undefined, place: Pla
   if (node === undefined || name === undefined || name === '') return
   checkUnique(node, 'result', reader.allResults, reader)
   if (place.loopNames.has(name)) {
-    reader.faults.add(
-      node.at,
-      `"result" is reserved inside this loop, whose $${name} it would hide; choose another name`,
-    )
+    reader.faults.add(node.at, `the result "${name}" would hide the loop's $${name}; choose another name`)
   }
   place.results.set(name, shape)
 }

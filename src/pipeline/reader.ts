@@ -87,7 +87,7 @@ export function checkReference(reference: Reference, at: number, place: Place, r
   const { faults, declared } = reader
   const [root, second] = path
   if (root === 'env' && second === undefined) {
-    faults.add(at, '$env needs the name of a variable: $env.NAME')
+    faults.add(at, '$env needs a variable name: $env.NAME')
     return
   }
   const name = root === 'stepResult' ? second : root
@@ -98,14 +98,14 @@ export function checkReference(reference: Reference, at: number, place: Place, r
   }
   if (place.rounds.has(name)) {
     if (optional) return
-    faults.add(at, `${text} has no value in the loop's first round; write ${text}? for that of the round before`)
+    faults.add(at, `${text} has no value in the loop's first round; write ${text}? for the value of the previous round`)
     return
   }
   const known = [...place.results.keys(), ...(root === 'stepResult' ? [] : place.loopNames.keys())]
-  const escape = text.includes('.') ? '' : `; write $${text} for the text itself`
+  const escape = text.includes('.') ? '' : `; write $${text} for a literal dollar sign`
   const list = listNames(known)
   const cure = (hint: Hint) => cureOf(name, hint(name, known), declared.get(name), place)
-  faults.add(at, (hint) => `${text} refers to nothing: ${cure(hint)}; results so far: ${list}${escape}`)
+  faults.add(at, (hint) => `unknown variable ${text}: ${cure(hint)}; known variables: ${list}${escape}`)
 }
 
 function cureOf(name: string, meant: string, declared: StepList[] | undefined, { lists }: Place): string {
@@ -113,10 +113,11 @@ function cureOf(name: string, meant: string, declared: StepList[] | undefined, {
     const inside = declared.find(({ list }) => !lists.some((outer) => outer.list === list))
     if (inside === undefined || inside.owner === '') return `a later step sets "${name}"; move it before this one`
     const { owner } = inside
-    if (lists.some((outer) => outer.owner === owner)) return `"${name}" is set in another branch of "${owner}"`
-    return `"${name}" is set inside "${owner}" and stays there; give "${owner}" a result and refer to that`
+    if (lists.some((outer) => outer.owner === owner))
+      return `"${name}" is set in another branch of "${owner}"; use it after "${owner}", through its result`
+    return `"${name}" is local to "${owner}"; give "${owner}" a result and refer to that`
   }
-  if (name === 'item' || name === 'index') return `$${name} means something inside a loop only`
+  if (name === 'item' || name === 'index') return `$${name} exists only inside a loop`
   return `no earlier step has the result "${name}"${meant}`
 }
 

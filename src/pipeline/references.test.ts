@@ -56,29 +56,29 @@ const steps = [
 
 describe('lead nowhere', () => {
   test.each<[reference: string, fault: string]>([
-    ['$answer.txt', '$answer has no "txt" (did you mean "text"?); it has text, reasoning, finishReason,'],
+    ['$answer.txt', '$answer has no "txt" (did you mean "text"?); known fields: text, reasoning, finishReason,'],
     ['Say $answer.txt now', '$answer has no "txt"'],
     ['$stepResult.answer.txt', '$stepResult.answer has no "txt" (did you mean "text"?)'],
-    ['$answer.usage.tokens', '$answer.usage has no "tokens"; it has inputTokens,'],
-    ['$answer.text.words', '$answer.text is a text, which has no fields'],
-    ['$answer.steps.first', '$answer.steps is a list; name an item by its place, as in $answer.steps.0'],
+    ['$answer.usage.tokens', '$answer.usage has no "tokens"; known fields: inputTokens,'],
+    ['$answer.text.words', '$answer.text is a string, which has no fields'],
+    ['$answer.steps.first', '$answer.steps is a list; use an index, such as $answer.steps.0'],
     ['$answer.steps.0.txt', '$answer.steps.0 has no "txt" (did you mean "text"?)'],
     ['$answer.object', '$answer has no "object"'],
-    ['$made.object.titel', '$made.object has no "titel" (did you mean "title"?); it has title, tags'],
-    ['$made.object.tags.0.x', '$made.object.tags.0 is a text, which has no fields'],
+    ['$made.object.titel', '$made.object has no "titel" (did you mean "title"?); known fields: title, tags'],
+    ['$made.object.tags.0.x', '$made.object.tags.0 is a string, which has no fields'],
     ['$route.respons', '$route has no "respons" (did you mean "respond"?)'],
-    ['$route.respond.why', '$route.respond has no "why"; it has reason, notes'],
+    ['$route.respond.why', '$route.respond has no "why"; known fields: reason, notes'],
     ['$recalled.turns.0.usr', '$recalled.turns.0 has no "usr" (did you mean "user"?)'],
-    ['$kept.facts', '$kept has no "facts"; it has stored'],
-    ['$note.word', '$note has no "word" (did you mean "words"?); it has words, n, made'],
+    ['$kept.facts', '$kept has no "facts"; known fields: stored'],
+    ['$note.word', '$note has no "word" (did you mean "words"?); known fields: words, n, made'],
     ['$note.n.x', '$note.n is a number, which has no fields'],
     ['$note.made.titel', '$note.made has no "titel" (did you mean "title"?)'],
     ['$chosen.txt', '$chosen has no "txt" (did you mean "text"?)'],
-    ['$rounds.text', '$rounds is a list; name an item by its place, as in $rounds.0'],
+    ['$rounds.text', '$rounds is a list; use an index, such as $rounds.0'],
     ['$rounds.0.txt', '$rounds.0 has no "txt"'],
-    ['$views.agaist', '$views has no "agaist" (did you mean "against"?); it has for, against'],
+    ['$views.agaist', '$views has no "agaist" (did you mean "against"?); known fields: for, against'],
     ['$views.for.txt', '$views.for has no "txt"'],
-    ['$answer.constructor', '$answer has no "constructor"; it has'],
+    ['$answer.constructor', '$answer has no "constructor"; known fields: '],
   ])('%s', (reference, fault) => {
     const text = using(reference, steps)
     expect(faultsOf(text)).toEqual([expect.stringContaining(fault)])
@@ -88,20 +88,20 @@ describe('lead nowhere', () => {
   test.each<[reference: string, fault: string]>([
     [
       '$input.topc',
-      '"input" declares no "topc" (did you mean "topic"?), only topic, tone, author, open, list, any; declare it, or write $input.topc? if a request may bring it',
+      '"input" does not declare "topc" (did you mean "topic"?); declared keys: topic, tone, author, open, list, any; declare it, or write $input.topc? if it may be missing',
     ],
-    ['$input.author.nme', '$input.author has no "nme" (did you mean "name"?); it has name'],
+    ['$input.author.nme', '$input.author has no "nme" (did you mean "name"?); known fields: name'],
     ['$input.list.0.titel', '$input.list.0 has no "titel"'],
-    ['$input.topic.x', '$input.topic is a text, which has no fields'],
+    ['$input.topic.x', '$input.topic is a string, which has no fields'],
   ])('%s', (reference, fault) => {
     expect(faultsOf(`${input}${using(reference)}`)).toEqual([expect.stringContaining(fault)])
   })
 
   test('a variable that the config does not allow; its key is named', () => {
     expect(faultsOf(using('$env.HOME'))).toEqual([
-      '2:60 $env.HOME is not allowed; add "HOME" to "env" in millrace.config.ts, which has REGION',
+      '2:60 $env.HOME is not allowed; allowed variables: REGION; add "HOME" to "env" in millrace.config.ts',
     ])
-    expect(faultsOf(using('$env.HOME'), { ...known, env: [] })[0]).toContain('which has none yet')
+    expect(faultsOf(using('$env.HOME'), { ...known, env: [] })[0]).toContain('allowed variables: none')
     expect(faultsOf(using('$env.REGIN'))[0]).toContain('(did you mean "REGION"?)')
   })
 
@@ -198,7 +198,9 @@ describe('a step without a model', () => {
     const text = `workflow:\n  - ${step}`
     expect(faultsOf(text)).toEqual([])
     expect(faultsOf(text, { ...known, hasDefaultModel: false })).toEqual([
-      expect.stringMatching(/^2:\d+ no model: add "model:" to this config .*models\.default in millrace\.config\.ts$/u),
+      expect.stringMatching(
+        /^2:\d+ no model; add "model: provider:name" to this config, or set models\.default in millrace\.config\.ts$/u,
+      ),
     ])
   })
 

@@ -86,7 +86,7 @@ describe('missing values', () => {
     ['$input.nothing.x', '$input.nothing has no "x"'],
     ['$input.name.0', '$input.name has no "0"'],
     ['Hi $input.nope!', 'write $input.nope? if it may be missing'],
-    ['$nobody', 'nothing named "nobody" was set'],
+    ['$nobody', '"nobody" is not set'],
     ['$stepResult.nobody.x', '$stepResult has no "nobody"'],
     ['$env.PATH', '$env has no "PATH"'],
   ])('%s', (template, fragment) => {

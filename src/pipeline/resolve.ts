@@ -46,7 +46,7 @@ export function lookUp(reference: Reference, scope: Scope): unknown {
   const [root, ...keys] = reference.path
   let value = rootValue(root, scope)
   let seen = `$${root}`
-  if (value === undefined) return missing(reference, `nothing named "${root}" was set`)
+  if (value === undefined) return missing(reference, `"${root}" is not set`)
   for (const key of keys) {
     const next = memberOf(value, key)
     if (next === undefined) return missing(reference, `${seen} has no "${key}"`)
@@ -81,7 +81,7 @@ function toWords(value: unknown, reference: Reference): string {
   try {
     return JSON.stringify(value)
   } catch (cause) {
-    throw new MillraceError('bad-value', `${reference.text} cannot be written as JSON inside a text`, { cause })
+    throw new MillraceError('bad-value', `${reference.text} cannot be converted to JSON`, { cause })
   }
 }
 

@@ -13,10 +13,10 @@ const units = new Map([
 // setTimeout takes 31 bits: anything longer fires at once.
 const longestDuration = 24 * day
 
-export const text = z.string('must be text')
+export const text = z.string('must be a string')
 /** A text for a model, here or in a file: inline-files.ts puts the file's text in its place before the schema sees it. */
 export const prompt = text.meta({ yaml: 'prompt' })
-export const name = text.min(1, 'is empty; give it a name or remove the key')
+export const name = text.min(1, 'is empty; give it a value or remove the key')
 export const flag = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),
   z.boolean('must be true or false'),

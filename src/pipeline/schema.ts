@@ -49,13 +49,13 @@ const limits = map({
 
 const reserved = new Set(['input', 'env', 'stepResult'])
 export const resultName = name
-  .regex(/^(?!\d)\w+(?:-+\w+)*$/, 'must be a name: letters, digits, "_" and inner "-", no digit first')
-  .refine((value) => !reserved.has(value), `is reserved (input, env, stepResult); choose another name`)
+  .regex(/^(?!\d)\w+(?:-+\w+)*$/, 'must be a name of letters, digits, "_" and inner "-", not starting with a digit')
+  .refine((value) => !reserved.has(value), 'is a reserved name (input, env, stepResult); choose another')
 
 /** Also a segment of the paths in the log. */
 export const idName = name
   .max(100, 'is longer than 100 characters')
-  .regex(/^(?!\.+$)[A-Za-z0-9._-]+$/, 'must be made of letters, digits, "-", "_" and "."')
+  .regex(/^(?!\.+$)[A-Za-z0-9._-]+$/, 'must contain only letters, digits, "-", "_" and "."')
 
 /** What every step has; its `config` is checked by its type. */
 export const step = map({

@@ -36,12 +36,12 @@ const say = (id: string, template: string, result = '') =>
 const table: Record<string, [text: string, ...faults: string[]]> = {
   'call-agent without an agent': [step('call-agent', '{}'), '3:38 missing key "agent"'],
   'an unknown agent': [step('call-agent', '{agent: helpr}'), '3:46 unknown agent "helpr" (did you mean "helper"?)'],
-  'an agent elsewhere': [step('call-agent', '{agent: ../x}'), '3:46 "agent" must be the id of an agent: no "/"'],
+  'an agent elsewhere': [step('call-agent', '{agent: ../x}'), '3:46 "agent" must be an agent id, without "/"'],
   'an agent in part a variable': [
     step('call-agent', '{agent: bot-$input.kind}'),
-    '"agent" must be an id, or a reference',
+    '"agent" must be an id or a single reference',
   ],
-  'an agent that nobody sets': [step('call-agent', '{agent: $nobody}'), '$nobody refers to nothing'],
+  'an agent that nobody sets': [step('call-agent', '{agent: $nobody}'), 'unknown variable $nobody'],
   'input of text': [step('call-agent', '{agent: helper, input: hi}'), '"input" must be a map, or a reference'],
   'mcp-tool without its names': [step('mcp-tool', '{}'), 'missing key "server"', 'missing key "tool"'],
   'an unknown server': [
@@ -57,35 +57,35 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('router', '{model: nope, tools: [calc], toolChoice: {tool: calc2}, onFinish: nobody, system: $nothing}'),
     'unknown model "nope"',
     'unknown tool "calc"; known tools: calculator',
-    'toolChoice names "calc2"',
+    '"toolChoice" names "calc2"',
     'unknown callback "nobody"',
-    '$nothing refers to nothing',
+    'unknown variable $nothing',
   ],
   'a tool of one’s own that has the name of the router’s': [
     step('router', '{tools: [calculator, {name: respond, client: true}]}'),
-    '3:66 "respond" is the router’s own tool, with which it hands over; rename yours',
+    '3:66 "respond" is a built-in tool of the router; rename yours',
   ],
   'memory without an action': [step('memory', '{}'), 'missing key "action"'],
   'keys of the other action of memory': [
     step('memory', '{action: store, query: $input.topic, limit: 3}'),
-    '3:61 "query" is for action: recall; remove it',
-    '"limit" is for action: recall',
+    '3:61 "query" applies only to action: recall; remove it',
+    '"limit" applies only to action: recall',
   ],
-  'facts without store': [step('memory', '{action: recall, facts: [x]}'), '"facts" is for action: store'],
-  'what memory refers to': [step('memory', '{action: store, facts: [$nothing]}'), '$nothing refers to nothing'],
+  'facts without store': [step('memory', '{action: recall, facts: [x]}'), '"facts" applies only to action: store'],
+  'what memory refers to': [step('memory', '{action: store, facts: [$nothing]}'), 'unknown variable $nothing'],
   'a condition without anything': [step('condition', '{}'), 'missing key "if"', 'missing key "then"'],
   'a condition without steps': [step('condition', '{if: true, then: []}'), '3:55 "then" has no steps; add one'],
   'an expression': [
     step('condition', `{if: $first.n = 5, then: [${say('a', '1')}]}`),
-    '3:52 "=" is not known; write ==',
+    '3:52 unknown operator "="; write ==',
   ],
   'an expression in quotes': [
     step('condition', `{if: "$first.n = 5", then: [${say('a', '1')}]}`),
-    '3:53 "=" is not known',
+    '3:53 unknown operator "="',
   ],
   'a reference in an expression': [
     step('condition', `{if: true and $frist, then: [${say('a', '1')}]}`),
-    '3:52 $frist refers to nothing: no earlier step has the result "frist" (did you mean "first"?)',
+    '3:52 unknown variable $frist: no earlier step has the result "frist" (did you mean "first"?)',
   ],
   'a nested fault': [step('condition', '{if: true, then: [{id: a, type: lllm}]}'), 'unknown step type "lllm"'],
   'an id of a nested step': [
@@ -102,11 +102,11 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
   ],
   'a result of the other branch': [
     step('condition', `{if: true, then: [${say('a', '1', 'x')}], else: [${say('b', '$x')}]}`),
-    '$x refers to nothing: "x" is set in another branch of "s"',
+    'unknown variable $x: "x" is set in another branch of "s"',
   ],
   'a result from inside a container': [
     `${step('condition', `{if: true, then: [${say('a', '1', 'x')}]}`)}\nreturn: $x?`,
-    '4:9 $x refers to nothing: "x" is set inside "s" and stays there; give "s" a result and refer to that',
+    '4:9 unknown variable $x: "x" is local to "s"; give "s" a result and refer to that',
   ],
   "a container's own result": [
     step('condition', `{if: true, then: [${say('a', '$mine')}]}`, ', result: mine'),
@@ -116,41 +116,50 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('condition', `{if: true, then: [${say('a', '$x')}, ${say('b', '1', 'x')}]}`),
     'a later step sets "x"; move it before this one',
   ],
-  'a loop over nothing': [step('loop', `{steps: [${say('a', '1')}]}`), '3:38 a loop takes either "over" or "while"'],
-  'a loop over both': [step('loop', `{over: [1], while: true, steps: [${say('a', '1')}]}`), 'either "over" or "while"'],
+  'a loop over nothing': [
+    step('loop', `{steps: [${say('a', '1')}]}`),
+    '3:38 a loop needs exactly one of "over" and "while"',
+  ],
+  'a loop over both': [
+    step('loop', `{over: [1], while: true, steps: [${say('a', '1')}]}`),
+    'exactly one of "over" and "while"',
+  ],
   'a loop over text': [step('loop', `{over: abc, steps: [${say('a', '1')}]}`), '"over" must be a reference to a list'],
   'a loop without bound': [
     step('loop', `{over: [1], max: 5000, steps: [${say('a', '1')}]}`),
     '"max" must be a whole number from 1 to 1000',
   ],
   'no steps in a loop': [step('loop', '{over: [1]}'), 'missing key "steps"'],
-  'an item of while': [step('loop', `{while: true, steps: [${say('a', '$item')}]}`), '$item refers to nothing'],
-  'an item outside a loop': [step('output-generator', '{template: $item}'), '$item means something inside a loop only'],
+  'an item of while': [step('loop', `{while: true, steps: [${say('a', '$item')}]}`), 'unknown variable $item'],
+  'an item outside a loop': [step('output-generator', '{template: $item}'), '$item exists only inside a loop'],
   'an item called otherwise': [
     step('loop', `{over: [1], as: task, steps: [${say('a', '$item')}]}`),
-    '$item refers to nothing',
+    'unknown variable $item',
   ],
   'a name for the item of while': [
     step('loop', `{while: true, as: x, steps: [${say('a', '1')}]}`),
-    '"as" names the item of "over"',
+    '"as" works only with "over"',
   ],
   'an item called index': [step('loop', `{over: [1], as: index, steps: [${say('a', '1')}]}`), '"as" cannot be "index"'],
-  'an item called input': [step('loop', `{over: [1], as: input, steps: [${say('a', '1')}]}`), '"as" is reserved'],
+  'an item called input': [
+    step('loop', `{over: [1], as: input, steps: [${say('a', '1')}]}`),
+    '"as" is a reserved name',
+  ],
   'an item that hides a result': [
     step('loop', `{over: [1], as: first, steps: [${say('a', '1')}]}`),
     `the loop's $first would hide the result "first"`,
   ],
   'a result that hides the item': [
     step('loop', `{over: [1], steps: [${say('a', '1', 'item')}]}`),
-    '"result" is reserved inside this loop, whose $item it would hide',
+    'the result "item" would hide the loop\'s $item',
   ],
   'an item that hides an item': [
     step('loop', `{over: [1], steps: [{id: l, type: loop, config: {over: [1], steps: [${say('a', '1')}]}}]}`),
-    '$item is that of the loop around this one; name this one\'s with "as"',
+    '$item already belongs to the surrounding loop; choose another name with "as"',
   ],
   'what a round sets later': [
     step('loop', `{over: [1], steps: [${say('a', '$x')}, ${say('b', '1', 'x')}]}`),
-    `$x has no value in the loop's first round; write $x? for that of the round before`,
+    `$x has no value in the loop's first round; write $x? for the value of the previous round`,
   ],
   'what a round sets, in while': [
     step('loop', `{while: $x == 1, steps: [${say('b', '1', 'x')}]}`),
@@ -172,7 +181,7 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
   'a branch of text': [step('parallel', '{branches: {a: llm}}'), '"a" must be a list'],
   'the name of a branch': [
     step('parallel', `{branches: {a/b: [${say('a', '1')}]}}`),
-    '3:50 the name of a branch must be made of letters',
+    '3:50 a branch name must contain only letters',
   ],
   'a result of another branch': [
     step('parallel', `{branches: {a: [${say('a', '1', 'x')}], b: [${say('b', '$x')}]}}`),
@@ -186,7 +195,7 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
   ],
   'a budget twice': [
     'workflow: [{id: a, type: llm, budget: {usd: 1}, config: {budget: {usd: 2}}}]',
-    '"budget" stands in "config" and beside it; remove one of the two',
+    '"budget" is set in "config" and on the step; remove one of the two',
   ],
   'a budget of a word': [
     'workflow: [{id: a, type: llm, budget: {tokens: many}}]',
@@ -213,11 +222,11 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
   ],
   'parameters of a tool that runs here': [
     step('llm', '{tools: [{name: calculator, parameters: {}}]}'),
-    'only a tool of the client has "parameters" here: add client: true',
+    'only client tools have "parameters" here; add client: true',
   ],
   'approval of a client tool': [
     step('llm', '{tools: [{name: ask, client: true, approval: true}]}'),
-    '"approval" is for tools that run here',
+    '"approval" does not apply to client tools',
   ],
   'parameters of a client tool': [
     step('llm', '{tools: [{name: ask, client: true, parameters: {q: txt}}]}'),
@@ -263,7 +272,7 @@ test('all faults of nested steps at once, each at its place', () => {
     '            type: cli-agent',
   ].join('\n')
   expect(faultsOf(text).map((fault) => fault.split(' ').slice(0, 4).join(' '))).toEqual([
-    '12:21 $nope refers to',
+    '12:21 unknown variable $nope:',
     '13:15 unknown key "stepz";',
     '15:49 unknown key "modell"',
     '17:17 duplicate id "x"',
@@ -345,7 +354,7 @@ test('without known names agents and servers are not checked, but ids are', () =
   expect(faultsOf(step('call-agent', '{agent: anyone}'), few)).toEqual([])
   expect(faultsOf(step('mcp-tool', '{server: any, tool: x}'), few)).toEqual([])
   expect(parsePipeline(step('call-agent', '{agent: anyone}')).workflow).toHaveLength(2)
-  expect(() => parsePipeline(step('call-agent', '{agent: a/b}'))).toThrow('must be the id of an agent')
+  expect(() => parsePipeline(step('call-agent', '{agent: a/b}'))).toThrow('must be an agent id')
 })
 
 test.each(['a/b', '/etc/x', '..', 'a..b', '.', '', 'a\\b', 'a\0b', 'a\nb', 'x'.repeat(201), 5, null])(
@@ -368,13 +377,13 @@ describe('calls of agents', () => {
     expect(check({ a: calling('b', 'c'), b: calling('c', '$input.next'), c: calling() })).toEqual([])
   })
   test('an agent that calls itself', () => {
-    expect(check({ a: calling('a') })).toEqual(['a:3:48 this call never ends: a → a; remove one of these calls'])
+    expect(check({ a: calling('a') })).toEqual(['a:3:48 circular call: a → a; remove one of these calls'])
   })
   test('a circle of three: each of its calls, and no other', () => {
     expect(check({ a: calling('b'), b: calling('c'), c: calling('d', 'a'), d: calling(), e: calling('a') })).toEqual([
-      expect.stringContaining('a:3:48 this call never ends: a → b → c → a'),
-      expect.stringContaining('b:3:48 this call never ends: b → c → a → b'),
-      expect.stringContaining('c:4:48 this call never ends: c → a → b → c'),
+      expect.stringContaining('a:3:48 circular call: a → b → c → a'),
+      expect.stringContaining('b:3:48 circular call: b → c → a → b'),
+      expect.stringContaining('c:4:48 circular call: c → a → b → c'),
     ])
   })
   test('through an alias, and from inside a container', () => {
@@ -389,9 +398,9 @@ describe('calls of agents', () => {
       ]),
     )
     expect(faults.map(({ agent, fault }) => `${agent}: ${fault.message}`)).toEqual([
-      expect.stringContaining('a: this call never ends: a → other → b → a'),
-      expect.stringContaining('b: this call never ends: b → a → other → b'),
-      expect.stringContaining('other: this call never ends'),
+      expect.stringContaining('a: circular call: a → other → b → a'),
+      expect.stringContaining('b: circular call: b → a → other → b'),
+      expect.stringContaining('other: circular call'),
     ])
   })
   test('an unknown agent', () => {

@@ -39,7 +39,7 @@ const tagOf = { scalar: '!!str', list: '!!seq', map: '!!map' } as const
 /** Undefined when there is nothing to check any further; what is wrong is in `faults`. */
 export function parseTree(text: string, faults: FaultCollector): Node | undefined {
   if (text.length > maxCharacters) {
-    faults.add(0, `the file is larger than 1 MB (${text.length} characters)`)
+    faults.add(0, `the file is larger than 1 MB (${text.length} characters); shorten it`)
     return undefined
   }
   try {
@@ -74,9 +74,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
     if (event.tagStart < 0) return
     const tag = text.slice(event.tagStart, event.tagEnd)
     if (tag === '!' || tag === tagOf[kind]) return
-    const reason = allowedTags.has(tag)
-      ? `does not fit ${nameOf(kind)}`
-      : 'is not allowed: only maps, lists and text are'
+    const reason = allowedTags.has(tag) ? `does not match ${nameOf(kind)}` : 'is not allowed'
     faults.add(event.tagStart, `the tag ${tag} ${reason}; remove it`)
   }
 
@@ -92,7 +90,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
     parent.height = Math.max(parent.height, node.height + 1)
     // Counted before anything is walked: a few hundred bytes of aliases can stand for billions of nodes.
     if (parent.size > maxNodes)
-      throw new TooLarge(node.at, `the file holds more than ${maxNodes} values (aliases count)`)
+      throw new TooLarge(node.at, `the file has more than ${maxNodes} values, counting aliases`)
     if (parent.height + frames.length > maxDepth) throw new TooLarge(node.at, `nested deeper than ${maxDepth} levels`)
     if (parent.kind === 'list') parent.items.push(node)
     else if (frame.key === undefined) frame.key = toKey(node)
@@ -104,7 +102,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
 
   function toKey(node: Node): Key {
     if (node.kind === 'scalar') return node
-    faults.add(node.at, `a key must be a name, not ${nameOf(node.kind)}; quote it if it holds { or [`)
+    faults.add(node.at, `a key must be a name, not ${nameOf(node.kind)}; quote it if it contains { or [`)
     return { text: '', at: node.at, unusable: true }
   }
 
@@ -129,7 +127,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
     switch (event.type) {
       case EVENT_ID.DOCUMENT:
         if (++documents > 1) {
-          faults.add(afterBlanks(text, end), 'one agent a file: remove this second document (---)')
+          faults.add(afterBlanks(text, end), 'a file holds only one agent; remove this second document (---)')
           return root
         }
         if (event.directives.some(({ kind }) => kind === 'tag')) faults.add(0, '%TAG is not allowed; remove it')
@@ -162,8 +160,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
         const name = text.slice(event.anchorStart, event.anchorEnd)
         const target = anchors.get(name)
         const at = event.anchorStart - 1
-        if (target === undefined)
-          faults.add(at, `*${name} stands for nothing: no finished value before it has &${name}`)
+        if (target === undefined) faults.add(at, `unknown alias *${name}; define it on an earlier value with &${name}`)
         add(target ?? { kind: 'scalar', text: '', plain: true, at, end: event.anchorEnd, size: 1, height: 1 })
         end = event.anchorEnd
         break
@@ -196,14 +193,14 @@ function afterBlanks(text: string, offset: number): number {
 }
 
 function nameOf(kind: Node['kind']): string {
-  return { scalar: 'text', list: 'a list', map: 'a map' }[kind]
+  return { scalar: 'a string', list: 'a list', map: 'a map' }[kind]
 }
 
 /** js-yaml's words, with the cure where it leaves one out. */
 function explain(reason: string): string {
   if (reason.includes('tab characters')) return `${reason}; use spaces`
   if (reason.startsWith('bad indentation'))
-    return `${reason}; align it with its neighbours, or quote a text that holds ": "`
+    return `${reason}; align it with its neighbours, or quote a string that contains ": "`
   if (reason.startsWith('nesting exceeded')) return `nested deeper than ${maxDepth} levels`
   if (reason.startsWith('undeclared tag handle')) return `${reason}; tags are not allowed, remove it`
   return `YAML: ${reason}`

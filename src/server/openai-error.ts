@@ -30,6 +30,6 @@ function paramOf(error: Error): string | null {
   if (!(error instanceof MillraceError)) return null
   if (error.code === 'unknown-agent') return 'model'
   // What an agent's `input` declares is the request's own parameter.
-  const fault = /^The input does not fit: \$input\.([\w-]+)/u.exec(error.message)
+  const fault = /^Invalid input: \$input\.([\w-]+)/u.exec(error.message)
   return fault?.[1] ?? null
 }

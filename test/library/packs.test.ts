@@ -89,7 +89,7 @@ test('all faults of all agents at once, each under its agent; calls that lead no
   const make = (agents: Record<string, string>) => () => createRuntime({ agents })
   expect(make({ a: using('lm'), b: using('nothing') })).toThrow(/^a:1:27 unknown step type "lm"[^]*\nb:1:27 /)
   expect(make({ a: call('b'), b: call('a'), c: call('bb') })).toThrow(
-    /^a:2:49 this call never ends: a → b → a[^]*\nb:2:49 [^]*\nc:2:49 unknown agent "bb" \(did you mean "b"\?\)/,
+    /^a:2:49 circular call: a → b → a[^]*\nb:2:49 [^]*\nc:2:49 unknown agent "bb" \(did you mean "b"\?\)/,
   )
   expect(
     make({

@@ -81,7 +81,7 @@ test('a folder reads them; references in them are checked, at the place that nam
   })
   expect(systemOf(agents.get('good')!.pipeline)).toBe('You are a poet.\nMind $input.name.')
   expect(messages()).toEqual([
-    expect.stringMatching(/^bad\.yaml:4:62 in prompts\/bad\.md: \$nothing\.text refers to nothing/u),
+    expect.stringMatching(/^bad\.yaml:4:62 in prompts\/bad\.md: unknown variable \$nothing\.text/u),
   ])
 })
 
@@ -134,9 +134,7 @@ describe('what is no file of the agent is a load error with the place', () => {
       (_, i) => `  - { id: s${i}, type: llm, config: { model: "demo:m", system: { file: big.md } } }`,
     )
     const { messages } = opened({ 'a.yaml': `workflow:\n${steps.join('\n')}`, 'big.md': 'x'.repeat(250_000) })
-    expect(messages()).toEqual([
-      expect.stringMatching(/with the texts of its files in place, the file is larger than 1 MB/u),
-    ])
+    expect(messages()).toEqual([expect.stringMatching(/with its prompt files inserted, the file is larger than 1 MB/u)])
   })
 
   test('a secret in one', () => {
@@ -153,7 +151,7 @@ describe('what is no file of the agent is a load error with the place', () => {
 
   test('a text without a folder: parseYaml and createRuntime say what to do', () => {
     const cure =
-      /4:62 the file prompts\/poet\.md is not read here: only loadYaml and a folder of agents read files; write the text here, or give parseYaml/u
+      /4:62 cannot read the file prompts\/poet\.md here: only loadYaml and agents folders read prompt files; write the prompt here, or pass a reader: parseYaml/u
     expect(() => parseYaml(poet(file))).toThrow(cure)
     expect(() => createRuntime({ agents: { a: poet(file) }, environment: {} })).toThrow(cure)
   })

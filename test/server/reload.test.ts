@@ -169,10 +169,10 @@ test('calls of agents that are not there, and calls in a circle, are load errors
   const { agents, errors } = await list()
   expect(agents.map(({ id }) => id)).toEqual(['d', 'f', 'good'])
   expect(errors.map(({ message }) => message)).toEqual([
-    expect.stringMatching(/^a\.yaml:5:22 this call never ends: a → b → c → a/),
-    expect.stringMatching(/^b\.yaml:5:22 this call never ends: b → c → a → b/),
+    expect.stringMatching(/^a\.yaml:5:22 circular call: a → b → c → a/),
+    expect.stringMatching(/^b\.yaml:5:22 circular call: b → c → a → b/),
     expect.stringMatching(/^broken\.yaml:6:7 /),
-    expect.stringMatching(/^c\.yaml:5:22 this call never ends: c → a → b → c/),
+    expect.stringMatching(/^c\.yaml:5:22 circular call: c → a → b → c/),
     expect.stringMatching(/^e\.yaml:5:22 unknown agent "goode" \(did you mean "good"\?\)/),
   ])
   expect([await ask('d'), await ask('a'), await ask('e')]).toEqual(['yes', 404, 404])
@@ -185,7 +185,7 @@ test('calls of agents that are not there, and calls in a circle, are load errors
 test('a reload that closes a circle keeps the last good version; one that removes a called agent is told', async () => {
   const { dir, list, ask, save, told } = await served({ 'a.yaml': calls('b'), 'b.yaml': good('B') })
   save('b.yaml', calls('a'))
-  await soon(() => expect(told.join('\n')).toMatch(/^b\.yaml:5:22 this call never ends: b → a → b/m))
+  await soon(() => expect(told.join('\n')).toMatch(/^b\.yaml:5:22 circular call: b → a → b/m))
   expect((await list()).errors.map(({ file }) => file)).toEqual(['b.yaml'])
   expect([await ask('a'), await ask('b')]).toEqual(['B', 'B'])
   rmSync(join(dir, 'b.yaml'))

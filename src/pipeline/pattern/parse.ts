@@ -130,7 +130,7 @@ function flagsOf(source: string, isLenient: boolean): string {
       // The next form, or none.
     }
   }
-  throw new PatternError('is no regular expression')
+  throw new PatternError('is not a valid regular expression')
 }
 
 function unsupported(what: string): PatternError {

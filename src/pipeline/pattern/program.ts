@@ -17,7 +17,7 @@ export function toProgram(root: PatternNode): Instruction[] {
   let copies = 0
 
   function add<T extends Instruction>(instruction: T): T {
-    if (program.length >= most) throw new PatternError('repeats too much')
+    if (program.length >= most) throw new PatternError('has too many repetitions')
     program.push(instruction)
     return instruction
   }
@@ -50,7 +50,7 @@ export function toProgram(root: PatternNode): Instruction[] {
   function repeat({ item, min, max }: Extract<PatternNode, { type: 'repeat' }>): void {
     const copy = () => {
       // A repetition of nothing adds no instruction.
-      if (++copies > 10 * most) throw new PatternError('repeats too much')
+      if (++copies > 10 * most) throw new PatternError('has too many repetitions')
       write(item)
     }
     for (let i = 0; i < min; i++) copy()

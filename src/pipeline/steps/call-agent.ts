@@ -14,7 +14,7 @@ export const callAgentConfig = map({
   agent: nameOf('agents')
     .refine(
       (value) => references(value).length === 0 || wholeReference(value) !== undefined,
-      'must be an id, or a reference and nothing else',
+      'must be an id or a single reference',
     )
     .describe('Id of the agent, or a reference to one.'),
   input: z
@@ -32,7 +32,7 @@ export function isMapOrReference(value: unknown): boolean {
 
 export function readCallAgent(node: Node, { reader, place }: StepContext) {
   checkReferences(node, place, reader)
-  const parsed = check(callAgentConfig, node, reader.faults, 'the config of a call-agent')
+  const parsed = check(callAgentConfig, node, reader.faults, 'the config of a call-agent step')
   checkAgent(child(node, 'agent'), reader.known, reader.faults)
   const stream = child(node, 'stream')
   if (parsed?.stream && stream && place.loopNames.has('index')) reader.faults.add(stream.at, streamInLoop)

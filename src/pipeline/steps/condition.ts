@@ -16,7 +16,7 @@ export const conditionConfig = map({
 })
 
 export function readCondition(node: Node, { reader, place, id }: StepContext) {
-  const parsed = check(conditionConfig, node, reader.faults, 'the config of a condition')
+  const parsed = check(conditionConfig, node, reader.faults, 'the config of a condition step')
   const condition = readExpression(child(node, 'if'), place, reader)
   const then = reader.readSteps(child(node, 'then'), id, enter(place))
   const otherwise = reader.readSteps(child(node, 'else'), id, enter(place))

@@ -37,11 +37,12 @@ const filePart = map({
   data: name.describe('Base64, a data: URL or an http(s) URL.'),
   filename: name.optional().describe('Its name.'),
 })
-const contentWords = 'must be text, or a list of parts {type: text, text} or {type: file, mediaType, data}'
+const contentWords =
+  'must be a string, { file: path }, or a list of parts {type: text, text} or {type: file, mediaType, data}'
 const userPart = z.discriminatedUnion('type', [textPart, filePart], {
-  error: ({ note }) => (note ? 'must be text or file' : contentWords),
+  error: ({ note }) => (note ? 'must be one of text, file' : contentWords),
 })
-const messageWords = 'must be {role, content}; role is system, user or assistant'
+const messageWords = 'must be {role, content}, where role is system, user or assistant'
 const role = 'Who speaks: system, user or assistant.'
 const content = 'What is said: a text, { file: path } or a list of parts.'
 const message = z.discriminatedUnion(
@@ -58,7 +59,7 @@ const message = z.discriminatedUnion(
     }),
   ],
   // The same union speaks of its discriminator (an unknown role) and of the whole (no map at all).
-  { error: ({ note }) => (note ? 'must be system, user or assistant' : messageWords) },
+  { error: ({ note }) => (note ? 'must be one of system, user, assistant' : messageWords) },
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
@@ -205,8 +206,7 @@ export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSp
   return { config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
 }
 
-const noModel =
-  'no model: add "model:" to this config (model: provider:name), or name one for all steps as models.default in millrace.config.ts'
+const noModel = 'no model; add "model: provider:name" to this config, or set models.default in millrace.config.ts'
 
 export const streamInLoop =
   'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +
@@ -222,13 +222,13 @@ function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec
   )
   if (client?.kind !== 'scalar' || client.text !== 'true') {
     if (parameters) {
-      faults.add(parameters.at, 'only a tool of the client has "parameters" here: add client: true, or remove them')
+      faults.add(parameters.at, 'only client tools have "parameters" here; add client: true, or remove "parameters"')
     }
     return undefined
   }
   for (const key of ['approval', 'timeout']) {
     const node = child(item, key)
-    if (node) faults.add(node.at, `"${key}" is for tools that run here, not in the client; remove it`)
+    if (node) faults.add(node.at, `"${key}" does not apply to client tools; remove it`)
   }
   const schema = parameters?.kind === 'map' ? readShapes(parameters, faults) : {}
   if (name?.kind !== 'scalar') return undefined

@@ -28,12 +28,12 @@ export const loopConfig = map({
 
 export function readLoop(node: Node, { reader, place, id }: StepContext) {
   const { faults } = reader
-  const parsed = check(loopConfig, node, faults, 'the config of a loop')
+  const parsed = check(loopConfig, node, faults, 'the config of a loop step')
   const [over, condition, steps, as] = ['over', 'while', 'steps', 'as'].map((key) => child(node, key))
   if ((over === undefined) === (condition === undefined)) {
-    faults.add(node.at, 'a loop takes either "over" or "while" in its config; give it one of the two')
+    faults.add(node.at, 'a loop needs exactly one of "over" and "while" in its config')
   }
-  if (as && condition) faults.add(as.at, '"as" names the item of "over"; with "while" there is none: remove it')
+  if (as && condition) faults.add(as.at, '"as" works only with "over"; remove it')
   if (over) checkReferences(over, place, reader)
 
   const item = as?.kind === 'scalar' ? as.text : 'item'
@@ -60,7 +60,7 @@ function checkHidden(names: string[], at: Node, place: Place, faults: StepContex
     if (place.results.has(name)) {
       faults.add(at.at, `the loop's $${name} would hide the result "${name}"; rename that result${asHint(name)}`)
     } else if (name !== 'index' && place.loopNames.has(name)) {
-      faults.add(at.at, `$${name} is that of the loop around this one; name this one's with "as"`)
+      faults.add(at.at, `$${name} already belongs to the surrounding loop; choose another name with "as"`)
     }
   }
 }

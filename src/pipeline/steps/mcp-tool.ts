@@ -22,7 +22,7 @@ export const mcpToolConfig = map({
 
 export function readMcpTool(node: Node, { reader, place }: StepContext) {
   checkReferences(node, place, reader)
-  const parsed = check(mcpToolConfig, node, reader.faults, 'the config of an mcp-tool')
+  const parsed = check(mcpToolConfig, node, reader.faults, 'the config of an mcp-tool step')
   checkServer(child(node, 'server'), reader.known, reader.faults)
   if (parsed === undefined) return undefined
   const { server, tool, timeout } = parsed

@@ -30,7 +30,7 @@ export function readMemory(node: Node, { reader, place }: StepContext) {
   const { action, query, limit, runs } = parsed
   for (const [key, owner] of Object.entries(owners)) {
     const given = child(node, key)
-    if (given && action !== owner) faults.add(given.at, `"${key}" is for action: ${owner}; remove it`)
+    if (given && action !== owner) faults.add(given.at, `"${key}" applies only to action: ${owner}; remove it`)
   }
   const facts = child(node, 'facts')
   const config: MemoryConfig = { action, limit, runs }

@@ -14,10 +14,10 @@ export const outputConfig = map({
 export function readOutputGenerator(node: Node, { reader, place }: StepContext) {
   const { faults } = reader
   checkReferences(node, place, reader)
-  const parsed = check(outputConfig, node, faults, 'the config of an output-generator')
+  const parsed = check(outputConfig, node, faults, 'the config of an output-generator step')
   const template = child(node, 'template')
   if (parsed && (template === undefined) === (parsed.json === undefined)) {
-    faults.add(node.at, 'an output-generator takes either "template" or "json" in its config; give it one of the two')
+    faults.add(node.at, 'an output-generator needs exactly one of "template" and "json" in its config')
   }
   if (parsed === undefined) return undefined
   const config = template ? { template: toTemplate(template) } : { json: parsed.json ?? '' }

@@ -23,12 +23,12 @@ export const parallelConfig = map({
 })
 
 export function readParallel(node: Node, { reader, place, id }: StepContext) {
-  const parsed = check(parallelConfig, node, reader.faults, 'the config of a parallel')
+  const parsed = check(parallelConfig, node, reader.faults, 'the config of a parallel step')
   const map = child(node, 'branches')
   const branches = []
   for (const [name, { at, value }] of map?.kind === 'map' ? map.entries : []) {
     const fault = idName.safeParse(name).error?.issues[0]?.message
-    if (fault !== undefined) reader.faults.add(at, `the name of a branch ${fault}`)
+    if (fault !== undefined) reader.faults.add(at, `a branch name ${fault}`)
     branches.push({ name, steps: reader.readSteps(value, id, enter(place)) })
   }
   return parsed && { type: 'parallel' as const, config: { branches, order: parsed.order, onError: parsed.onError } }

@@ -26,10 +26,10 @@ export function readRouter(node: Node, context: StepContext) {
   for (const item of itemsOf(child(node, 'tools'))) {
     const at = item.kind === 'map' ? child(item, 'name') : item
     if (at && textOf(at) === respondTool) {
-      faults.add(at.at, `"${respondTool}" is the router’s own tool, with which it hands over; rename yours`)
+      faults.add(at.at, `"${respondTool}" is a built-in tool of the router; rename yours`)
     }
   }
-  const parsed = check(routerConfig, node, faults, 'the config of a router')
+  const parsed = check(routerConfig, node, faults, 'the config of a router step')
   const specs = readClientTools(node, context.reader)
   if (parsed === undefined) return undefined
   const { clientTools: requestTools, ...keys } = parsed
