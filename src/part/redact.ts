@@ -1,16 +1,16 @@
 /**
- * Takes known secrets out of what a run says, before it is recorded and before anyone is told.
+ * Removes known secrets from what a run emits, before it is recorded or sent.
  *
- * Pure and synchronous, one for each run. Deltas are one text cut anywhere, so a tail that may still become a secret is
- * held back until the block's next delta or its end decides; nothing else is ever delayed. Where secrets overlap the
- * leftmost wins, and of two that begin together the longer: a decision that looks only ahead comes out the same for
- * every cut.
+ * Pure and synchronous, one per run. Deltas are one text cut anywhere, so a tail of two or more characters that may begin a
+ * secret is held until the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets
+ * overlap, the leftmost wins; of two that begin at the same place, the longer.
  */
 import type { RecordedPart } from './entry.ts'
 import { recordable } from './json.ts'
 import { callKey } from './open-items.ts'
 import { formsOf } from './secret-forms.ts'
 import { createScan, type Scan } from './secret-scan.ts'
+import { cleanPiece, type Tail } from './secret-tail.ts'
 
 export interface Redactor {
   /** What to record instead of this part: 0 parts (all of it is held back), 1, or 2 (what was held, then the end). */
@@ -36,14 +36,14 @@ export interface TextCleaner {
 export function createTextCleaner(secrets: readonly string[]): TextCleaner {
   const clean = createClean(secrets)
   if (clean === undefined) return { push: (piece) => piece, end: () => '' }
-  let held = ''
+  let tail: Tail | undefined
   return {
     push(piece) {
-      const { text, rest } = clean.scan(held + piece, false)
-      held = rest
-      return text
+      const cleaned = cleanPiece(clean.scan, tail, piece, false)
+      tail = cleaned.tail
+      return cleaned.text
     },
-    end: () => clean.scan(held, true).text,
+    end: () => cleanPiece(clean.scan, tail, '', true).text,
   }
 }
 
@@ -78,13 +78,13 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   if (found === undefined) return { redact: (_, part) => [part] }
   const { scan, text: clean } = found
   /** Block → text that may be the beginning of a secret. Empty nearly always. */
-  const held = new Map<string, string>()
+  const held = new Map<string, Tail>()
 
   function redactDelta(step: string, part: Delta): RecordedPart[] {
     const key = held.size > 0 ? blockKey(step, part) : undefined
     const before = key === undefined ? undefined : held.get(key)
-    const { text, rest } = scan(before === undefined ? part.delta : before + part.delta, false)
-    if (rest !== '') held.set(key ?? blockKey(step, part), rest)
+    const { text, tail } = cleanPiece(scan, before, part.delta, false)
+    if (tail !== undefined) held.set(key ?? blockKey(step, part), tail)
     else if (before !== undefined) held.delete(key!)
     const { providerMetadata } = part
     const metadata = providerMetadata && redactDeep(providerMetadata, clean, [])
@@ -99,10 +99,11 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   function redactEnd(step: string, part: End): RecordedPart[] {
     const end = redactPart(part, clean)
     const key = blockKey(step, part)
-    const rest = held.get(key)
-    if (rest === undefined) return [end]
+    const tail = held.get(key)
+    if (tail === undefined) return [end]
     held.delete(key)
-    return [{ type: deltaOf[part.type], id: part.id, delta: scan(rest, true).text }, end]
+    const { text } = cleanPiece(scan, tail, '', true)
+    return text === '' ? [end] : [{ type: deltaOf[part.type], id: part.id, delta: text }, end]
   }
 
   return {
