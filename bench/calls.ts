@@ -1,4 +1,4 @@
-/** Calls from the benchmark to its processes, over Node's own channel. */
+/** Calls from the benchmark to its processes, over Node's IPC channel. */
 interface Call {
   id: number
   command: string
@@ -7,7 +7,7 @@ interface Call {
 
 export type Reply = { id: number; result?: unknown; error?: string }
 
-/** Answers the calls of the process that started this one, and ends with it. */
+/** Answers calls from the parent process. Exits when the parent does. */
 export function answerCalls(commands: Record<string, (args: never) => unknown>): void {
   process.on('message', (message) => {
     const { id, command, args } = message as Call
@@ -25,11 +25,11 @@ export function answerCalls(commands: Record<string, (args: never) => unknown>):
 }
 
 function send(reply: Reply): void {
-  // The other side may have gone meanwhile: then `disconnect` ends this process.
+  // Ignore send errors: if the parent is gone, `disconnect` ends this process.
   process.send?.(reply, undefined, undefined, () => undefined)
 }
 
-/** Seconds of CPU that this process has used. */
+/** CPU time used by this process, in seconds. */
 export function ownCpu(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6

@@ -1,4 +1,4 @@
-/** Processes of the benchmark: each on its core, called over a channel, and gone when the benchmark is. */
+/** The benchmark's child processes: each pinned to a core, called over IPC, and killed with the benchmark. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -7,33 +7,33 @@ import type { Reply } from './calls.ts'
 
 export interface Child {
   pid: number
-  /** What it says after `ready at`; empty when it was not waited for. */
+  /** The URL after `ready at`; empty without `awaitReady`. */
   url: string
-  /** From its start to `ready at`, ms. */
+  /** ms from its start to `ready at`. */
   bootMs: number
-  /** Rejects with what the command threw, after `ms`, and when the process ends. */
+  /** Rejects with the command's error, after `ms`, or when the process exits. */
   call<T>(command: string, args?: unknown, ms?: number): Promise<T>
   stop(): Promise<void>
 }
 
 export interface ChildOptions {
-  /** Node's arguments: the file, what comes before it and what comes after. */
+  /** Node's arguments: options, the file, and its arguments. */
   args: readonly string[]
   /** One of {@link core}. */
   core: number | undefined
   env?: NodeJS.ProcessEnv
-  /** Waits for its line `ready at <url>`. */
+  /** Wait for its line `ready at <url>`. */
   awaitReady: boolean
-  /** It answers calls. */
+  /** Whether it answers calls. */
   channel: boolean
-  /** A command that runs it, with its arguments. */
+  /** A command, with its arguments, that runs the process. */
   under?: readonly string[]
 }
 
-/** The cores that this process may use, which in a container are not the first ones. */
+/** The cores that this process may use. In a container, these may not be the first ones. */
 const cores = coresOf(spawnSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' }).stdout ?? '')
 export const pinned = cores.length > 1
-/** Server, load and model server apart; where there are two cores, the latter two share one. */
+/** Separate cores for server, load and model server. With two cores, load and model server share one. */
 export const core = { server: cores[0], load: cores[1], upstream: cores[2] ?? cores[1] }
 
 function coresOf(affinity: string): number[] {
@@ -66,7 +66,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   const ended = gone.then(() => {
     running.delete(child)
-    const error = new Error(`the process ended: ${stderr.trim() || 'without a word'}`)
+    const error = new Error(`the process exited: ${stderr.trim() || 'nothing on stderr'}`)
     for (const { reject } of waiting.values()) reject(error)
     return error
   })
@@ -103,7 +103,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     await stop()
     throw url ?? new Error(`it was not ready within ${bootDeadline / 1000} s: ${stderr}`)
   }
-  // Nobody reads what else it says.
+  // Discard further output.
   child.stdout!.resume()
   return { pid: child.pid!, url, bootMs: performance.now() - began, call, stop }
 }
@@ -128,7 +128,7 @@ export function startLoad(): Promise<Child> {
   return startChild({ args, core: core.load, awaitReady: false, channel: true })
 }
 
-/** What tells how fast the server's core is, `spin.ts`. */
+/** Measures the speed of the server's core, `spin.ts`. */
 export function startSpinner(): Promise<Child> {
   const args = [join(import.meta.dirname, 'spin.ts')]
   return startChild({ args, core: core.server, awaitReady: false, channel: true })

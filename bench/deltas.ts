@@ -1,17 +1,17 @@
 /**
- * A delta of the benchmark: `~`, its number in the stream (four digits, base 36) and, where lateness is measured, the moment it
- * was sent (nine digits, µs of the machine's monotonic clock, which all processes share). Numbered, so that a stream with a
- * delta missing, doubled or out of place is a fault and not a fast row.
+ * A delta of the benchmark: `~`, its number in the stream (four digits, base 36) and, if latency is measured, its send time (nine
+ * digits, µs of the machine's monotonic clock, which all processes share). The numbers reveal missing, duplicate and misplaced
+ * deltas, which would otherwise look like a fast server.
  */
 const indexDigits = 4
 const stampDigits = 9
 
-/** µs of the clock that all processes of this machine share. */
+/** The monotonic clock of this machine, shared by all processes, in µs. */
 export function nowMicros(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }
 
-/** Five characters; fourteen with a moment. */
+/** Five characters; fourteen with a send time. */
 export function deltaText(index: number, sentAt?: number): string {
   const digits = index.toString(36).padStart(indexDigits, '0')
   return sentAt === undefined ? `~${digits}` : `~${digits}${sentAt.toString(36).padStart(stampDigits, '0')}`
@@ -20,11 +20,11 @@ export function deltaText(index: number, sentAt?: number): string {
 export interface Scanner {
   /** Deltas so far, all in order. */
   readonly count: number
-  /** Throws at the first delta that is not the next one. */
+  /** Throws if a delta is out of order. */
   push(payload: Buffer): void
 }
 
-/** Finds the deltas in a body of any protocol, however it is cut. `mark` is what stands there up to the `~`. */
+/** Finds the deltas in a body of any protocol, however it is split. `mark` is the text before a delta, including its `~`. */
 export function createScanner(mark: string, stamped: boolean, onDelta?: (sentAt: number) => void): Scanner {
   const needle = Buffer.from(mark)
   const width = indexDigits + (stamped ? stampDigits : 0)

@@ -1,6 +1,6 @@
 /**
- * The floor: the least that a server in Node can do. The model's frames are read, parsed and written anew by hand, one write
- * per read; no types, no usage, no errors, no record.
+ * The floor: the minimum that any Node server must do. It parses the model's frames and writes new ones, with one write per
+ * read; without usage, error handling or recording.
  */
 import { createServer, request, type ServerResponse } from 'node:http'
 import { listen } from './listen.ts'
@@ -27,7 +27,7 @@ function forward(body: string, response: ServerResponse): void {
         const text = choices[0]?.delta.content
         if (text) out += `data: ${JSON.stringify({ type: 'text-delta', delta: text })}\n\n`
       }
-      // All chunks of one read come within one tick.
+      // All chunks of one read arrive in the same tick.
       if (before === '' && out !== '') process.nextTick(flush)
     })
     answer.on('end', () => process.nextTick(() => response.end('data: [DONE]\n\n')))

@@ -1,6 +1,6 @@
 /**
- * The load's HTTP client: a socket per request and no more parsing than a stream needs, so that the core it shares with
- * the model server is never what limits a row.
+ * The load generator's HTTP client: one socket per request and minimal parsing, because it shares a core with the model server
+ * and must not become the bottleneck.
  */
 import { connect } from 'node:net'
 
@@ -12,13 +12,13 @@ export interface HttpRequest {
 }
 
 export interface Opened {
-  /** Resolves when the body has properly ended; rejects on another status than 2xx and on an incomplete transfer. */
+  /** Resolves when the body is complete; rejects on a status other than 2xx and on an incomplete transfer. */
   done: Promise<void>
   /** Drops the connection. */
   leave(): void
 }
 
-/** Sends a request and hands on its body, piece by piece, with the transfer's own framing taken out. */
+/** Sends a request and passes on the response body piece by piece, without the transfer encoding. */
 export function openStream(request: HttpRequest, onPayload: (payload: Buffer) => void): Opened {
   const { hostname, port, pathname, search } = new URL(request.url)
   const { method = 'GET', headers = {}, body = '' } = request
@@ -69,12 +69,12 @@ export function openStream(request: HttpRequest, onPayload: (payload: Buffer) =>
   })
   socket.on('error', (error) => done.reject(error))
   socket.on('close', () => done.reject(new Error('the connection ended before the answer was complete')))
-  // A stream may be dropped before anybody waits for its end.
+  // A stream may be dropped before anything awaits its end.
   done.promise.catch(() => undefined)
   return { done: done.promise, leave: () => void socket.destroy() }
 }
 
-/** A whole answer as text. */
+/** Reads a whole response as text. */
 export async function fetchText(request: HttpRequest): Promise<string> {
   const pieces: Buffer[] = []
   await openStream(request, (payload) => void pieces.push(Buffer.from(payload))).done
@@ -89,7 +89,7 @@ interface Decoder {
 function decoderOf(head: string): Decoder {
   if (/^transfer-encoding: *chunked/imu.test(head)) return createChunkedDecoder()
   const length = Number(/^content-length: *(\d+)/imu.exec(head)?.[1] ?? Number.NaN)
-  if (Number.isNaN(length)) throw new Error('the answer has neither chunks nor a length: its end could not be told')
+  if (Number.isNaN(length)) throw new Error('the response is neither chunked nor has a content-length')
   let seen = 0
   return {
     get complete() {
@@ -102,7 +102,7 @@ function decoderOf(head: string): Decoder {
   }
 }
 
-/** Takes the chunk sizes out in place: what one read brought stays one piece. */
+/** Removes the chunk framing in place, so that the data of one read stays one piece. */
 export function createChunkedDecoder(): Decoder {
   let state: 'size' | 'data' | 'line-end' | 'last-line' | 'complete' = 'size'
   let size = 0
@@ -128,7 +128,7 @@ export function createChunkedDecoder(): Decoder {
         if (byte !== 10) size = size * 16 + Number.parseInt(String.fromCharCode(byte), 16)
         else if (state === 'size') state = size === 0 ? 'last-line' : 'data'
         else state = state === 'last-line' ? 'complete' : 'size'
-        if (Number.isNaN(size)) throw new Error('a chunk of the answer has no readable size')
+        if (Number.isNaN(size)) throw new Error('the response has a chunk with an invalid size')
       }
       return bytes.subarray(0, write)
     },

@@ -1,4 +1,4 @@
-/** A model for measurements in one process: deltas out of nothing, all at once or one in each turn of the event loop. */
+/** A model for in-process measurements: it emits all deltas at once, or one in each event loop turn. */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { deltaText } from './deltas.ts'
 
@@ -45,7 +45,7 @@ function pulled(parts: Iterator<Part>): ReadableStream<Part> {
   })
 }
 
-/** Those that get one part in each turn. */
+/** Streams that get one part in each turn. */
 const speaking = new Set<{ parts: Iterator<Part>; controller: ReadableStreamDefaultController<Part> }>()
 
 function pushed(parts: Iterator<Part>): ReadableStream<Part> {

@@ -1,6 +1,6 @@
 /**
- * CPU per text delta without sockets, part by part: the model's stream, the model loop, runs into either store, each wire
- * behind the handler; beside the AI SDK's `streamText` → UI message stream of the same deltas. Run by `npm run bench -- in-process`.
+ * CPU per text delta without sockets, for each stage: the model's stream, the model loop, runs with either store, and each wire
+ * behind the handler, compared with the AI SDK's `streamText` → UI message stream. Run with `npm run bench -- in-process`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ import { createSpeedometer, glance } from './steady.ts'
 interface Subject {
   name: string
   title: string
-  /** Of one answer. */
+  /** Deltas per answer. */
   deltas: number
   /** One answer, from the request to its last delta. */
   run(): Promise<void>
@@ -31,7 +31,7 @@ const counts = [1, 50, 200]
 const agent = 'workflow: [{ id: answer, type: llm, config: { model: "bench:m", stream: true } }]'
 const messages = [{ role: 'user' as const, content: 'go' }]
 
-/** What a response or a stream gave is all there. */
+/** Reads a body to its end. Throws unless all deltas have arrived. */
 async function drain(body: AsyncIterable<Uint8Array>, mark: string, deltas: number): Promise<void> {
   const scanner = createScanner(mark, false)
   for await (const piece of body) scanner.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
@@ -60,12 +60,12 @@ function loops(deltas: number, pattern: Pattern): Subject[] {
     if (count !== deltas) throw new Error(`incomplete: ${count} of ${deltas} deltas`)
   }
   return [
-    { name: 'model', title: 'the model’s stream, read', deltas, run: alone },
+    { name: 'model', title: 'reading the model’s stream', deltas, run: alone },
     { name: 'loop', title: 'Millrace’s model loop', deltas, run: loop },
   ]
 }
 
-/** A run that nobody reads, then each wire. */
+/** A run without readers, and each wire. */
 function ours(deltas: number, pattern: Pattern, store: Store, where: string): Subject[] {
   const providers = { bench: () => createModel(deltas, pattern) }
   const runtime = createRuntime({ agents: { a: agent }, store, models: { providers }, environment: {} })
@@ -94,7 +94,7 @@ function ours(deltas: number, pattern: Pattern, store: Store, where: string): Su
     await drain(events.body!, '"delta":"~', deltas)
   }
   return [
-    { name: `run-${where}`, title: `run, ${where}, not read`, deltas, run: unread },
+    { name: `run-${where}`, title: `run, ${where}, no reader`, deltas, run: unread },
     { name: `text-${where}`, title: `… as text, ${where}`, deltas, run: chat('text/plain', '~') },
     { name: `ui-${where}`, title: `… as UI, ${where}`, deltas, run: chat('text/event-stream', '"delta":"~') },
     { name: `openai-${where}`, title: `… as OpenAI, ${where}`, deltas, run: openai },
@@ -108,10 +108,10 @@ async function measurePattern(
   { rounds = 3, seconds, deltas }: Options,
 ): Promise<Result> {
   const subjectsOf = (count: number) => {
-    // Two hundred long answers at once would take it minutes.
+    // Two hundred long answers at once would take minutes.
     const few = Math.max(1, count > 50 ? Math.ceil(deltas / 5) : deltas)
     const subjects = [theirs(few, pattern), ...loops(deltas, pattern)]
-    // As many as run at once: the result of a run that the store has let go of cannot be read.
+    // Keep all concurrent runs: the result of an evicted run cannot be read.
     const memory = memoryStore({ keep: Math.max(100, count) })
     subjects.push(...ours(deltas, pattern, memory, 'memory'), ...ours(deltas, pattern, disk, 'SQLite'))
     return subjects
@@ -129,8 +129,7 @@ async function measurePattern(
       }
     }
   }
-  const arriving =
-    pattern === 'burst' ? 'all deltas there at once' : 'each stream has one delta in each turn of the event loop'
+  const arriving = pattern === 'burst' ? 'all deltas available at once' : 'one delta per stream in each event loop turn'
   return {
     scenario: `in-process ${pattern}`,
     title: `CPU µs per delta without sockets, ${arriving}; medians of ${rounds} rounds`,
@@ -140,18 +139,18 @@ async function measurePattern(
     }),
     rows,
     notes: [
-      `Of ${slices.all} slices of ${slice} ms ${slices.fast} were measured at full speed, said by a glance at the core before and after; where there are some, only they count.`,
+      `${slices.fast} of ${slices.all} slices of ${slice} ms ran at full core speed, according to a short test before and after each. If a measurement has such slices, only they count.`,
     ],
   }
 }
 
 const isFast = createSpeedometer(() => Promise.resolve([glance()]))
-/** Slices that were measured, and those of them at full speed. */
+/** Slices measured, and how many of them at full core speed. */
 const slices = { all: 0, fast: 0 }
-/** ms at least, of whole answers. */
+/** Minimum length of a slice in ms. A slice holds whole answers. */
 const slice = 25
 
-/** In slices between glances at the core's speed; those at full speed count, and it takes up to five times its time for some. */
+/** Measures in slices between checks of the core's speed. Only full-speed slices count; takes up to five times `seconds` to get some. */
 async function cpuPerDelta({ run, deltas }: Subject, count: number, seconds: number): Promise<number> {
   globalThis.gc?.()
   const all = { cpu: 0, deltas: 0, slices: 0 }
@@ -183,7 +182,7 @@ async function cpuPerDelta({ run, deltas }: Subject, count: number, seconds: num
 }
 
 async function measure(options: Options): Promise<Result[]> {
-  // Compiled, and told how fast the core can be.
+  // Warm up: compiles the speed test and finds the core's full speed.
   for (let i = 0; i < 300; i++) await isFast()
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   const disk = sqliteStore(join(dir, 'bench.db'))

@@ -1,4 +1,4 @@
-/** How every server of a row says that it is ready, and ends: tidily, so that a profile of it is written. */
+/** How every measured server reports that it is ready, and exits: cleanly, so that its CPU profile is written. */
 import type { AddressInfo, Server } from 'node:net'
 
 export function listen(server: Server): void {

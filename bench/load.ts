@@ -1,4 +1,4 @@
-/** The clients of the benchmark, in one process: they ask, count every delta, and take no stream for whole that is not. */
+/** The load generator: all clients in one process. It counts every delta and rejects incomplete streams. */
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
 import { fetchText, openStream } from './http-stream.ts'
@@ -9,11 +9,11 @@ export interface Target {
   path: string
   body: unknown
   headers?: Record<string, string>
-  /** What the protocol has before and with the `~` of a delta. */
+  /** The text before a delta, including its `~`. */
   mark: string
-  /** What its terminal frame holds; absent where only the end of the transfer tells. */
+  /** Text of the terminal frame. Absent if only the end of the transfer marks the end. */
   end?: string | undefined
-  /** The answer to the request names the run (`id`), whose events are read here. */
+  /** The response contains the id of the run (`id`); its events are read from this path. */
   follow?: string
 }
 
@@ -24,10 +24,10 @@ interface Reading {
 }
 
 const active = new Set<Reading>()
-/** Deltas that have come from each server. */
+/** Deltas received from each server. */
 const heard: Record<string, number> = {}
 
-/** Asks and reads; `done` rejects unless all deltas came in order, then the terminal frame, then the end of the transfer. */
+/** Sends a request. `done` rejects unless all deltas arrive in order, followed by the terminal frame and the end of the transfer. */
 async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number) => void): Promise<Reading> {
   const { url, path, headers = {}, mark, end, follow } = target
   const scanner = createScanner(mark, stamped, onDelta)
@@ -63,7 +63,7 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
   return reading
 }
 
-/** So many at a time, one after the other, until the time is over; each is read to its end. */
+/** Keeps `streams` streams running until the time is up. Each is read to its end. */
 async function throughput(args: { target: Target; streams: number; deltas: number; seconds: number }) {
   const { target, streams, deltas, seconds } = args
   const began = nowMicros()
@@ -83,7 +83,7 @@ async function throughput(args: { target: Target; streams: number; deltas: numbe
 
 let held: Reading[] = []
 
-/** Asks once; tells when, and when the first delta was sent by the model server and came here, in µs. */
+/** Sends one request. Returns when it was sent, and when the model server sent the first delta and it arrived, in µs. */
 async function first({ target }: { target: Target }) {
   const came = Promise.withResolvers<{ sent: number; at: number }>()
   const asked = nowMicros()
@@ -96,7 +96,7 @@ async function first({ target }: { target: Target }) {
 
 let lateness: number[] = []
 
-/** Opens streams, so many at a time, and resolves when each has had a delta. */
+/** Opens streams, `atOnce` at a time, and resolves when each has received a delta. */
 async function open({ target, streams, atOnce }: { target: Target; streams: number; atOnce: number }) {
   held = []
   let begun = 0
@@ -115,7 +115,7 @@ async function open({ target, streams, atOnce }: { target: Target; streams: numb
   await Promise.all(Array.from({ length: atOnce }, slot))
 }
 
-/** Forgets what came before, and tells after this time how late deltas were, in ms. */
+/** Measures the latency of deltas during this time, in ms. */
 async function hold({ seconds }: { seconds: number }) {
   lateness = []
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
@@ -124,13 +124,13 @@ async function hold({ seconds }: { seconds: number }) {
   return { deltas: sorted.length, p50: at(0.5), p99: at(0.99), worst: at(1) }
 }
 
-/** Waits for the end of all that are open; the model server has been told to finish them. */
+/** Waits for all open streams to end, after the model server was told to finish them. */
 async function drain() {
   await Promise.all(held.map(({ done }) => done))
   return { deltas: held.reduce((sum, reading) => sum + reading.count(), 0) }
 }
 
-/** Asks, reads some deltas, and leaves: when, in µs. */
+/** Sends a request, reads some deltas, and disconnects. Returns when, in µs. */
 async function leave({ target, after }: { target: Target; after: number }) {
   const heard = Promise.withResolvers<void>()
   let count = 0

@@ -1,4 +1,4 @@
-/** Another process in the database file: it holds the write lock for some ms, leaves it for some, and so on. */
+/** A second process on the database file. It alternately holds and releases the write lock, for the given times in ms. */
 import { DatabaseSync } from 'node:sqlite'
 
 const [path, held, left] = process.argv.slice(2) as [string, string, string]

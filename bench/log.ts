@@ -1,6 +1,6 @@
 /**
- * The log alone: how many appends a second it takes, how long each waits, and the longest moment for which it stops the
- * event loop; with readers, with another process that holds the file's lock, and on a disk that is slow. Run by `npm run bench -- log`.
+ * The log alone: appends per second, append latency, and the longest stall of the event loop; also with readers, with a second
+ * process that locks the file, and on a slow disk. Run with `npm run bench -- log`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,14 +18,14 @@ interface Subject {
   name: string
   title: string
   disk: boolean
-  /** Runs that are written at once. */
+  /** Runs written concurrently. */
   runs: number
-  /** Entries of an append. */
+  /** Entries per append. */
   batch: number
   readersPerRun?: number
-  /** Another process holds the file for so many ms, and leaves it for as many. */
+  /** A second process alternately locks and releases the file for this many ms. */
   locked?: number
-  /** Every fsync of this process takes 20 ms. */
+  /** Each fsync of this process takes 20 ms. */
   slowDisk?: true
 }
 
@@ -33,12 +33,12 @@ const all: Subject[] = [
   { name: 'memory', title: 'memory, 50 runs', disk: false, runs: 50, batch: 1 },
   { name: 'one', title: 'SQLite, 1 run', disk: true, runs: 1, batch: 1 },
   { name: 'fifty', title: 'SQLite, 50 runs', disk: true, runs: 50, batch: 1 },
-  { name: 'fifty-20', title: 'SQLite, 50 runs, 20 entries an append', disk: true, runs: 50, batch: 20 },
+  { name: 'fifty-20', title: 'SQLite, 50 runs, 20 entries per append', disk: true, runs: 50, batch: 20 },
   { name: 'two-hundred', title: 'SQLite, 200 runs', disk: true, runs: 200, batch: 1 },
-  { name: 'readers', title: 'SQLite, 50 runs, a reader each', disk: true, runs: 50, batch: 1, readersPerRun: 1 },
+  { name: 'readers', title: 'SQLite, 50 runs, one reader each', disk: true, runs: 50, batch: 1, readersPerRun: 1 },
   { name: 'crowd', title: 'SQLite, 1 run, 100 readers', disk: true, runs: 1, batch: 1, readersPerRun: 100 },
   { name: 'locked', title: 'SQLite, 50 runs, locked 20 of 40 ms', disk: true, runs: 50, batch: 1, locked: 20 },
-  { name: 'slow-disk', title: 'SQLite, 50 runs, 20 ms an fsync', disk: true, runs: 50, batch: 1, slowDisk: true },
+  { name: 'slow-disk', title: 'SQLite, 50 runs, 20 ms per fsync', disk: true, runs: 50, batch: 1, slowDisk: true },
 ]
 
 async function measureSubject(subject: Subject, dir: string, seconds: number, n: number): Promise<Sample> {
@@ -103,7 +103,7 @@ async function writeRuns(store: Store, subject: Subject, seconds: number): Promi
   }
 }
 
-/** ms of the longest turn of the event loop from now until it is asked for. */
+/** Starts watching the event loop. The returned function gives the longest stall so far, in ms. */
 function watchStalls(): () => number {
   let worst = 0
   let last = performance.now()
@@ -153,14 +153,14 @@ async function measure({ rounds = 3, seconds, slowDisk }: Options & { slowDisk: 
       columns: [
         { key: 'appends', title: 'appends/s', digits: 0, ratio: true },
         { key: 'entries', title: 'entries/s', digits: 0 },
-        { key: 'cpu', title: 'CPU µs an entry', digits: 1, ratio: true },
+        { key: 'cpu', title: 'CPU µs per entry', digits: 1, ratio: true },
         { key: 'p50', title: 'p50 ms', digits: 2 },
         { key: 'p99', title: 'p99 ms', digits: 2 },
         { key: 'stall', title: 'worst stall ms', digits: 1 },
       ],
       rows,
       notes: [
-        'Stall: the longest that the event loop did not turn. Memory answers within a turn: writers that do nothing else keep it to themselves.',
+        'Stall: the longest time that the event loop was blocked. The memory store resolves without I/O, so writers in a tight loop block it.',
       ],
     },
   ]

@@ -1,4 +1,4 @@
-/** What a number depends on; nothing that tells whose machine it is. */
+/** Facts about the machine that affect the results. Nothing here identifies the machine. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os'
@@ -13,9 +13,9 @@ export function machineFacts() {
     memoryGB: Math.round(totalmem() / 2 ** 30),
     system: `${platform()} ${release()}`,
     node: process.versions.node,
-    /** How many programs wanted to run in the last minute, before this one: more than a few tenths disturb. */
+    /** Load average of the last minute before the benchmark. More than a few tenths distort the results. */
     busy: Number(loadavg()[0]!.toFixed(1)),
-    /** The server has a core of its own. */
+    /** Whether the server has its own core. */
     pinned,
     /** Where runs are recorded. */
     disk: statfsSync(tmpdir()).type === 0x01021994 ? 'memory (tmpfs)' : 'disk',
@@ -28,7 +28,8 @@ function commit(): string {
   try {
     const git = (...args: string[]) => execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim()
     return (
-      git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '--', '../src') === '' ? '' : ' and changes')
+      git('rev-parse', '--short', 'HEAD') +
+      (git('status', '--porcelain', '--', '../src') === '' ? '' : ' with local changes')
     )
   } catch {
     return 'unknown'

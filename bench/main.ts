@@ -1,4 +1,4 @@
-/** `npm run bench`: Millrace beside its peers, each server in a process and on a core of its own. */
+/** `npm run bench`: compares Millrace with its peers. Each server runs in its own process on its own core. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,14 +30,13 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   provider: ({ options }) => alone('provider.ts', options),
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
-    if (!hasStrace)
-      return [{ ...result!, notes: [...result!.notes, 'A slow disk is made with strace, which is not here.'] }]
+    if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]
     const [slow] = await alone('log.ts', { ...options, slowDisk: true }, slowDisk)
     return [{ ...result!, rows: [...result!.rows, ...slow!.rows] }]
   },
 }
 
-/** Every fsync of a process takes 20 ms. */
+/** Delays each fsync of a process by 20 ms. */
 const slowDisk = ['strace', '-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync']
 slowDisk.push('-e', 'inject=fsync,fdatasync:delay_exit=20000')
 const hasStrace = spawnSync('strace', ['-V']).status === 0
@@ -51,8 +50,10 @@ async function main(commandLine: CommandLine): Promise<void> {
   process.on('exit', removeFolders)
   const machine = machineFacts()
   process.stdout.write(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`)
-  if (!machine.pinned) process.stdout.write('The server shares its core with the load (no taskset, or one core).\n')
-  if (machine.busy > 1) process.stdout.write(`This machine is busy (load ${machine.busy}): the numbers mean little.\n`)
+  if (!machine.pinned)
+    process.stdout.write('The server shares its core with the load generator (no taskset, or a single core).\n')
+  if (machine.busy > 1)
+    process.stdout.write(`This machine is busy (load ${machine.busy}): the numbers are unreliable.\n`)
   const upstream = await startUpstream()
   const load = await startLoad()
   const spinner = await startSpinner()
@@ -81,7 +82,7 @@ async function main(commandLine: CommandLine): Promise<void> {
   if (results.some((result) => result.rows.some(({ failed }) => failed !== undefined))) process.exitCode = 1
 }
 
-/** What needs no sockets measures itself, on the server's core. */
+/** Runs a scenario without sockets in its own process, on the server's core. */
 async function alone(file: string, options: object, under: readonly string[] = []): Promise<Result[]> {
   const args = ['--expose-gc', join(import.meta.dirname, file)]
   const child = await startChild({ args, core: core.server, awaitReady: false, channel: true, under })
@@ -107,6 +108,6 @@ try {
   else await main(commandLine)
 } catch (error) {
   say(error instanceof Error ? error.message : String(error))
-  // Its processes end with it.
+  // Exiting kills the child processes.
   process.exit(2)
 }

@@ -4,29 +4,29 @@ import type { Options } from './scenario.ts'
 
 export const usage = `npm run bench [-- scenario… options]
 
-  throughput    streams at once, deltas as fast as they come: deltas/s, CPU per delta, peak memory
-  side-by-side  CPU per delta of each and of the reference at once: the ratio that holds on a machine that is not quiet
-  first-delta   one stream at a time: ms that a server adds until the first delta
-  open          many streams that say little: memory of each, lateness of deltas
-  carry         as many streams, saying more and more: how much until deltas come late
-  abort         a client leaves: ms until the model's connection is closed
+  throughput    parallel streams at full speed: deltas/s, CPU per delta, peak memory
+  side-by-side  CPU per delta of a row and the reference at the same time: this ratio holds even on a busy machine
+  first-delta   one stream at a time: latency in ms that a server adds to the first delta
+  open          many slow streams: memory per stream, latency of deltas
+  carry         many streams at increasing speed: maximum deltas/s before deltas arrive late
+  abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready
-  in-process    CPU per delta of each part of Millrace, without sockets
-  provider      CPU per delta of the AI SDK's providers, beside a reader written by hand
-  log           the log alone: appends/s, with readers, with another process in the file
+  in-process    CPU per delta for each stage of Millrace, without sockets
+  provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
+  log           the log alone: appends/s, also with readers, or with a second process locking the file
 
-  --only row,row   some rows; floor,millrace needs no package of others
-  --rounds n       rounds that count (default 7; 1 for open and carry)
-  --streams n      streams at a time of throughput (50)
-  --deltas n       deltas of an answer of throughput (500)
-  --seconds n      of a row in a round (2)
-  --open n,n       streams that open holds (200,2000); carry holds the last
-  --quick          one short round of small answers, without the rows that keep runs in memory: shows in under a minute
-                   per scenario that everything works; its numbers mean little
-  --profile dir    write a CPU profile of each server there, and tell its most expensive functions
-  --name name      results go to bench/results/<name>.json (latest, which git ignores)
+  --only row,row   run only these rows; floor,millrace installs no other packages
+  --rounds n       measured rounds (default 7; 1 for open and carry)
+  --streams n      parallel streams in throughput (default 50)
+  --deltas n       deltas per answer in throughput (default 500)
+  --seconds n      duration of a row in each round (default 2)
+  --open n,n       numbers of streams for open (default 200,2000); carry uses the last
+  --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
+                   minute per scenario that everything works; do not compare its numbers
+  --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
+  --name name      write the results to bench/results/<name>.json (default latest, which git ignores)
 
-All of it takes about twelve minutes. Only ratios within one run on a quiet machine mean much.
+A full run takes about twelve minutes. Compare only ratios of the same run, on an otherwise idle machine.
 `
 
 export const scenarioNames = [
@@ -51,7 +51,7 @@ export interface CommandLine {
   options: Options
 }
 
-/** Throws on whatever it does not know, with what there is. */
+/** Throws on unknown arguments, listing the valid ones. */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -78,7 +78,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     return known
   })
   if (!/^[\w.-]+$/u.test(values.name))
-    throw new Error('--name is the name of a file: letters, digits, dots and dashes.')
+    throw new Error('--name must be a file name of letters, digits, dots, dashes and underscores.')
   const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds', otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds')
   return {
@@ -101,5 +101,5 @@ export function readCommandLine(args: readonly string[]): CommandLine {
 function positive(text: string, option: string, whole: boolean): number {
   const value = Number(text)
   if (value > 0 && (!whole || Number.isInteger(value))) return value
-  throw new Error(`--${option} is a ${whole ? 'whole ' : ''}number above 0, not "${text}".`)
+  throw new Error(`--${option} must be a ${whole ? 'whole ' : ''}number above 0, not "${text}".`)
 }

@@ -1,4 +1,4 @@
-/** Where a server's time goes: a V8 profile, by the time spent in functions themselves. */
+/** Summarizes a V8 CPU profile by self time. */
 import { readFileSync } from 'node:fs'
 
 interface Profile {
@@ -7,7 +7,7 @@ interface Profile {
   timeDeltas: number[]
 }
 
-/** Lines `share what`, the largest first: by package, folder of ours or part of Node, then by function. Waiting is left out. */
+/** Lines of `share name`, largest first: by package, own folder or Node module, then by function. Idle time is excluded. */
 export function formatProfile(file: string, functions = 25): string {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as Profile
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
@@ -35,7 +35,7 @@ export function formatProfile(file: string, functions = 25): string {
 
 type Frame = Profile['nodes'][0]['callFrame']
 
-/** From the package's folder on: what stands before is this machine's. */
+/** The path without its machine-specific prefix. */
 function pathOf({ url }: Frame): string {
   return url.replace(/^.*\/node_modules\//u, '').replace(/^file:.*\/(dist|bench)\//u, '$1/')
 }

@@ -1,7 +1,6 @@
 /**
- * What a provider's package spends on a delta: the same recorded-form answer of the OpenAI chat protocol, read by the AI
- * SDK's packages and by hand, without sockets (`fetch` answers at once with a stream of bytes). Run by
- * `npm run bench -- provider`.
+ * CPU per delta of the provider packages: the AI SDK's packages and a hand-written reader read the same answer in the OpenAI chat
+ * protocol, without sockets (`fetch` returns a byte stream at once). Run with `npm run bench -- provider`.
  */
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -10,7 +9,7 @@ import { answerCalls } from './calls.ts'
 import { deltaText } from './deltas.ts'
 import type { Options, Result, ResultRow } from './scenario.ts'
 
-/** Bytes of one answer, a delta a frame, `perChunk` frames in each piece that the network gives. */
+/** The bytes of one answer: one delta per frame, `perChunk` frames per network chunk. */
 function answerOf(deltas: number, perChunk: number): Uint8Array[] {
   const base = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'bench' }
   const frame = (delta: object, finish: string | null = null) =>
@@ -39,7 +38,7 @@ function bodyOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
 interface Subject {
   name: string
   title: string
-  /** Reads one answer and gives the number of its deltas. */
+  /** Reads one answer and returns the number of its deltas. */
   read(pieces: readonly Uint8Array[]): Promise<number>
 }
 
@@ -67,7 +66,7 @@ interface Chunk {
   choices: { delta: { content?: string } }[]
 }
 
-/** No less than a model of our own would have to do: bytes to lines, JSON, a look at the shape, one part a delta. */
+/** The minimum for any implementation: split lines, parse JSON, check the shape, emit one part per delta. */
 const byHand: Subject = {
   name: 'hand',
   title: 'by hand: lines, JSON.parse',
@@ -123,11 +122,11 @@ async function measure({ rounds = 5, seconds, deltas }: Options): Promise<Result
   return [
     {
       scenario: 'provider',
-      title: `CPU µs a delta to read an answer of the OpenAI chat protocol; medians of ${rounds} rounds`,
+      title: `CPU µs per delta to read an answer in the OpenAI chat protocol; medians of ${rounds} rounds`,
       reference: 'openai-compatible',
       columns: [
-        { key: 'cpu1', title: 'a delta a chunk', digits: 2, ratio: true },
-        { key: 'cpu50', title: '50 deltas a chunk', digits: 2, ratio: true },
+        { key: 'cpu1', title: '1 delta per chunk', digits: 2, ratio: true },
+        { key: 'cpu50', title: '50 deltas per chunk', digits: 2, ratio: true },
       ],
       rows,
       notes: [],

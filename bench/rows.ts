@@ -1,4 +1,4 @@
-/** What is measured: a server each, and how it is asked. */
+/** The rows: one server each, with its request. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,19 +7,19 @@ import type { Target } from './load.ts'
 import { hasProc } from './meter.ts'
 
 export interface Row {
-  /** As `--only` names it. */
+  /** Name for `--only`. */
   name: string
   title: string
   /** Needs the packages of `bench/peers`. */
   isPeer: boolean
-  /** A client that leaves stops the model call. */
+  /** Whether a client disconnect stops the model call. */
   stopsWhenLeft: boolean
   target: Omit<Target, 'url'>
-  /** Node's arguments for a server that asks this model server. */
+  /** Node's arguments for a server that uses this model server. */
   args(upstream: string): string[]
 }
 
-/** What ratios are of. */
+/** The row that ratios refer to. */
 export const reference = 'ai-sdk-ui'
 
 const here = import.meta.dirname
@@ -27,7 +27,7 @@ const text = 'Say something long.'
 const messages = [{ role: 'user', content: text }]
 const uiMessages = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }]
 
-/** Rows of servers that answer a plain body with frames of `{type: 'text-delta', delta}`, or with text. */
+/** A row for a server that answers with frames of `{type: 'text-delta', delta}`, or with text. */
 function plain(name: string, title: string, file: string, path: string, target: Partial<Target> = {}): Row {
   return {
     name,
@@ -39,7 +39,7 @@ function plain(name: string, title: string, file: string, path: string, target: 
   }
 }
 
-/** Each protocol that Millrace speaks is a line. */
+/** One row for each protocol of Millrace. */
 const wires: Record<string, Omit<Target, 'url'>> = {
   text: { path: '/api/beddel/chat', body: { agentId: 'bench', messages: uiMessages }, mark: '~' },
   ui: {
@@ -73,7 +73,7 @@ workflow:
 let folder: string | undefined
 let folders = 0
 
-/** One agents folder for all, a data folder for each start. */
+/** All servers share one agents folder; each start gets a new data folder. */
 function millraceFolders(): { agents: string; data: string } {
   if (folder === undefined) {
     folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
@@ -83,7 +83,7 @@ function millraceFolders(): { agents: string; data: string } {
   return { agents: join(folder, 'agents'), data: join(folder, `data-${++folders}`) }
 }
 
-/** What Millrace's servers have recorded goes. */
+/** Deletes everything that Millrace's servers have recorded. */
 export function removeFolders(): void {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   folder = undefined
@@ -94,7 +94,7 @@ function millrace(wire: string, target: Omit<Target, 'url'>, keeps: boolean): Ro
     name: `millrace-${wire}${keeps ? '' : '-memory'}`,
     title: `Millrace, ${wire}, ${keeps ? 'recorded in SQLite' : 'in memory'}`,
     isPeer: false,
-    // Whoever follows a run that was started on its own may leave it alone.
+    // A run that was started separately continues when its reader disconnects.
     stopsWhenLeft: target.follow === undefined,
     target,
     args(upstream) {
@@ -117,8 +117,8 @@ export const rows: readonly Row[] = [
 ]
 
 /**
- * Those that `--only` names, by name or, where there is none of it, by its beginning: `millrace` is all of Millrace's. Without
- * `--only`: all, and of a quick look those that a user has.
+ * Selects rows by name or, if none has the name, by prefix: `millrace` selects all rows of Millrace. Without `--only`, selects all
+ * rows; with `--quick`, all except those that keep runs in memory.
  */
 export function selectRows(only: readonly string[], quick = false): Row[] {
   if (only.length === 0 && quick) return rows.filter(({ name }) => !name.endsWith('-memory'))
@@ -132,9 +132,9 @@ export function selectRows(only: readonly string[], quick = false): Row[] {
 }
 
 /**
- * Starts the server of a row. It sees nothing of this process's environment but the path: keys and settings of whoever
- * measures must not change a row. Millrace gets a key, as it has one wherever it is used, and looks for it in every delta; one
- * that no delta could be the beginning of, for then that is held back and comes with the next.
+ * Starts the server of a row. Of this process's environment it gets only PATH, so that your keys and settings do not affect the
+ * results. Millrace gets an API key, as in real use, so that it searches every delta for it. No delta ends with a prefix of this
+ * key: such a delta would be held back until the next one.
  */
 export async function startRow(row: Row, upstream: string, nodeArgs: readonly string[] = []): Promise<Child> {
   return startChild({

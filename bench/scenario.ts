@@ -1,4 +1,4 @@
-/** What all scenarios share: their rows, rounds in turn, and what comes out. */
+/** Shared by all scenarios: options, rounds and results. */
 import type { Child } from './child.ts'
 import type { Target } from './load.ts'
 import { startRow, type Row } from './rows.ts'
@@ -9,13 +9,13 @@ export interface Options {
   rounds: number | undefined
   streams: number
   deltas: number
-  /** Of a row in a round. */
+  /** Duration of a row in each round. */
   seconds: number
-  /** How many paced streams `open` holds, in turn. */
+  /** Numbers of streams that `open` measures. */
   open: readonly number[]
-  /** Profiles of the servers are written into this folder. */
+  /** Folder for CPU profiles of the servers. */
   profile: string | undefined
-  /** Nothing is measured again because the machine changed its speed. */
+  /** Do not repeat measurements when the machine's speed changes. */
   quick: boolean
 }
 
@@ -23,10 +23,10 @@ export interface Bench {
   rows: readonly Row[]
   upstream: Child
   load: Child
-  /** Tells how fast the server's core is just now. */
+  /** Measures the current speed of the server's core. */
   spinner: Child
   options: Options
-  /** Progress, for a person. */
+  /** Prints progress. */
   say(line: string): void
 }
 
@@ -34,7 +34,7 @@ export interface Column {
   key: string
   title: string
   digits: number
-  /** With the ratio to the reference row beside it. */
+  /** Also show the ratio to the reference row. */
   ratio?: boolean
 }
 
@@ -43,18 +43,18 @@ export type Sample = Record<string, number>
 export interface ResultRow {
   name: string
   title: string
-  /** One a round; the table shows their medians. */
+  /** One per round; the table shows their medians. */
   samples: Sample[]
-  /** What the reference row had beside each; absent: what it had in the same round. The table shows medians of the ratios. */
+  /** The reference row's sample for each. Default: its sample of the same round. The table shows medians of the ratios. */
   beside?: Sample[]
-  /** Why there is nothing, or nothing more. */
+  /** The error that ended this row's measurements. */
   failed?: string
 }
 
 export interface Result {
   scenario: string
   title: string
-  /** The row that ratios are of. */
+  /** The row that ratios refer to. */
   reference: string
   columns: Column[]
   rows: ResultRow[]
@@ -68,8 +68,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Each round measures all rows, beginning with another one each time, so that whatever the machine does meanwhile falls on
- * all alike; the first round warms up and does not count. A row that throws is told and left out of what follows.
+ * Each round measures all rows, starting with a different one each time, so that other load on the machine affects all rows
+ * equally. The warm-up round does not count. A row that throws is reported and skipped from then on.
  */
 async function inRounds(
   bench: Bench,
@@ -98,8 +98,8 @@ async function inRounds(
 type Measure = (server: Child, target: Target) => Promise<Sample>
 
 /**
- * On servers that live through all rounds, so that they are warm; each row beside the reference, the one first or the
- * other. A server whose row failed is stopped.
+ * Measures on servers that stay up for all rounds, so that they are warm. Each row is measured in a pair with the reference, in
+ * alternating order. If a row fails, its server is stopped.
  */
 export async function inPairs(
   bench: Bench,
@@ -138,7 +138,7 @@ export async function inPairs(
   }
 }
 
-/** On a server of its own for each measurement. */
+/** Starts a new server for each measurement. */
 export async function inRoundsAfresh(
   bench: Bench,
   rows: readonly Row[],

@@ -1,4 +1,4 @@
-/** A process on the server's core that says how fast that is just now. */
+/** A process on the server's core that measures its current speed. */
 import { answerCalls } from './calls.ts'
 import { glance, spin } from './steady.ts'
 

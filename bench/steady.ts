@@ -1,16 +1,16 @@
 /**
- * A virtual machine's core may run at half its speed for seconds or minutes, when a neighbour keeps the other half of it
- * busy. So what is compared is measured in pairs, the row beside the row that ratios are of, between short spins of fixed
- * work that tell whether both had the same machine; a pair that had not is measured again.
+ * A virtual machine's core may run at half speed for seconds or minutes while another tenant uses its sibling. So each row is
+ * measured in a pair with the reference row, between short spins of fixed work that show whether the core's speed has
+ * changed. If it has, the pair is measured again.
  */
 import type { Sample } from './scenario.ts'
 
-/** How far two spins may be apart, as a part of the shorter. */
+/** Maximum difference between two spins, relative to the shorter one. */
 const tolerance = 0.25
 
 const text = JSON.stringify({ type: 'text-delta', id: 't', delta: 'x'.repeat(40), numbers: [1, 2, { three: 3 }] })
 
-/** Milliseconds of some work, always the same: the best of three, for the first may be slow for other reasons. */
+/** Time for a fixed amount of work in ms: the best of three, because the first may be slow for other reasons. */
 export function spin(): number {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < 3; i++) {
@@ -22,7 +22,7 @@ export function spin(): number {
   return best
 }
 
-/** Milliseconds of a sixth of it, once: how fast the core is at this moment. */
+/** Time for a sixth of that work in ms, once: the core's current speed. */
 export function glance(): number {
   const began = performance.now()
   let length = 0
@@ -30,10 +30,10 @@ export function glance(): number {
   return length > 0 ? performance.now() - began : 0
 }
 
-/** How much longer than the shortest of all a glance at full speed may take. */
+/** A glance counts as full speed up to this multiple of the shortest one. */
 const nearly = 1.15
 
-/** Says whether every core is as fast at this moment as it has ever been. `glances`: one on each core that matters. */
+/** Checks whether every core runs at the highest speed seen so far. `glances`: one for each relevant core. */
 export function createSpeedometer(glances: () => Promise<number[]>): () => Promise<boolean> {
   let best: number[] = []
   return async () => {
@@ -44,15 +44,15 @@ export function createSpeedometer(glances: () => Promise<number[]>): () => Promi
 }
 
 export interface Steady {
-  /** All of these, one after the other, with the machine at one speed as far as can be had. */
+  /** Measures these one after the other, at a constant machine speed if possible. */
   measure(each: (() => Promise<Sample>)[]): Promise<Sample[]>
-  /** What there is to say about it. */
+  /** Notes for the report. */
   notes(): string[]
 }
 
 /**
- * `speeds`: a spin on each core that matters. `tries`: how often a pair is measured at most; on a machine that never keeps its
- * speed the last one counts, and the notes say so.
+ * `speeds`: a spin on each relevant core. `tries`: maximum attempts per pair. If the speed changes in every attempt, the last
+ * one counts and the notes say so.
  */
 export function createSteady(speeds: () => Promise<number[]>, tries: number): Steady {
   const seen: number[] = []
@@ -91,7 +91,7 @@ export function createSteady(speeds: () => Promise<number[]>, tries: number): St
     notes() {
       const slowest = Math.max(...seen) / Math.min(...seen)
       return [
-        `The machine's speed varied by a factor of ${slowest.toFixed(1)}; ${again} pairs were measured again because it changed in the middle, ${unsteady} of ${samples} stand though it did.`,
+        `The machine's speed varied by a factor of ${slowest.toFixed(1)}. ${again} pairs were measured again because it changed during the measurement; ${unsteady} of ${samples} pairs are included although it changed.`,
       ]
     },
   }

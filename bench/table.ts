@@ -1,4 +1,4 @@
-/** Results as a table for people: medians, and ratios to the reference row. */
+/** Formats results as a table: medians, and ratios to the reference row. */
 import { median, type Result, type ResultRow } from './scenario.ts'
 
 export function formatResult({ title, columns, rows, reference, notes }: Result): string {
@@ -25,9 +25,7 @@ export function formatResult({ title, columns, rows, reference, notes }: Result)
   )
   const failures = rows.filter(({ failed }) => failed !== undefined).map((row) => `${row.title}: ${row.failed}`)
   const ratios =
-    columns.some(({ ratio }) => ratio) && base !== undefined
-      ? [`×: of ${base.title}, medians of the rounds' ratios`]
-      : []
+    columns.some(({ ratio }) => ratio) && base !== undefined ? [`×: ratio to ${base.title}, median of the rounds`] : []
   return [title, '', ...aligned, '', ...ratios, ...notes, ...failures].join('\n').trimEnd()
 }
 
@@ -36,7 +34,7 @@ export function medianOf({ samples }: ResultRow, key: string): number | undefine
   return values.length === 0 ? undefined : median(values)
 }
 
-/** The median of the ratios to what the reference had at the same time. */
+/** The median of the ratios to the reference, as measured at the same time. */
 function ratioOf(row: ResultRow, base: ResultRow, key: string): number | undefined {
   const ratios = row.samples
     .map((sample, i) => (sample[key] ?? Number.NaN) / ((row.beside ?? base.samples)[i]?.[key] ?? Number.NaN))

@@ -1,6 +1,6 @@
 /**
- * The model server of the benchmark: OpenAI's chat protocol, streaming. It writes bytes that were made beforehand, one HTTP
- * chunk per delta as providers do, so that it costs next to nothing beside what is measured.
+ * The benchmark's model server: OpenAI's chat protocol, streaming only. It writes prepared bytes, one HTTP chunk per delta as
+ * providers do, so its own cost is negligible.
  */
 import { createServer, type Socket } from 'node:net'
 import { answerCalls, ownCpu } from './calls.ts'
@@ -9,27 +9,27 @@ import { deltaText, nowMicros } from './deltas.ts'
 export type Mode =
   /** All deltas at once, as fast as the socket takes them. */
   | { kind: 'burst'; deltas: number }
-  /** So many a second, each with its moment, until `finish` is called. */
+  /** `perSecond` deltas with send times per second, until `finish` is called. */
   | { kind: 'paced'; perSecond: number }
-  /** One delta with its moment, then silence until `pace` or `finish` is called. */
+  /** One delta with its send time, then silence until `pace` or `finish` is called. */
   | { kind: 'first' }
 
 interface Stream {
   socket: Socket
   wantsUsage: boolean
   sent: number
-  /** Of the next delta, µs. */
+  /** Time of the next delta, in µs. */
   due: number
   period: number
 }
 
 let mode: Mode = { kind: 'burst', deltas: 1 }
-/** Streams that have begun and not ended. */
+/** Streams in progress. */
 const open = new Map<Socket, Stream>()
-/** Moments at which the other side closed a stream that had not ended. */
+/** Times at which the client closed an unfinished stream. */
 const closed: number[] = []
 let closeWaits: ((at: number) => void)[] = []
-/** Deltas of paced streams since the mode was set. */
+/** Deltas sent to paced streams since the mode was set. */
 let sent = 0
 
 const head =
@@ -101,7 +101,7 @@ function finish(): { sent: number } {
   return { sent }
 }
 
-/** One timer for all: thousands of timers would be the load. */
+/** One timer for all streams, because thousands of timers would add load. */
 setInterval(() => {
   const now = nowMicros()
   for (const stream of open.values()) {
@@ -154,7 +154,7 @@ answerCalls({
     closed.length = 0
     closeWaits = []
   },
-  /** The streams that are open go on at this speed, one after the other. */
+  /** Continues all open streams at this speed, evenly staggered. */
   pace({ perSecond }: { perSecond: number }) {
     const period = 1e6 / perSecond
     const now = nowMicros()
@@ -165,7 +165,7 @@ answerCalls({
     }
   },
   finish,
-  /** When the other side closed a stream: the oldest that was not told yet. */
+  /** When the client closed a stream: the oldest time not yet reported. */
   nextClose: () => closed.shift() ?? new Promise<number>((resolve) => closeWaits.push(resolve)),
   cpu: ownCpu,
 })

@@ -1,4 +1,4 @@
-/** Loaded into a server (`--import`) where there is no `/proc`: it tells what its process has used. */
+/** Loaded into a server (`--import`) on systems without `/proc`. Reports the CPU and memory use of its process. */
 import { answerCalls } from './calls.ts'
 import type { Usage } from './meter.ts'
 

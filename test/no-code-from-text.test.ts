@@ -45,7 +45,7 @@ test('a tool of an MCP server with schemas for its input and its output is liste
     console.log(JSON.stringify(said))
     `,
   ])
-  const misfit = 'n: fits none of its forms'
+  const misfit = 'n: matches none of the alternatives'
   expect(JSON.parse(child.stdout)).toEqual([
     true,
     false,

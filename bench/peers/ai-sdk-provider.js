@@ -1,4 +1,4 @@
-/** The AI SDK's provider alone, `doStream` read by a loop of one's own, on `node:http`. */
+/** The AI SDK's provider alone: `doStream` read by a hand-written loop, on `node:http`. */
 import { createServer } from 'node:http'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { listen } from '../listen.ts'

@@ -1,4 +1,4 @@
-/** AI SDK 7 as its documentation shows it: `streamText` → `toUIMessageStreamResponse`, behind Hono. */
+/** AI SDK 7 as in its documentation: `streamText` → `toUIMessageStreamResponse`, behind Hono. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { serve } from '@hono/node-server'
 import { convertToModelMessages, streamText } from 'ai'

@@ -1,4 +1,4 @@
-/** OpenAI Agents on its chat-completions model, its text stream behind Hono. */
+/** OpenAI Agents with its chat-completions model; its text stream behind Hono. */
 import { serve } from '@hono/node-server'
 import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled } from '@openai/agents'
 import { Hono } from 'hono'
@@ -7,7 +7,7 @@ import { ready } from '../listen.ts'
 
 setDefaultOpenAIClient(new OpenAI({ apiKey: 'none', baseURL: process.argv[2] }))
 setOpenAIAPI('chat_completions')
-// Its traces would go to a service.
+// Otherwise it uploads traces to OpenAI.
 setTracingDisabled(true)
 const agent = new Agent({ name: 'bench', instructions: 'Answer.', model: 'bench' })
 const app = new Hono()

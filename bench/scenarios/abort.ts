@@ -1,4 +1,4 @@
-/** A client leaves in the middle: how long the model goes on being paid. */
+/** A client disconnects mid-stream: how long the model keeps generating, at your cost. */
 import { reference } from '../rows.ts'
 import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
 
@@ -18,7 +18,7 @@ export async function abort(bench: Bench): Promise<Result> {
   })
   return {
     scenario: 'abort',
-    title: `ms from a client's leaving until the model's connection is closed; medians of ${rounds} rounds of 5`,
+    title: `ms from a client's disconnect until the model connection is closed; medians of ${rounds} rounds of 5`,
     reference,
     columns: [
       { key: 'stopped', title: 'median ms', digits: 2, ratio: true },
@@ -27,7 +27,7 @@ export async function abort(bench: Bench): Promise<Result> {
     rows: results,
     notes: [
       ...notes,
-      'Peers are given the request’s signal, as their documentation shows; Millrace’s agent says `onDisconnect: cancel`.',
+      'Peers get the request’s signal, as in their documentation; Millrace’s agent sets `onDisconnect: cancel`.',
     ],
   }
 }

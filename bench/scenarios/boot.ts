@@ -1,11 +1,11 @@
-/** From the start of the process until it says that it is ready. */
+/** From the start of a process until it is ready. */
 import { readUsage } from '../meter.ts'
 import { reference } from '../rows.ts'
 import { inRoundsAfresh, type Bench, type Result } from '../scenario.ts'
 
 export async function boot(bench: Bench): Promise<Result> {
   const { rounds = 7 } = bench.options
-  // One server answers all protocols: a row for each way to keep runs.
+  // One Millrace server handles all protocols, so only measure one row per store.
   const rows = bench.rows.filter(({ name }) => !name.startsWith('millrace') || /^millrace-ui(-memory)?$/u.test(name))
   const results = await inRoundsAfresh(bench, rows, { rounds, warmUp: true }, async (server) => {
     const { cpu, rss } = await readUsage(server)

@@ -1,12 +1,12 @@
-/** Many streams that say more and more, until their deltas come late: what one core carries. A new server for each row. */
+/** Many streams at increasing speed, until deltas arrive late: the capacity of one core. A new server for each row. */
 import { readUsage } from '../meter.ts'
 import { reference } from '../rows.ts'
 import { inRoundsAfresh, type Bench, type Result, type Sample } from '../scenario.ts'
 import { openStreams, warmUp } from './open.ts'
 
-/** Deltas a second of each stream. */
+/** Deltas per second of each stream. */
 const steps = [0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20]
-/** ms: one delta of a hundred may be later. */
+/** Maximum p99 latency in ms. */
 const late = 100
 
 export async function carry(bench: Bench, rates: readonly number[] = steps): Promise<Result> {
@@ -25,7 +25,7 @@ export async function carry(bench: Bench, rates: readonly number[] = steps): Pro
       const before = await readUsage(server)
       const { deltas, p50, p99 } = await hold(seconds * 1.5)
       const { cpu } = await readUsage(server)
-      // What has not come at all is late, too.
+      // Deltas that have not arrived are late, too.
       if (p99 > late || deltas < rate * streams * seconds * 1.4) break
       sample = { rate, carried: rate * streams, cpu: ((cpu - before.cpu) * 1e5) / deltas, p50, p99 }
     }
@@ -35,16 +35,16 @@ export async function carry(bench: Bench, rates: readonly number[] = steps): Pro
   })
   return {
     scenario: 'carry',
-    title: `${streams.toLocaleString('en')} streams open: what they may say with 99 of 100 deltas less than ${late} ms late`,
+    title: `${streams.toLocaleString('en')} open streams: highest speed at which 99 % of deltas arrive within ${late} ms`,
     reference,
     columns: [
       { key: 'carried', title: 'deltas/s', digits: 0, ratio: true },
-      { key: 'rate', title: 'of each', digits: 1 },
+      { key: 'rate', title: 'per stream', digits: 1 },
       { key: 'cpu', title: 'CPU s per 100k', digits: 2, ratio: true },
-      { key: 'p50', title: 'late p50 ms', digits: 1 },
+      { key: 'p50', title: 'latency p50 ms', digits: 1 },
       { key: 'p99', title: 'p99 ms', digits: 1 },
     ],
     rows,
-    notes: [`The steps are ${rates.join(', ')} deltas a second of each stream.`],
+    notes: [`Speeds tried: ${rates.join(', ')} deltas/s per stream.`],
   }
 }

@@ -1,12 +1,12 @@
-/** One request at a time: what a server adds on the way to the model, and on the way of its first delta back. */
+/** One request at a time: the latency that a server adds to the model request and to the first delta of the response. */
 import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
 import { createSpeedometer } from '../steady.ts'
 
-/** What a server adds is what it adds to the least that any server must do. */
+/** Compared with the minimum that any server must do. */
 const reference = 'floor'
-/** A server that has just started compiles its code while it answers. */
+/** Warm-up requests: a new server is still compiling its code. */
 const warm = 500
-/** Requests at full speed that a round should have; it takes up to nine times its time for them. */
+/** Requests at full core speed wanted per round. A round may take up to nine times as long to get them. */
 const enough = 40
 
 /** ms of one request. */
@@ -49,7 +49,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     )
     asked += all.length
     counted += atFullSpeed.length
-    // A machine that is never at full speed is measured all the same.
+    // If the machine is rarely at full speed, all requests count.
     const ways = atFullSpeed.length < enough / 4 ? all : atFullSpeed
     const of = (key: keyof Way) => median(ways.map((way) => way[key]))
     return { there: of('there'), back: of('back'), both: of('both') }
@@ -59,7 +59,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
   }
   return {
     scenario: 'first-delta',
-    title: `One stream at a time: ms that the server adds until the first delta; medians of its requests at full speed, then of ${rounds} rounds`,
+    title: `One stream at a time: ms that the server adds to the first delta; medians of requests at full core speed, then of ${rounds} rounds`,
     reference,
     columns: [
       { key: 'there', title: 'to the model', digits: 2 },
@@ -69,8 +69,8 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     ],
     rows,
     notes: [
-      'The model server answers each request at once with one delta and says no more until that has arrived.',
-      `Of ${asked} requests ${counted} were answered while the machine was at full speed, said by a glance at each core before and after; where a round has some, only they count.`,
+      'The model server answers each request at once with one delta, then waits until that has arrived.',
+      `${counted} of ${asked} requests ran at full core speed, according to a short test on each core before and after. If a round has enough of them, only they count.`,
       ...notes,
     ],
   }

@@ -1,27 +1,27 @@
-/** Many streams that say little: what an open one holds in memory, and how late its deltas are. A new server for each. */
+/** Many slow streams: memory per open stream, and latency of deltas. A new server for each row. */
 import type { Child } from '../child.ts'
 import { readUsage } from '../meter.ts'
 import { reference } from '../rows.ts'
 import { inRoundsAfresh, median, setMode, type Bench, type Result, type Sample } from '../scenario.ts'
 import type { Target } from '../load.ts'
 
-/** Deltas a second of all streams together, so that more streams are more streams and not more work. */
+/** Deltas per second of all streams together, so that more streams do not mean more deltas. */
 const together = 4000
 
-/** So that what a first request loads, and how slowly its code runs, is no stream's. */
+/** Warms up, so that lazy loading and slow uncompiled code are not attributed to the streams. */
 export async function warmUp(bench: Bench, target: Target): Promise<void> {
   await setMode(bench, { kind: 'burst', deltas: 500 })
   await bench.load.call('throughput', { target, streams: 5, deltas: 500, seconds: bench.options.seconds / 4 })
 }
 
-/** Each has had its first delta and waits for the next. */
+/** Resolves when every stream has received its first delta and waits for the next. */
 export async function openStreams(bench: Bench, target: Target, streams: number): Promise<void> {
   await setMode(bench, { kind: 'first' })
-  // A crowd at the door would be another measurement: connections that are refused and try again.
+  // Limit concurrent connects: a burst would measure refused connections and retries instead.
   await bench.load.call('open', { target, streams, atOnce: 20 }, streams * 20 + 20_000)
 }
 
-/** A table for each number of streams. */
+/** One table per number of streams. */
 export async function open(bench: Bench): Promise<Result[]> {
   const { rounds = 1, open: levels } = bench.options
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
@@ -32,19 +32,19 @@ export async function open(bench: Bench): Promise<Result[]> {
   })
   return levels.map((streams) => ({
     scenario: `open ${streams}`,
-    title: `${streams.toLocaleString('en')} streams open, ${together.toLocaleString('en')} deltas/s together`,
+    title: `${streams.toLocaleString('en')} open streams, ${together.toLocaleString('en')} deltas/s in total`,
     reference,
     columns: [
       { key: 'idle', title: 'idle MB', digits: 0 },
-      { key: `rss${streams}`, title: 'KB a stream', digits: 0, ratio: true },
+      { key: `rss${streams}`, title: 'KB per stream', digits: 0, ratio: true },
       { key: `cpu${streams}`, title: 'CPU s per 100k', digits: 2, ratio: true },
-      { key: `p50${streams}`, title: 'late p50 ms', digits: 1 },
+      { key: `p50${streams}`, title: 'latency p50 ms', digits: 1 },
       { key: `p99${streams}`, title: 'p99 ms', digits: 1, ratio: true },
     ],
     rows,
     notes: [
-      'Idle is after some answers, so that what a first request loads is no stream’s.',
-      'Late: from the model server’s write to the client’s read.',
+      'Idle memory is measured after some answers, so that lazily loaded code is not attributed to the streams.',
+      'Latency: from the model server’s write to the client’s read.',
     ],
   }))
 }

@@ -1,6 +1,6 @@
 /**
- * What a delta costs a row and the reference while both answer at the same time, on one core: whatever the machine does
- * meanwhile falls on both alike, so this ratio holds where nothing else does.
+ * CPU per delta of a row and of the reference while both answer at the same time on one core. Other load on the machine
+ * affects both equally, so this ratio is reliable even on a busy machine.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Child } from '../child.ts'
@@ -14,7 +14,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
   const servers = new Map<Row, Child>()
   const base = bench.rows.find(({ name }) => name === reference)
 
-  /** CPU of each for 100k deltas, in a while in which all of them answer. */
+  /** CPU seconds of each row per 100k deltas, during a period in which all of them answer. */
   async function measure(rows: readonly Row[]): Promise<number[]> {
     await setMode(bench, { kind: 'burst', deltas })
     const children = rows.map((row) => servers.get(row)!)
@@ -25,7 +25,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
         return bench.load.call('throughput', asked, (seconds + 60) * 1000)
       }),
     )
-    // Whoever rejects is told when all is over.
+    // Rejections are reported by the `await` below.
     answering.catch(() => undefined)
     await pause(seconds * 250)
     const before = await look(children)
@@ -43,7 +43,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
 
   try {
     for (const row of bench.rows) servers.set(row, await startRow(row, bench.upstream.url))
-    // Alone first, so that a row whose code is still being compiled is not measured beside one that is warm.
+    // Warm up each row alone first, so that no cold row is measured beside a warm one.
     for (let round = -1; round <= rounds; round++) {
       bench.say(round < 1 ? 'warm-up' : `round ${round} of ${rounds}`)
       for (const [i, row] of bench.rows.entries()) {
@@ -58,7 +58,7 @@ export async function sideBySide(bench: Bench): Promise<Result> {
   }
   return {
     scenario: 'side-by-side',
-    title: `Each beside the AI SDK's UI stream on one core, ${streams} streams of ${deltas} deltas for either; medians of ${rounds} rounds`,
+    title: `Each row and the AI SDK's UI stream on one core at the same time, ${streams} streams of ${deltas} deltas each; medians of ${rounds} rounds`,
     reference,
     columns: [{ key: 'cpu', title: 'CPU s per 100k', digits: 2, ratio: true }],
     rows: results,

@@ -1,4 +1,4 @@
-/** Streams at once, deltas as fast as they come: what a delta costs where the server is what limits. */
+/** Parallel streams at full speed: the cost of a delta when the server is the bottleneck. */
 import { forgetPeak, readUsage } from '../meter.ts'
 import { reference } from '../rows.ts'
 import { inPairs, setMode, type Bench, type Result } from '../scenario.ts'
@@ -21,12 +21,14 @@ export async function throughput(bench: Bench): Promise<Result> {
       peak: after.peak / 2 ** 20,
     }
   })
-  notes.push(`Load and model server together used at most ${Math.round(busiest * 100)} % of a core.`)
+  notes.push(`The load generator and the model server together used at most ${Math.round(busiest * 100)} % of a core.`)
   if (busiest > 0.9)
-    notes.push('That is all there is of one: the fastest rows are limited by it, not by themselves. Their CPU holds.')
+    notes.push(
+      'They were the bottleneck for the fastest rows: the deltas/s of those rows are too low, their CPU is right.',
+    )
   return {
     scenario: 'throughput',
-    title: `${streams} streams at a time of ${deltas} deltas each, as fast as they come; medians of ${rounds} rounds of ${seconds} s`,
+    title: `${streams} parallel streams of ${deltas} deltas each at full speed; medians of ${rounds} rounds of ${seconds} s`,
     reference,
     columns: [
       { key: 'rate', title: 'deltas/s', digits: 0, ratio: true },
@@ -38,7 +40,7 @@ export async function throughput(bench: Bench): Promise<Result> {
   }
 }
 
-/** Seconds of CPU of what is not measured. */
+/** CPU seconds of the load generator and the model server. */
 async function ownCpu({ load, upstream }: Bench): Promise<number> {
   const cpus = await Promise.all([load, upstream].map((child) => child.call<number>('cpu')))
   return cpus.reduce((sum, cpu) => sum + cpu, 0)

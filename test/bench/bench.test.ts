@@ -167,7 +167,7 @@ test('the command line says what there is when it is asked for something else', 
     options: { rounds: 3, streams: 50, deltas: 500, open: [200, 2000] },
   })
   expect(() => readCommandLine(['thruput'])).toThrow(/no scenario "thruput".*throughput, side-by-side/u)
-  expect(() => readCommandLine(['--rounds', '0.5'])).toThrow('--rounds is a whole number above 0')
+  expect(() => readCommandLine(['--rounds', '0.5'])).toThrow('--rounds must be a whole number above 0')
   expect(() => readCommandLine(['--name', '../x'])).toThrow('--name')
   expect(() => selectRows(['langchian'])).toThrow(/no row "langchian".*langchain/u)
   expect(selectRows(['millrace']).length).toBeGreaterThan(4)

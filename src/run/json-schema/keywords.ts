@@ -1,4 +1,4 @@
-/** The words of JSON Schema, as an unknown schema may have them: of any type. */
+/** The keywords of JSON Schema. In an untrusted schema, their values may have any type. */
 
 export type Keywords = Readonly<
   Partial<
@@ -65,7 +65,7 @@ export function isOfType(value: unknown, type: unknown): boolean {
     case 'boolean':
       return typeof value === type
     default:
-      // A type of a draft that is not known.
+      // Unknown types accept any value.
       return true
   }
 }

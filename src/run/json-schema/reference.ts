@@ -1,4 +1,4 @@
-/** A `$ref` within a document → the schema that it means; `true`, which everything fits, for one that is not in it. */
+/** Resolves a `$ref` within a document. Returns `true`, which accepts any value, if the target is not in the document. */
 import { isObject } from './keywords.ts'
 import type { Work } from './work.ts'
 

@@ -1,4 +1,4 @@
-/** Which patterns of a schema are not enforced, so that somebody can be told. */
+/** Finds the patterns of a schema that are not enforced, for warnings. */
 import {
   compilePattern,
   fullBudget,
@@ -8,7 +8,7 @@ import {
 } from '../../pipeline/pattern/pattern.ts'
 import { isObject } from './keywords.ts'
 
-/** Each with the reason: `"^(?=a)" uses a lookahead, which is not supported`. At most 10; looks at 10,000 values. */
+/** Each with the reason: `"^(?=a)" uses a lookahead, which is not supported`. At most 10, from the first 10,000 values of the schema. */
 export function unsupportedPatterns(schema: unknown): string[] {
   const found = new Set<string>()
   const open = [schema]
@@ -35,7 +35,7 @@ function reasonAgainst(pattern: string, budget: PatternBudget): string | undefin
     return undefined
   } catch (error) {
     if (error instanceof PatternError) return error.message
-    // More of them than are looked at.
+    // The budget is spent: the remaining patterns are not examined.
     if (error instanceof PatternTooCostly) return undefined
     throw error
   }

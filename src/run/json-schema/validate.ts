@@ -1,6 +1,6 @@
 /**
- * A value against a JSON Schema that a server, a tool or a client has sent. The schema is read, never compiled: no text of
- * it becomes code. Work and depth are bounded, so that neither a schema nor a value can hold the process up.
+ * Validates a value against an untrusted JSON Schema. The schema is interpreted, never compiled to code. Work and depth are
+ * bounded, so that no schema or value can block the process.
  *
  * Drafts 4 to 2020-12. Not enforced: `format`, `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, a `$ref` out of the
  * document, and a `pattern` that cannot be matched in linear time (`unsupportedPatterns` names those).
@@ -11,7 +11,7 @@ import { isObject, isOfType, typeName, type Keywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 import { createWork, TooMuchWork, type Work } from './work.ts'
 
-/** What is wrong, each with its path (`a.0.b: …`), at most 20; empty when the value fits. Never throws. */
+/** Returns up to 20 faults, each with its path (`a.0.b: …`); empty if the value is valid. Never throws. */
 export function validate(schema: unknown, value: unknown): string[] {
   const faults: string[] = []
   try {
@@ -25,8 +25,8 @@ export function validate(schema: unknown, value: unknown): string[] {
 
 const mostFaults = 20
 
-/** The fault of a comparison that was given up. */
-export const tooMuchWork = 'the value and its schema take too much work to compare'
+/** Reported when the limit on work is exceeded. */
+export const tooMuchWork = 'the value or its schema is too complex to validate'
 
 interface Checking {
   readonly root: unknown
@@ -40,7 +40,7 @@ function check(schema: unknown, value: unknown, path: string, checking: Checking
   if (schema === false) return add(checking, path, 'is not allowed')
   if (!isObject(schema)) return
   work.enter()
-  // None of the words is a name that every object has.
+  // Safe without `Object.hasOwn`: no keyword is a property of `Object.prototype`.
   const keywords: Keywords = schema
   if (typeof keywords.$ref === 'string')
     check(resolveReference(checking.root, keywords.$ref, work), value, path, checking)
@@ -79,7 +79,7 @@ function checkAny(
     checking.work.spend(values.length)
     if (!values.some((each) => equal(each, value))) add(checking, path, `must be one of ${listed(values)}`)
   }
-  if (only !== undefined && !equal(only, value)) add(checking, path, 'is not the value allowed')
+  if (only !== undefined && !equal(only, value)) add(checking, path, 'is not the allowed value')
 }
 
 /** The allowed values as a model reads them: the short ones, at most 20. */
@@ -108,7 +108,7 @@ function lengthOf(text: string): number {
   return length
 }
 
-/** What cannot be matched counts as matched. */
+/** An unsupported pattern counts as matched. */
 function matches(pattern: string, text: string, { work }: Checking): boolean {
   try {
     work.spend(1)
@@ -123,7 +123,7 @@ function checkNumber(keywords: Keywords, value: number, path: string, checking: 
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = keywords
   const isAbove = (least: number, isStrict: boolean) => (isStrict ? value > least : value >= least)
   const isBelow = (most: number, isStrict: boolean) => (isStrict ? value < most : value <= most)
-  // In draft 4 the exclusive ones are flags.
+  // In draft 4, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
   if (typeof minimum === 'number' && !isAbove(minimum, exclusiveMinimum === true))
     add(checking, path, `must be at least ${minimum}`)
   if (typeof maximum === 'number' && !isBelow(maximum, exclusiveMaximum === true))
@@ -134,7 +134,7 @@ function checkNumber(keywords: Keywords, value: number, path: string, checking: 
     add(checking, path, `must be less than ${exclusiveMaximum}`)
   if (typeof multipleOf === 'number' && multipleOf > 0) {
     const times = value / multipleOf
-    // 0.3 is three times 0.1, whatever binary fractions make of it.
+    // Tolerates floating-point error: 0.3 is a multiple of 0.1.
     if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times))) {
       add(checking, path, `must be a multiple of ${multipleOf}`)
     }
@@ -155,9 +155,9 @@ function checkList(keywords: Keywords, value: readonly unknown[], path: string, 
   if (contains !== undefined) {
     const count = value.filter((item) => fits(contains, item, checking)).length
     const least = typeof minContains === 'number' ? minContains : 1
-    if (count < least) add(checking, path, `must contain at least ${least} items of a kind`)
+    if (count < least) add(checking, path, `must contain at least ${least} matching items`)
     if (typeof maxContains === 'number' && count > maxContains)
-      add(checking, path, `must contain at most ${maxContains} items of a kind`)
+      add(checking, path, `must contain at most ${maxContains} matching items`)
   }
 }
 
@@ -220,12 +220,13 @@ function checkCombined(keywords: Keywords, value: unknown, path: string, checkin
   const { allOf, anyOf, oneOf, not } = keywords
   if (Array.isArray(allOf)) for (const each of allOf) check(each, value, path, checking)
   if (Array.isArray(anyOf) && !anyOf.some((each) => fits(each, value, checking)))
-    add(checking, path, 'fits none of its forms')
+    add(checking, path, 'matches none of the alternatives')
   if (Array.isArray(oneOf)) {
     const count = oneOf.filter((each) => fits(each, value, checking)).length
-    if (count !== 1) add(checking, path, count === 0 ? 'fits none of its forms' : 'fits more than one of its forms')
+    if (count !== 1)
+      add(checking, path, count === 0 ? 'matches none of the alternatives' : 'matches more than one alternative')
   }
-  if (not !== undefined && fits(not, value, checking)) add(checking, path, 'has a form that is not allowed')
+  if (not !== undefined && fits(not, value, checking)) add(checking, path, 'matches a schema that is not allowed')
   if (keywords.if !== undefined)
     check(fits(keywords.if, value, checking) ? keywords.then : keywords.else, value, path, checking)
 }

@@ -1,4 +1,4 @@
-/** How much a comparison of a value with its schema may cost. */
+/** Limits the work of validating a value. */
 import { fullBudget, type PatternBudget } from '../../pipeline/pattern/pattern.ts'
 
 export class TooMuchWork extends Error {
@@ -6,7 +6,7 @@ export class TooMuchWork extends Error {
 }
 
 export interface Work {
-  /** Into a schema, and out of it again. Throws {@link TooMuchWork}. */
+  /** Call around the check of each schema. Throws {@link TooMuchWork}. */
   enter(): void
   leave(): void
   spend(amount: number): void
@@ -14,7 +14,7 @@ export interface Work {
 }
 
 const mostSteps = 500_000
-/** A value may be 256 levels deep, and each level a reference, a choice and a shape. */
+/** A value may be 256 levels deep, and each level may need a reference, an alternative and an object schema. */
 const deepest = 1000
 
 export function createWork(): Work {

@@ -1,8 +1,8 @@
-/** A response whose body is read only as far as the limits allow. */
+/** Applies size limits to response bodies. */
 import { createByteMeter, type ByteMeter, type MeterOptions } from './byte-meter.ts'
 import { errorBodyBytes } from './read-limits.ts'
 
-/** The same response; reading its body fails with the limit that was passed. Of an error's body the beginning is kept. */
+/** Reading the body of the returned response fails when a limit is exceeded. The body of an error response is truncated instead. */
 export function boundResponse(response: Response, options: MeterOptions, onPassed?: (error: Error) => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) return response
@@ -57,6 +57,6 @@ export function firstBytes(body: ReadableStream<Uint8Array>, most: number): Read
 }
 
 function leave(reader: ReadableStreamDefaultReader<Uint8Array>, reason: unknown): void {
-  // A connection that is broken already rejects its cancellation.
+  // Cancelling rejects if the connection is already broken.
   reader.cancel(reason).catch(() => undefined)
 }

@@ -1,16 +1,16 @@
-/** Counts what a response body brings, and throws when one of the limits is passed. */
+/** Counts the bytes of a response body and throws when a limit is exceeded. */
 import { bodyTooLarge, lineTooLong, type ReadLimits } from './read-limits.ts'
 
 /** Throws `line-too-long` or `body-too-large`. */
 export type ByteMeter = (bytes: Uint8Array) => void
 
 export interface MeterOptions {
-  /** Begins the sentence of an error: `openai:gpt-5`. */
+  /** Subject of error messages: `openai:gpt-5`. */
   who: string
   limits: ReadLimits
   /**
-   * `document`: one body, as JSON is. `lines`: a stream of events that is one answer. `message`: one message of a server that
-   * sends many. `messages`: a stream of those, which may go on for as long as the connection does.
+   * Which limits apply. `document` (a JSON body): `bodyBytes`. `lines` (one answer as a stream of events): both. `message` (one
+   * message of an MCP server): `lineBytes`. `messages` (a stream of these, of unlimited length): `lineBytes` for each.
    */
   shape: 'document' | 'lines' | 'message' | 'messages'
 }
@@ -20,7 +20,7 @@ const carriageReturn = 13
 
 export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter {
   let total = 0
-  // What a parser of server-sent events holds: everything since the last empty line.
+  // The bytes that an SSE parser buffers: everything since the last empty line.
   let event = 0
   let isLineEmpty = true
   let before = 0

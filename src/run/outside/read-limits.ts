@@ -1,10 +1,10 @@
-/** How much is read from a model provider or an MCP server before the answer is cut off. */
+/** Size limits for data from model providers and MCP servers. */
 import { MillraceError } from '../../part/error.ts'
 
 export interface ReadLimits {
-  /** Bytes of one line or one event of a stream, and of one message of an MCP server. */
+  /** Maximum bytes of a line or an event of a stream, and of a message of an MCP server. */
   lineBytes: number
-  /** Bytes of one response body, after decompression. */
+  /** Maximum bytes of a response body, after decompression. */
   bodyBytes: number
 }
 
@@ -12,13 +12,13 @@ const mebibyte = 1024 * 1024
 
 export const defaultReadLimits: ReadLimits = { lineBytes: 16 * mebibyte, bodyBytes: 64 * mebibyte }
 
-/** The body of an error response is read for its message only: what is longer is left out. */
+/** Error responses are truncated to this size: only their message is used. */
 export const errorBodyBytes = 256 * 1024
 
-/** UTF-16 units of one model answer, when neither the agent nor the config says another number. */
+/** Default of `limits.answerChars`: maximum UTF-16 code units of one model answer. */
 export const defaultAnswerChars = 16 * mebibyte
 
-/** `who` begins the sentence. */
+/** `who`: the subject of the message. */
 export function lineTooLong(who: string, { lineBytes }: ReadLimits): MillraceError {
   const cure = 'Raise limits.lineBytes in the config to allow it.'
   return new MillraceError(

@@ -1,16 +1,16 @@
 /**
- * `fetch` that follows redirects within an origin only. `fetch` itself takes `authorization` off a request that goes to
- * another origin, but neither `x-api-key` and the like nor the body: a redirect would hand keys and prompts to a stranger.
+ * `fetch` that only follows redirects within the same origin. On a cross-origin redirect, plain `fetch` drops `authorization`, but
+ * keeps `x-api-key` and the like and the body: another server would get keys and prompts.
  */
 import { MillraceError } from '../../part/error.ts'
 
 type Ask = (url: string, init: RequestInit) => Promise<Response>
 
-/** As many as browsers follow. */
+/** Maximum number of redirects, as in browsers. */
 const most = 20
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** `ask` must not follow redirects itself: it is given `redirect: 'manual'`. Rejects with `redirect-refused`. */
+/** `ask` must honour `redirect: 'manual'`. Rejects with `redirect-refused`. */
 export async function fetchWithinOrigin(ask: Ask, url: string, init: RequestInit, who: string): Promise<Response> {
   let at = url
   let request: RequestInit = { ...init, redirect: 'manual' }
@@ -30,16 +30,16 @@ export async function fetchWithinOrigin(ask: Ask, url: string, init: RequestInit
   }
 }
 
-/** Both origins are in the detail: clients are not told addresses. Paths and queries may hold secrets. */
+/** The origins are only in `detail`, because clients must not see addresses. Paths and queries may contain secrets. */
 function refused(who: string, from: string, to: URL | null): MillraceError {
   const message =
-    `${who} redirects to another origin, where keys and prompts are not sent. ` +
-    'Give the address that it redirects to in the config, if that is right.'
+    `${who} redirects to another origin. Keys and prompts are not sent there. ` +
+    'If you trust that server, put its address in the config.'
   const target = to === null ? 'an unknown address' : to.origin
   return new MillraceError('redirect-refused', message, { detail: `from ${new URL(from).origin} to ${target}` })
 }
 
-/** As `fetch` does it: these statuses turn a POST into a GET. */
+/** As in `fetch`, some statuses turn a POST into a GET. */
 function afterRedirect(status: number, init: RequestInit): RequestInit {
   const method = init.method?.toUpperCase() ?? 'GET'
   const becomesGet = status === 303 ? method !== 'GET' && method !== 'HEAD' : status < 303 && method === 'POST'

@@ -1,10 +1,10 @@
-/** The sources of a relay in their order; an eager one's are read ahead of their turn. Linked, so that no length costs time. */
+/** The queue of a relay's sources. An eager relay reads them ahead. A linked list, so that all operations are O(1). */
 import { readAhead, type End } from './read-ahead.ts'
 import type { SourceReader } from './source-reader.ts'
 
 /**
- * What became of a chained source. It ran to its end (`value` is what it returned), it broke (`error`, which the consumer
- * is told too), or the sequence had ended and the source was disposed: `accepted: false`.
+ * The outcome of a chained source: it ended (`value` is its return value), it failed (`error`, which the consumer gets too),
+ * or it was disposed because the sequence had already ended (`accepted: false`).
  */
 export type Chained<R> =
   | { accepted: true; value: R; error?: undefined }
@@ -18,23 +18,23 @@ export interface Link<T> {
 }
 
 export interface Line<T> {
-  /** Whose turn it is. */
+  /** The current source. */
   first(): SourceReader<T> | undefined
   add(link: Link<T>): void
-  /** The first has ended by itself. */
+  /** Removes the first source, after it has ended or failed. */
   shift(end: End): void
-  /** Disposes all that is left. */
+  /** Disposes all remaining sources. */
   clear(): void
 }
 
-/** Sources that are read ahead at once: it bounds the items that an eager relay holds, and the requests it makes. */
+/** Maximum number of sources read ahead at once. Bounds the buffered items and the open requests of an eager relay. */
 const maxAhead = 64
 
-/** `highWaterMark`: of an eager line. `onCut`: a source broke before its turn, and those behind it were disposed. */
+/** `highWaterMark`: set for an eager relay. `onCut`: called when a source fails before its turn and those after it are disposed. */
 export function createLine<T>(highWaterMark: number | undefined, onCut: () => void): Line<T> {
   let head: Link<T> | undefined
   let tail: Link<T> | undefined
-  /** The first link that is not read ahead yet, and the number of those that are. */
+  /** The first link that is not read ahead yet, and the number of links that are. */
   let behind: Link<T> | undefined
   let ahead = 0
 
@@ -52,7 +52,7 @@ export function createLine<T>(highWaterMark: number | undefined, onCut: () => vo
     }
   }
 
-  /** The sequence will end with this link: what is behind it is not wanted any more. */
+  /** The sequence will end with this link, so dispose all links after it. */
   function cutBehind(link: Link<T>): void {
     onCut()
     const rest = link.next

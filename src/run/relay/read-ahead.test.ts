@@ -1,4 +1,4 @@
-/** When a relay reads its sources: on their turn, or ahead of it. */
+/** When a relay reads its sources: on their turn, or ahead of time. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createRelay } from '../relay.ts'
@@ -53,7 +53,7 @@ describe('2. eager', () => {
     }
     for (const i of gates.keys()) void chain(source(i))
     end()
-    // The consumer has not asked for anything, and each has come to where it waits: none waits for another.
+    // The consumer has not read anything, but every source has reached its latch: they do not wait for each other.
     await Promise.all(gates.map(({ reached }) => reached))
     const first = sequence.next()
     for (const gate of gates.toReversed()) {

@@ -1,9 +1,9 @@
-/** Reads a source before its turn, up to a number of items; then it pauses until some of them were taken. */
+/** Reads a source before its turn. Pauses when `highWaterMark` items are buffered, until some of them are read. */
 import type { Read, SourceReader } from './source-reader.ts'
 
 export type End = { value: unknown } | { error: unknown }
 
-/** `start` begins. `onEnd` is called when the source has been read to its end, or broke: its items may wait still. */
+/** Reading begins with `start`. `onEnd` is called when the source has ended or failed; items may still be buffered. */
 export function readAhead<T>(
   reader: SourceReader<T>,
   highWaterMark: number,
@@ -44,7 +44,7 @@ export function readAhead<T>(
     try {
       take(result)
     } catch (error) {
-      // `next()` gave no result.
+      // `next()` did not resolve to an iterator result.
       return onBroke(error)
     }
     fill()

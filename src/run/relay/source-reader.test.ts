@@ -1,4 +1,4 @@
-/** What may be chained, what may not, and that nothing is left open of it. */
+/** Which values can be chained, and that every source is closed. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ afterAll(async () => expect(await heard()).toEqual([]))
 
 test.each<[string, unknown, string]>([
   ['a string', 'text', 'chain([text])'],
-  ['a number', 7, 'number is none'],
+  ['a number', 7, 'got number'],
   ['nothing', undefined, 'end()'],
   ['a function', async function* () {}, 'what it returns'],
   ['a Response', new Response('text'), 'its body'],
@@ -51,7 +51,7 @@ describe('web streams', () => {
     const [current, queued, late] = ['current', 'queued', 'late'].map(
       (name) =>
         new ReadableStream<number>({
-          // Its cancellation never ends.
+          // Cancelling never resolves.
           cancel: () => (cancelled.push(name), new Promise(() => {})),
         }),
     )

@@ -1,24 +1,24 @@
-/** What may be chained in a relay, read in one way: begun with the first `next()`, freed however reading ends. */
+/** One interface for all kinds of relay sources: opened by the first `next()`, released however reading ends. */
 import { MillraceError } from '../../part/error.ts'
 
-/** A source of a relay: its items, and the value `R` that it returns at its end. What a sync iterable gives is awaited. */
+/** A source of a relay: its items, and its return value `R`. The items of a sync iterable are awaited. */
 export type Chainable<T, R = unknown> = AsyncIterable<T, R> | Iterable<T | PromiseLike<T>, R> | ReadableStream<T>
 
 export type Read<T> = IteratorResult<T, unknown>
 
 export interface SourceReader<T> {
-  /** An item or the end; no promise where the source has it at once. Throws or rejects when the source breaks. */
+  /** The next item or the end, without a promise if it is available at once. Throws or rejects if the source fails. */
   next(): Read<T> | Promise<Read<T>>
-  /** The source has ended or broken by itself. */
+  /** Called after the source has ended or failed. */
   release?(): void
-  /** The source is read no further. Never throws, waits for nothing. */
+  /** Closes the source early. Never throws and does not wait. */
   dispose(): void
 }
 
-/** Throws `bad-source` for what is none; touches nothing of the source before the first `next()`. */
+/** Throws `bad-source` if the value cannot be a source. Does not touch the source before the first `next()`. */
 export function toReader<T>(source: unknown): SourceReader<T> {
   if (typeof source === 'object' && source !== null) {
-    // By shape, not by class: a stream may come from another realm. Not by its iterator: Safari's streams have none.
+    // Check the shape: a stream may come from another realm, and Safari's streams have no async iterator.
     if (isStream<T>(source)) return readStream(source)
     if (Symbol.asyncIterator in source) return readAsync(source as AsyncIterable<T>)
     if (Symbol.iterator in source) return readSync(source as Iterable<T | PromiseLike<T>>)
@@ -43,7 +43,7 @@ function readSync<T>(source: Iterable<T | PromiseLike<T>>): SourceReader<T> {
   const open = () => (iterator ??= source[Symbol.iterator]())
   const dispose = () => {
     left = true
-    // A generator that is running, and in it ends who reads it, cannot be closed before it stands still.
+    // A generator cannot be closed while it runs: its own code may have ended the relay. `next` closes it afterwards.
     if (!running) close(source, open)
   }
 
@@ -73,7 +73,7 @@ function readSync<T>(source: Iterable<T | PromiseLike<T>>): SourceReader<T> {
 
 function readStream<T>(stream: ReadableStream<T>): SourceReader<T> {
   if (stream.locked) {
-    throw new MillraceError('bad-source', 'This ReadableStream is locked: somebody else reads it.')
+    throw new MillraceError('bad-source', 'This ReadableStream is locked: it already has a reader.')
   }
   let reader: ReadableStreamDefaultReader<T> | undefined
   const release = () => quietly(() => reader?.releaseLock())
@@ -87,11 +87,11 @@ function readStream<T>(stream: ReadableStream<T>): SourceReader<T> {
   }
 }
 
-/** The place in the order is taken now; the source that the promise gives is one like any other. */
+/** A promise of a source takes its place in the order at once. */
 function readLater<T>(promise: PromiseLike<unknown>): SourceReader<T> {
   let reader: SourceReader<T> | undefined
   const opening = Promise.resolve(promise).then((source) => (reader = toReader<T>(source)))
-  // It is told on its turn.
+  // A rejection is reported when it is this source's turn.
   opening.catch(() => undefined)
   return {
     next: () => reader?.next() ?? opening.then((opened) => opened.next()),
@@ -101,8 +101,8 @@ function readLater<T>(promise: PromiseLike<unknown>): SourceReader<T> {
 }
 
 /**
- * A source that was never begun is opened for it: what wraps a connection frees it in its iterator's `return()`. One that
- * has a disposal besides, as Node's streams have, is freed by that also while it waits, when `return()` would wait too.
+ * Opens a source that was never read, because a source that wraps a connection releases it in its iterator's `return()`. Also
+ * calls the source's `Symbol.asyncDispose` or `Symbol.dispose`, as on Node streams, because `return()` waits for a pending read.
  */
 function close(source: object, open: () => AsyncIterator<unknown> | Iterator<unknown>): void {
   let iterator: object | undefined
@@ -116,13 +116,13 @@ function close(source: object, open: () => AsyncIterator<unknown> | Iterator<unk
   quietly(() => (disposeAsync ?? disposeSync)?.call(source))
 }
 
-/** Nobody waits for a source that is left, and how its leaving went concerns nobody. */
+/** Runs cleanup without waiting for it; errors are ignored. */
 function quietly(work: () => unknown): void {
   try {
     const result = work()
     if (isThenable(result)) result.then(undefined, () => undefined)
   } catch {
-    // As above.
+    // Cleanup errors are ignored.
   }
 }
 
@@ -135,14 +135,14 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 function badSource(source: unknown): MillraceError {
-  const takes = 'chain() takes an iterable, an async iterable, a ReadableStream, or a promise of one'
+  const takes = 'chain() accepts an iterable, an async iterable, a ReadableStream, or a promise of one'
   return new MillraceError('bad-source', `${takes}; ${nameOf(source)}`)
 }
 
 function nameOf(source: unknown): string {
-  if (typeof source === 'string') return 'a string would be its single characters: chain([text]).'
-  if (typeof source === 'function') return 'a function is none: chain what it returns.'
-  if (typeof source === 'object' && source !== null && 'body' in source) return 'a Response is none: chain its body.'
-  if (source === undefined || source === null) return `${source} is none: end() ends the sequence.`
-  return `${typeof source === 'object' ? Object.prototype.toString.call(source) : typeof source} is none.`
+  if (typeof source === 'string') return 'for a string, use chain([text]).'
+  if (typeof source === 'function') return 'for a function, pass what it returns.'
+  if (typeof source === 'object' && source !== null && 'body' in source) return 'for a Response, pass its body.'
+  if (source === undefined || source === null) return `got ${source}. To end the sequence, call end().`
+  return `got ${typeof source === 'object' ? Object.prototype.toString.call(source) : typeof source}.`
 }

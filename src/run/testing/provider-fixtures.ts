@@ -1,6 +1,6 @@
 /**
- * Provider streams for tests: a few composed here, and the real recordings of a checkout that has them beside it. Each
- * with the model of the real provider package that reads it.
+ * Provider streams for tests: a few written here, and real recordings if the checkout has them beside it. Each comes with a model
+ * of the real provider package.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -12,7 +12,7 @@ import { readLines, type Protocol } from './recorded-provider.ts'
 
 export interface ProviderFixture {
   name: string
-  /** The package that reads it; several speak `openai-chat`. */
+  /** The package that reads it. Several use `openai-chat`. */
   provider: Protocol | 'openai-compatible'
   lines: string[]
   /** Names of the tools that the stream calls. */
@@ -42,7 +42,7 @@ export function createProviderModel({ provider }: ProviderFixture, baseURL: stri
 const recordings = new URL('../../../../shared/fixtures/providers/', import.meta.url)
 const index = new URL('index.json', recordings)
 
-/** Empty where the recordings are not there. */
+/** Empty if the recordings are not available. */
 export function recordedFixtures(): ProviderFixture[] {
   if (!existsSync(index)) return []
   const rows = JSON.parse(readFileSync(index, 'utf8')) as Row[]
@@ -78,7 +78,7 @@ const chatUsage = {
 }
 const toolDelta = (index: number, rest: object) => chat({ tool_calls: [{ index, ...rest }] })
 
-/** Text beyond ASCII, so that a byte cut splits characters. */
+/** Non-ASCII text, so that byte cuts split characters. */
 const composed: Record<string, [ProviderFixture['provider'], string[], object[]]> = {
   'chat text': [
     'openai-chat',

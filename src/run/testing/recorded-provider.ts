@@ -1,6 +1,6 @@
 /**
- * A provider's server, for tests: a local HTTP server that answers each request with the next recorded reply, framed as
- * that provider frames its events, cut into pieces of any size, broken off after any line, or refused with a status.
+ * A fake provider for tests: a local HTTP server that answers each request with the next recorded reply, in the provider's event
+ * format, optionally split into pieces of any size, cut off after any line, or replaced by an error status.
  */
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,13 +11,13 @@ export type Protocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'googl
 export type Reply = StreamReply | ErrorReply
 export interface StreamReply {
   protocol: Protocol
-  /** The chunks, one JSON text each. */
+  /** The chunks, as JSON texts. */
   lines: readonly string[]
-  /** Bytes a piece; pieces split lines and UTF-8 characters alike. Default: everything in one. */
+  /** Bytes per piece. Pieces may split lines and UTF-8 characters. Default: one piece. */
   cut?: number
   /** The connection breaks after this many lines. */
   dropAfter?: number
-  /** The answer ends after this many lines as if nothing were missing. */
+  /** The response ends normally after this many lines, without the rest. */
   endAfter?: number
 }
 export interface ErrorReply {
@@ -39,7 +39,7 @@ export interface RecordedProvider {
   close(): Promise<void>
 }
 
-/** Replies in order; the last one again and again. */
+/** Sends the replies in order, then repeats the last one. */
 export async function startRecordedProvider(replies: readonly Reply[]): Promise<RecordedProvider> {
   const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
@@ -64,7 +64,7 @@ export async function startRecordedProvider(replies: readonly Reply[]): Promise<
   }
 }
 
-/** A recording's lines: one JSON chunk each. */
+/** Reads a recording: one JSON chunk per line. */
 export function readLines(file: string | URL): string[] {
   return readFileSync(file, 'utf8').split('\n').filter(Boolean)
 }
@@ -81,7 +81,7 @@ function send(response: ServerResponse, { protocol, lines, cut, dropAfter, endAf
   )
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
-  // Each write is an HTTP chunk of its own, and `fetch` hands chunks on as they are, even when they share a packet.
+  // Each write is a separate HTTP chunk, and `fetch` keeps chunks separate even if they share a packet.
   const size = cut ?? Math.max(1, bytes.length)
   for (let at = 0; at < bytes.length; at += size) response.write(bytes.subarray(at, at + size))
   if (dropAfter === undefined) response.end()

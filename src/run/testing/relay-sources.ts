@@ -1,4 +1,4 @@
-/** Sources for a relay's tests: one of each shape, which tell afterwards how they were treated. */
+/** Relay sources of every shape for tests. They record how they were used. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRelay, type Chainable } from '../relay.ts'
 
@@ -8,14 +8,14 @@ export type Shape = (typeof shapes)[number]
 export interface Plan {
   shape: Shape
   items: readonly number[]
-  /** What it does behind its items: it throws `error`, or returns `value`. */
+  /** After its items, the source throws `error` or returns `value`. */
   error?: Error
   value?: string
-  /** Turns of the event loop that it waits before each item and before its end, where its shape can wait. */
+  /** Event loop turns to wait before each item and before the end, for asynchronous shapes. */
   waits?: number
 }
 
-/** `closed`: calls of `return()` or `cancel()`. `ended`: it came to its own end or error. `read`: items it was asked for. */
+/** `closed`: calls of `return()` or `cancel()`. `ended`: whether it reached its end or error. `read`: items read from it. */
 export interface Watched {
   source: Chainable<number, string | undefined> | PromiseLike<Chainable<number, string | undefined>>
   seen: { begun: boolean; closed: number; ended: boolean; read: number }
@@ -26,7 +26,7 @@ export function watched(plan: Plan): Watched {
   return { source: shaped(plan, seen), seen }
 }
 
-/** Streams and arrays return nothing. */
+/** The expected return value. Streams, arrays and relays have none. */
 export function returned({ shape, value }: Plan): string | undefined {
   return shape === 'stream' || shape === 'array' || shape === 'relay' ? undefined : value
 }
@@ -99,7 +99,7 @@ async function* slow({ items, error, value, waits = 0 }: Plan, seen: Watched['se
   return value
 }
 
-/** A generator that was not begun runs no `finally`: its `return()` is watched instead. */
+/** Counts calls of `return()`, because a generator that was never started does not run its `finally`. */
 function noteClose<G extends { return(value: never): unknown }>(generator: G, seen: { closed: number }): G {
   const close = generator.return.bind(generator)
   generator.return = (value: never) => {
@@ -109,7 +109,7 @@ function noteClose<G extends { return(value: never): unknown }>(generator: G, se
   return generator
 }
 
-/** An iterable that is no iterator, with no `throw` and no disposal. */
+/** An iterable whose iterator has only `next` and `return`. */
 function byHand<R>(inner: AsyncGenerator<number, R>, seen: Watched['seen']): AsyncIterable<number, R> {
   return {
     [Symbol.asyncIterator]: () => ({
@@ -138,7 +138,7 @@ function toStream(inner: AsyncGenerator<number>, seen: Watched['seen']): Readabl
   )
 }
 
-/** What is heard of a process while a file's tests run; `expect(await heard()).toEqual([])` behind them. */
+/** Collects unhandled rejections while tests run: `expect(await heard()).toEqual([])` in `afterAll`. */
 export function hearUnhandled(): () => Promise<unknown[]> {
   const unhandled: unknown[] = []
   const note = (error: unknown) => unhandled.push(error)

@@ -1,10 +1,10 @@
-/** What a provider's stream comes to, in one shape for the AI SDK's `streamText` and for us: equal means equal. */
+/** Normalizes the output of Millrace and of the AI SDK's `streamText` to one form, so that tests can compare them. */
 import type { TextStreamPart, ToolSet } from 'ai'
 import type { ModelPart } from '../../part/part.ts'
 import { parseInput } from '../../part/turns.ts'
 import { toUsage } from '../../part/usage.ts'
 
-/** What was said, in one shape for both. Sources are compared without their ids, which some providers invent. */
+/** Millrace's parts in that form. Source ids are left out, because some providers generate random ones. */
 export function ours(parts: ModelPart[]) {
   return parts.flatMap((part): object[] => {
     switch (part.type) {

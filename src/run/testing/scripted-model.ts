@@ -1,6 +1,6 @@
 /**
- * The scripted model of `millrace/testing`, as our own tests use it: an answer ends only with `finish()`, because many of them are about
- * answers that do not, and a tool call names its id first.
+ * The scripted model of `millrace/testing` for our own tests: `finish()` is never added automatically, because many tests are about
+ * incomplete answers, and `toolCall` takes the id first.
  *
  *     const gate = latch()
  *     const model = createScriptedModel([[text('Hel', 'lo'), gate, finish()], [throws(new Error('busy'))]])
@@ -21,7 +21,7 @@ export {
 } from '../models/script.ts'
 export type { ScriptedModel } from '../models/scripted.ts'
 
-/** `deaf`: does not notice its signal, as providers that wrap their own client. */
+/** `deaf`: ignores its signal, like providers that wrap their own client. */
 export function createScriptedModel(script: ScriptStep[][], { deaf = false } = {}): ScriptedModel {
   return createModel(script, { deaf, autoFinish: false })
 }

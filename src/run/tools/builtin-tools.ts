@@ -2,7 +2,7 @@ import type { ToolImplementation } from '../ports.ts'
 import { calculator } from './calculator.ts'
 import { createCurrentTime } from './current-time.ts'
 
-/** The tools that every runtime has. A configured tool of the same name takes precedence. */
+/** The tools of every runtime. A configured tool of the same name takes precedence. */
 export const builtinTools: ReadonlyMap<string, ToolImplementation> = new Map([
   ['calculator', calculator],
   ['getCurrentTime', createCurrentTime()],

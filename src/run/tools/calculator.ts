@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ToolImplementation } from '../ports.ts'
 import { evaluate } from './evaluate.ts'
 
-/** `{expression}` → `{result}`. An expression that cannot be evaluated is an error that says where and why. */
+/** `{expression}` → `{result}`. Errors give the position and the reason. */
 export const calculator: ToolImplementation = {
   description: 'Evaluate a mathematical expression',
   parameters: z.object({

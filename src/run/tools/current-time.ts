@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { MillraceError } from '../../part/error.ts'
 import type { ToolImplementation } from '../ports.ts'
 
-/** `{timeZone?}` → `{time}`: ISO 8601, in UTC (`…Z`), or with the offset of the zone when one is given. */
+/** `{timeZone?}` → `{time}`: ISO 8601 in UTC (`…Z`), or with the offset of the given time zone. */
 export function createCurrentTime(now: () => Date = () => new Date()): ToolImplementation {
   return {
     description: 'Get the current date and time',
     parameters: z.object({
-      timeZone: z.string().optional().describe('IANA time zone, such as Europe/Berlin; without it the time is UTC'),
+      timeZone: z.string().optional().describe('IANA time zone, such as Europe/Berlin. Default: UTC'),
     }),
     execute: ({ timeZone }: { timeZone?: string }) => ({
       time: timeZone ? inZone(now(), timeZone) : now().toISOString(),

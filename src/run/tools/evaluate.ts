@@ -1,6 +1,6 @@
 /**
- * Arithmetic in a text → a number. A recursive descent over a closed grammar: names are looked up in two Maps, so nothing
- * outside them can be reached, and nothing is ever compiled.
+ * Evaluates an arithmetic expression with a recursive descent parser. Names are looked up in two Maps, so nothing else can be
+ * reached, and no code is generated.
  *
  *   sum     = product (("+" | "-") product)*
  *   product = unary (("*" | "/" | "%") unary)*
@@ -20,7 +20,7 @@ const constants = new Map([
   ['e', Math.E],
 ])
 
-/** Name → fewest and most arguments, and what it does. */
+/** Name → minimum and maximum number of arguments, and the function. */
 const functions = new Map<string, [number, number, (...values: number[]) => number]>([
   ...(['sqrt', 'cbrt', 'abs', 'floor', 'ceil', 'trunc', 'sign', 'exp', 'log2', 'log10'] as const).map(one),
   ...(['sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh'] as const).map(one),
@@ -78,7 +78,7 @@ export function evaluate(expression: string): number {
     return value
   }
 
-  // All nesting passes here.
+  // All recursion passes through here, so this checks the depth.
   function unary(): number {
     if (++depth > maxDepth) throw bad(`nested deeper than ${maxDepth} levels; split it up`)
     const sign = take('+', '-', '−')
@@ -135,7 +135,7 @@ export function evaluate(expression: string): number {
   return tidy(value)
 }
 
-// 0.1 + 0.2 is 0.3 to everyone but IEEE 754: noise in the last digits is cut off, true digits (of pi) are not.
+// Rounds away floating-point noise in the last digits (0.1 + 0.2 is 0.3), but keeps real digits (pi).
 function tidy(value: number): number {
   if (Number.isNaN(value)) throw bad('the result is not a real number')
   if (!Number.isFinite(value)) throw bad('the result is too large')
