@@ -1,4 +1,4 @@
-/** What is done once the answer has ended: it is recorded, and changes neither the answer nor the outcome. */
+/** Work that runs after the answer has ended. It is recorded, but changes neither the answer nor the outcome. */
 import { joinPath } from '../part/path.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { inContainer } from './container.ts'
@@ -12,7 +12,7 @@ export interface Leftover {
   afters: { scope: Scope; pipeline: Pipeline; path: string }[]
 }
 
-/** The deferred first, then the `after` steps of called agents, then the pipeline's own. */
+/** Runs the deferred callbacks first, then the `after` steps of called agents, then the pipeline's own. */
 export async function runLeftover(scope: Scope, pipeline: Pipeline, { deferred, afters }: Leftover): Promise<void> {
   for (const task of deferred.splice(0)) await task()
   for (const each of afters) await runAfter(each.scope, each.pipeline, each.path)

@@ -1,6 +1,6 @@
 /**
- * Code of an application may throw where nobody waits for it: in a timer, in an event handler, in a promise that is not
- * awaited. Whoever owns the process may learn which run such an error belongs to.
+ * Application code may throw where nobody awaits it: in a timer, an event handler or a floating promise. This tells the owner
+ * of the process which run such an error belongs to.
  */
 import type { StepName } from './step-name.ts'
 
@@ -10,7 +10,7 @@ export interface Origin {
   step?: StepName
 }
 
-/** Runs `body` such that whatever it starts can be traced back to its origin. */
+/** Runs `body` so that errors from anything it starts can be traced back to the origin. */
 export type Attribute = <T>(origin: Origin, body: () => T) => T
 
 export const unattributed: Attribute = (_, body) => body()

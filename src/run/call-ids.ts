@@ -1,7 +1,7 @@
 /**
- * Names of tool calls. Clients answer a call by its id, and providers count theirs from 1 in every answer: two branches at
- * once may both be asked for `call_1`. So a call whose id another step's loop has used gets one of its own in the log,
- * beside what its provider calls it; within a loop ids stay the provider's. A fold: behind a crash the names are the same.
+ * Unique ids for tool calls. Clients answer a call by its id, but some providers number calls from 1 in every answer, so two
+ * parallel branches may both ask for `call_1`. If another step's loop has used an id, the call gets a new one in the log, next
+ * to the provider's. Ids are derived from the log, so they are the same after a crash.
  */
 import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
@@ -11,7 +11,7 @@ import type { Turns } from '../part/turns.ts'
 
 export interface CallIds {
   apply(entry: Entry): void
-  /** A part as the log is to say it, for a model call of this loop. */
+  /** Replaces the provider's id in a part of this loop's model call by the log's id. */
   toLog<P extends ModelPart>(root: string, part: P): P
 }
 
@@ -23,7 +23,7 @@ export function createCallIds(): CallIds {
   function nameOf(root: string, id: string): string {
     const known = names.get(`${root}\n${id}`)
     if (known !== undefined) return known
-    // Letters, digits, `_` and `-` are what every provider takes, if the call is shown to another one.
+    // Every provider accepts letters, digits, `_` and `-`; the call may be sent to another provider later.
     let name = id
     for (let n = 2; used.has(name); n++) name = `${id}-${n}`
     return name
@@ -61,8 +61,8 @@ export function createCallIds(): CallIds {
 }
 
 /**
- * The messages that a loop's provider is told: the calls that it made have the ids that it gave them, unless the
- * conversation holds that id for another call (a router's, say): one id twice is more than some providers take.
+ * Restores the provider's own ids in the messages for a loop's provider. An id that the conversation already uses for another
+ * call (of a router, for example) is not restored: some providers reject duplicate ids.
  */
 export function toProvider(messages: Message[], { list }: Turns): Message[] {
   const named = list.flatMap(({ calls }) => calls.filter(({ providerCallId }) => providerCallId !== undefined))

@@ -1,4 +1,4 @@
-/** The callbacks an agent names: called once, never trusted. */
+/** Calls the callbacks that an agent names. Their errors never fail the run. */
 import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import { stepsInside } from '../pipeline/calls.ts'
@@ -8,7 +8,7 @@ import type { Registry } from './ports.ts'
 import type { Scope } from './scope.ts'
 import { readStored } from './stored-pipeline.ts'
 
-/** What a callback throws becomes a `warning`. */
+/** An error of a callback is recorded as a `warning`. */
 export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['invoke'] {
   return async (name, event) => {
     if (name === undefined) return
@@ -21,14 +21,14 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
   }
 }
 
-/** `onAbort` with the text so far: once per `llm` or `router` step that was stopped, however deep it stands. */
+/** Calls `onAbort` with the text so far, once for each `llm` or `router` step that was stopped, at any depth. */
 export async function tellAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
   { error, aborted = true, graceMs, root: under = '', told = new Set() }: Telling,
 ): Promise<void> {
   const calls = [...state.loops()].map(async ({ root, list }) => {
-    // A step that failed by itself has told so already, and is closed.
+    // A step that failed by itself is closed and has called `onError`.
     if (!state.open.steps.has(root) || !isUnder(root, under) || told.has(root)) return
     told.add(root)
     const config = findToolLoop(state, pipeline, root)
@@ -39,22 +39,22 @@ export async function tellAbort(
       .join('')
     return invoke(config?.onAbort, { text, reason: wholeMessage(error) })
   })
-  // A fault of ours in here must not keep the run from its end.
+  // A bug in here must not keep the run from ending.
   await within(Promise.allSettled(calls), graceMs)
 }
 
 interface Telling {
   error: unknown
-  /** Stopped, not failed: default true. */
+  /** Whether the step was stopped rather than failed. Default true. */
   aborted?: boolean
   graceMs: number
   /** Only steps at or under this path. */
   root?: string
-  /** Steps that were told already. */
+  /** Paths of steps whose callback was called. */
   told?: Set<string>
 }
 
-/** The config of a step by its path: in the pipeline, or in that of the innermost called agent around it. */
+/** Finds a step's config by path, in the pipeline or in that of the innermost called agent around the step. */
 function findToolLoop(
   { calledPipelines }: Scope['state'],
   pipeline: Pipeline,

@@ -2,10 +2,10 @@ import { checkInput } from '../pipeline/check-input.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { ownValue } from '../part/own-value.ts'
 
-/** What every request may bring, whatever an agent declares: the conversation, and tools that run in the client. */
+/** Keys that every request may have, whatever the agent declares: the conversation and the client's tools. */
 const always = ['messages', 'tools']
 
-/** What a run is given against what its agent declares, defaults filled in. Throws `bad-input` with all faults. */
+/** Checks a run's input against what its agent declares and fills in defaults. Throws `bad-input` with all faults. */
 export function checkRunInput({ input: schema }: Pipeline, given: Record<string, unknown>): Record<string, unknown> {
   if (schema === undefined) return given
   const apart = always.filter((key) => Object.hasOwn(given, key) && !Object.hasOwn(schema.properties ?? {}, key))

@@ -1,4 +1,4 @@
-/** Which run answers a request that may have come before: the one that holds its key, or a new one. */
+/** Finds the run that answers a request which may be a repetition: the run that has its key, or a new one. */
 import type { RunRow, Store } from '../part/log.ts'
 import { readView } from './history.ts'
 
@@ -6,17 +6,17 @@ export interface TurnClaim {
   store: Store
   threadId: string | undefined
   key: string
-  /** The id of the run that the caller would begin. */
+  /** The id of the run that the caller would start. */
   run: string
-  /** Runs that are about to begin: each settles when it has, and rejects when it was refused. */
+  /** Runs that are about to start. Each promise resolves when the run has started and rejects when it was refused. */
   starting: ReadonlyMap<string, Promise<void>>
-  /** Says, at once, that the caller begins this run. */
+  /** Called synchronously when the caller must start this run. */
   announce: (run: string) => void
 }
 
 /**
- * `joined`: the run is there already. The same request again, or twice at once, reads the first one's run, or is refused as
- * that was (it throws the same).
+ * `joined`: the run exists already. A repeated or concurrent request reads the run of the first one; if the first one was
+ * refused, it throws the same error.
  */
 export async function claimTurn(claim: TurnClaim): Promise<{ run: string; joined: boolean }> {
   const { store, threadId, key, run, starting, announce } = claim
@@ -29,12 +29,12 @@ export async function claimTurn(claim: TurnClaim): Promise<{ run: string; joined
     const row = await store.runs.get(winner)
     if (row === undefined) {
       if (starting.has(winner)) continue
-      // Announced and never begun, because its process died in between: it is begun now.
+      // Its process died before the run started: start it now.
       announce(winner)
       return { run: winner, joined: false }
     }
     if (!(await saidNothing(store, row))) return { run: winner, joined: true }
-    // A run that failed before its first word may be asked for again: clients are told when, by Retry-After.
+    // A run that failed before its first content may be retried. `Retry-After` tells clients when.
     after = `:after:${winner}`
   }
 }

@@ -10,15 +10,15 @@ export interface LostContext {
   end(run: string, ending: RunEnding): Promise<void>
 }
 
-/** The store refused the run's entries: its log is ended as soon as the store works again, else by the next start. */
+/** Ends the log of a run whose store failed, as soon as the store works again. Otherwise the next start does it. */
 export async function closeLost(
   { runs, losses, shutdown, end }: LostContext,
   { id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>,
 ): Promise<void> {
-  const message = 'The run could not be recorded any more.'
+  const message = 'The store failed, so the run could not be recorded to its end.'
   for (let delay = 100; !shutdown.aborted; delay = Math.min(delay * 2, 5000)) {
     try {
-      // Whoever took the run over goes on with it: then it is not ours to end.
+      // With a greater epoch another owner has taken over the run.
       const isOurs = ((await runs.get(run))?.epoch ?? 0) <= epoch
       if (isOurs) await end(run, { code: 'failed', message, outcome: 'unavailable' })
       losses.delete(run)

@@ -1,4 +1,4 @@
-/** Steps that hold lists of steps: what all of them share, whoever walks the lists. */
+/** What all steps that contain lists of steps share. */
 import type { StepStart } from '../part/part.ts'
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
@@ -10,24 +10,24 @@ export interface StepOutcome {
   answer?: { finishReason: string }
 }
 
-/** Where a list of steps stands: whether what it streams may be the answer, and whether anything comes after it. */
+/** The position of a list of steps: whether its stream may be the answer, and whether it is the last thing to run. */
 export interface Place {
   answers: boolean
   last: boolean
 }
 
-/** Walks a list of steps under a path (`walk.ts`). Handed to containers, because what walks them runs them. */
+/** Runs a list of steps under a path (`walk.ts`). Passed as a value because `walk.ts` imports the containers. */
 export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: Place) => Promise<StepOutcome>
 
-/** What a container is given beside its config. */
+/** What a container receives besides its config. */
 export interface Inside {
   place: Place
-  /** Its templates with their references resolved. */
+  /** Resolves the references in a template. */
   at: <T>(value: T) => T
   runSteps: RunSteps
 }
 
-/** Brackets a container. One that the log holds finished is walked for its value and says nothing. */
+/** Emits a container's start and finish. One that has finished in the log is walked again for its value and emits nothing. */
 export async function inContainer(
   scope: Scope,
   path: string,
@@ -40,7 +40,7 @@ export async function inContainer(
   return inStep(scope, path, start, async () => ({ value: await body() }))
 }
 
-/** The value of a whole pipeline, once its steps have run: `return`, else an unnamed last step's, else all variables. */
+/** A pipeline's value: `return` if it is set, else the last step's value if it has no `result`, else all variables. */
 export function pipelineValue(scope: Scope, { workflow, return: shape }: Pipeline, last: StepOutcome): unknown {
   const { input, variables, env } = scope
   if (shape !== undefined) return resolve(shape, { input, variables, env: { ...env } })

@@ -1,4 +1,4 @@
-/** Continue or start: the one decision behind every route that takes a conversation. */
+/** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
@@ -12,29 +12,29 @@ import type { Run, Runtime } from './runtime.ts'
 
 export interface Turn {
   agentId: string
-  /** Absent: a thread of its own. */
+  /** Without it the run gets its own thread. */
   threadId?: string
   messages: Message[]
-  /** Tool results and approvals that the request carries. */
+  /** Tool results and approvals in the request. */
   answers: { toolCallId: string; answer: Answer }[]
-  /** Every other key of the request: `$input.…`. */
+  /** All other keys of the request, as `$input.…`. */
   input: Record<string, unknown>
   /** Identifies this turn in its thread: a request with a key seen before joins its run instead of starting another. */
   turnKey?: string
   protocol: string
   labels?: Record<string, string>
-  /** What the protocol does unless the agent says otherwise. */
+  /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
   history: HistoryPolicy
   handOver?: boolean
-  /** What the request asks of the answering model. */
+  /** Settings of the request for the answering model. */
   settings?: CallSettings
 }
 
 export interface Turned {
   run: Run
   how: 'started' | 'resumed' | 'joined'
-  /** The `seq` of the `resume` from which this turn's part of the answer begins; 0 when it begins with the run. */
+  /** The `seq` of the `resume` where this turn's part of the answer starts; 0 if it starts with the run. */
   from: number
 }
 
@@ -42,10 +42,10 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
   return (await resumed(runtime, turn)) ?? started(runtime, turn)
 }
 
-/** Only requests of this thread can be answered: a call id alone would let one client answer for another. */
+/** Only requests of this thread can be answered. With the call id alone, one client could answer for another. */
 async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn: Turn): Promise<Turned | undefined> {
   const { threadId, protocol, labels, input } = turn
-  // As they are kept, so that the same answer given again is known for the same.
+  // Redacted like the stored ones, so that a repeated answer compares equal.
   const answers = redact(turn.answers)
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
@@ -65,28 +65,28 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
   }
   if (matched.size > 0) {
     const pipeline = agents.get(row.agent)?.pipeline
-    // What comes with an answer is laid over the run's input: it has to fit before anything goes on.
+    // Input that comes with an answer is merged into the run's input, so the result is checked before the run continues.
     if (pipeline !== undefined) checkRunInput(pipeline, { ...asked.input, ...input })
     const counted = await answerAll(row.id, matched, {
       protocol,
       input,
       ...(labels === undefined ? undefined : { labels }),
     })
-    // Two clients may answer at the same moment: the first answer counts, and the other client is told.
+    // If two clients answer at the same time, the first answer counts and the other client gets a 409.
     for (const [toolCallId, requestId] of asked.open) {
       const given = matched.get(requestId)
       const winner = counted.get(requestId)
       if (given !== undefined && winner !== undefined && !isSame(given, winner)) throw conflict(toolCallId)
     }
-    // A run that had not suspended yet goes on in its own stream; this one begins where it stands.
+    // A run that was not suspended yet continues in its own stream; this response starts at its current position.
     return { run, how: asked.suspended ? 'resumed' : 'joined', from: asked.lastSeq + 1 }
   }
   if (contrary !== undefined) throw conflict(contrary)
-  // The same answer again, by a client that sends twice or from another tab, must not interrupt what it has woken.
+  // A repeated answer, from a client that retries or from another tab, must not interrupt the run that it resumed.
   return again ? { run, how: 'joined', from: asked.resumedAt } : undefined
 }
 
-/** What a run has asked its clients: by tool call, what is open and how the rest was answered. */
+/** A run's requests to its clients by tool call: the open ones, and the answers to the others. */
 async function readRequests({ log }: Store, run: string) {
   const open = new Map<string, string>()
   const answered = new Map<string, Answer>()
@@ -117,7 +117,7 @@ function isSame(a: Answer, b: Answer): boolean {
 }
 
 function conflict(toolCallId: string): MillraceError {
-  const message = `Tool call ${toolCallId} was answered before, and differently.`
+  const message = `Tool call ${toolCallId} already has a different answer.`
   return new MillraceError('answer-conflict', message, { status: 409 })
 }
 

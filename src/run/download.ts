@@ -1,4 +1,4 @@
-/** What becomes of a file that a message names by its address. */
+/** Handles files that a message references by URL. */
 import { MillraceError } from '../part/error.ts'
 
 interface Wanted {
@@ -7,11 +7,11 @@ interface Wanted {
 }
 
 /**
- * Addresses that the model takes are its provider's to fetch; all others are refused, because they come from clients: to
- * fetch them from here would let a client reach whatever this machine can reach. `data:` URLs never come here.
+ * URLs that the model supports are fetched by its provider. All others are refused: the URLs come from clients, and fetching
+ * them here would let clients reach anything this machine can reach. `data:` URLs are handled before this.
  */
 export async function refuseDownloads(wanted: readonly Wanted[]): Promise<null[]> {
   if (wanted.every(({ isUrlSupportedByModel }) => isUrlSupportedByModel)) return wanted.map(() => null)
-  const message = 'The model does not take files by their address: send the file as a data: URL.'
+  const message = 'The model does not accept files by URL. Send the file as a data: URL.'
   throw new MillraceError('bad-input', message, { status: 400 })
 }

@@ -1,4 +1,4 @@
-/** What the earlier runs of a thread hold: what was said in them, and the facts that their `memory` steps kept. */
+/** Reads the earlier runs of a thread: their messages, and the facts that their `memory` steps stored. */
 import { isDelta, type Entry } from '../part/entry.ts'
 import { createRunFold, textOf } from '../part/fold.ts'
 import type { Message } from '../part/message.ts'
@@ -14,22 +14,22 @@ export interface EarlierTurn {
 }
 
 export interface Earlier {
-  /** Each once, the newest first. */
+  /** Without duplicates, newest first. */
   facts: string[]
-  /** The newest first. */
+  /** Newest first. */
   turns: EarlierTurn[]
 }
 
-/** Characters of entries that are read at most: about as many bytes of a log. */
+/** Most characters of entries to read: about as many bytes of a log. */
 const mostRead = 4_000_000
-/** What a delta's entry weighs beside its delta. */
+/** Characters of a delta's entry, without the delta. */
 const entryWeight = 200
-/** Characters of a text that are looked at: what is alike so far is taken for the same. */
+/** Characters of a text that are compared: texts with the same beginning count as equal. */
 const longest = 4000
 
-/** Reads at most `most` runs before this one, the newest first. Nothing in a thread of one run. */
+/** Reads at most `most` runs before this one, newest first. */
 export async function readEarlier({ runId, threadId, store, signal, stored }: Scope, most: number): Promise<Earlier> {
-  // The list is read behind this run, so it has to be in it.
+  // The list starts at this run, so the run must be stored first.
   await stored()
   const facts = new Map<string, string>()
   const turns: EarlierTurn[] = []
@@ -54,7 +54,7 @@ export async function readEarlier({ runId, threadId, store, signal, stored }: Sc
   return { facts: [...facts.values()], turns }
 }
 
-/** The facts of a run are results of its steps: the newest first. */
+/** Collects the facts of a run from the results of its steps, newest first. */
 function createFacts() {
   const steps = new Set<string>()
   const list: string[] = []
@@ -73,17 +73,17 @@ export function lastOfUser(messages: readonly Message[]): string {
   return textIn(messages.findLast(({ role }) => role === 'user'))
 }
 
-/** The text of a message that nobody has checked, as far as it is looked at. */
+/** The text of an unchecked message, up to the compared length. */
 export function textIn(message: Message | undefined): string {
   const { content } = message ?? {}
   if (message === undefined || (typeof content !== 'string' && !Array.isArray(content))) return ''
   return textOf(message).trim().slice(0, longest)
 }
 
-/** Texts that say the same but for case, spaces and the mark at their end have the same one. */
+/** A key that is equal for texts which differ only in case, spaces, and punctuation at either end. */
 export function sameText(text: string): string {
   const words = text.normalize('NFKC').toLowerCase().replaceAll(/\s+/gu, ' ')
-  // Not by one expression: it would begin anew at every mark of a text that is full of them.
+  // A single regular expression would take quadratic time on a text full of punctuation.
   let end = words.length
   while (end > 0 && isMark(words[end - 1]!)) end--
   let start = 0

@@ -1,6 +1,6 @@
 /**
- * The last entries of a run: what is open is closed, then comes the one `run-end`. A run without a `run-end` would be gone
- * on with, or ended, again and again, so no fault on the way keeps it from being written: what cannot be made is left out.
+ * Writes the last entries of a run: it closes everything that is open, then emits the one `run-end`. Without a `run-end` the
+ * run would be recovered or ended again at each start. So if an entry cannot be made it is left out, and `run-end` still comes.
  */
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome, RunEnd } from '../part/part.ts'
@@ -13,7 +13,7 @@ export interface Ending {
   outcome: Outcome
   error?: ErrorValue
   output?: unknown
-  /** What open tool calls come to, and why. */
+  /** The outcome of open tool calls, and the reason. */
   closing: { outcome: 'aborted' | 'unavailable'; error: ErrorValue }
   now: number
 }
@@ -42,6 +42,6 @@ export function attempt(task: () => void): void {
   try {
     task()
   } catch {
-    // The end that follows says more than this fault could.
+    // The `run-end` that follows has the error that matters.
   }
 }

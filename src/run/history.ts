@@ -1,16 +1,16 @@
-/** Which messages a run begins with: what the client says, corrected by what the server knows better. */
+/** The messages that a run starts with: those of the client, corrected from the server's logs. */
 import { mergeDeltas, type Entry } from '../part/entry.ts'
 import { createRunFold, type RunFold, type RunView } from '../part/fold.ts'
 import type { Store } from '../part/log.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 import { predecessor } from './threads.ts'
 
-/** A run as its log tells it, or undefined when there is none. */
+/** A run's view from its log. Undefined if there is no such run. */
 export async function readView(store: Store, run: string): Promise<RunView | undefined> {
   return (await store.runs.get(run)) === undefined ? undefined : toView(store.log.read(run))
 }
 
-/** What the entries of a log come to, or undefined when there are none. */
+/** Folds a log's entries into a view. Undefined if there are none. */
 export async function toView(batches: AsyncIterable<Entry[]>): Promise<RunView | undefined> {
   return (await toFold(batches))?.view()
 }
@@ -28,8 +28,8 @@ async function toFold(batches: AsyncIterable<Entry[]>, onEntry?: (entry: Entry) 
 }
 
 /**
- * `history: client`: the client's messages in its order, but an assistant message whose id is a run of this thread is
- * replaced by what that run recorded, where it is named first: the client's copy lacks signatures and tool results.
+ * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is
+ * replaced by what that run recorded, because the client's copy lacks signatures and tool results.
  */
 export async function withServerMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
   const known: Message[] = []
@@ -38,13 +38,13 @@ export async function withServerMessages(store: Store, threadId: string, message
     const group = sameMessage(messages, i)
     i += group.length
     const { id } = group[0]!
-    // Each once: else a few bytes of a request, sent a thousand times, would be a thousand whole answers.
+    // Each run once: otherwise a small request could repeat an id to expand into thousands of whole answers.
     const isNamed = group[0]!.role === 'assistant' && id !== undefined && !taken.has(id)
     const recorded = isNamed ? await record(store, threadId, id, group) : []
     if (isNamed) taken.add(id)
     if (recorded.length === 0) known.push(...group)
     else {
-      // A run that went on with an assistant's message has recorded only its own part of what the client shows as one.
+      // A run that continued an assistant's message has recorded only its own part of what the client shows as one message.
       const continues = known.at(-1)?.role !== 'assistant' && known.at(-1)?.role !== 'tool'
       known.push(...recorded.slice(continues ? 0 : recorded.findIndex((message) => message.id === id)))
     }
@@ -52,7 +52,7 @@ export async function withServerMessages(store: Store, threadId: string, message
   return known
 }
 
-/** One message of the client may have been split in several; what follows without an id of its own belongs to it. */
+/** A client's message may have been split into several. Those that follow without their own id belong to it. */
 function sameMessage(messages: Message[], from: number): Message[] {
   const { id, role } = messages[from]!
   let to = from + 1
@@ -64,11 +64,11 @@ function sameMessage(messages: Message[], from: number): Message[] {
   return messages.slice(from, to)
 }
 
-/** What a run of the thread added, behind the assistant's messages that it went on with; nothing when it is not one. */
+/** What a run of this thread added, after the assistant's messages that it continued. Empty for other runs. */
 async function record(store: Store, threadId: string, run: string, group: Message[]): Promise<Message[]> {
   const row = await store.runs.get(run)
   if (row?.threadId !== threadId) return []
-  // Calls that were the client's to run and whose outcome the log does not hold.
+  // Calls of client tools without an outcome in the log.
   const wanting = new Map<string, Entry>()
   const fold = await toFold(store.log.read(run), (entry) => {
     if (entry.type === 'step-start' && entry.stepType === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
@@ -100,8 +100,8 @@ function toResult(output: ToolOutput) {
 }
 
 /**
- * `history: server`: the conversation up to and with a run, following the chain of runs before it. `following` is what
- * comes behind it: when that begins with results of calls that the run handed over, they stand for the run's own.
+ * For `history: server`: the conversation up to and including a run, along the chain of previous runs. `following` are the
+ * messages after it: if they begin with results of calls that the run handed over, these replace the run's own.
  */
 export async function conversation(
   store: Store,
@@ -114,7 +114,7 @@ export async function conversation(
   for (let at: string | undefined = run; at !== undefined;) {
     const view: RunView | undefined = await readView(store, at)
     if (view === undefined) {
-      // A run whose process died before its first entry has nothing but its place in the thread.
+      // The process died before the run's first entry, so only its place in the thread is stored.
       at = await predecessor(store.log, threadId, at)
       continue
     }

@@ -1,10 +1,10 @@
-/** What may be left for a run, and how its owner copies it into the log. */
+/** A run's inbox: messages that are posted for the run, and how its owner copies them into the log. */
 import { MillraceError } from '../part/error.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { Answer, Part } from '../part/part.ts'
 import type { Scope } from './scope.ts'
 
-/** Hands on the messages after the `n`th; resolves with the number of the last. Without a signal: those there by now. */
+/** Delivers the messages after number `n` and resolves with the last number. Without a signal it reads only those that exist. */
 export async function readInbox(
   log: Log,
   run: string,
@@ -19,12 +19,12 @@ export async function readInbox(
       receive(message)
     }
   } catch {
-    // A store that cannot be read cannot be written either: the next append tells the run.
+    // A store that cannot be read cannot be written either: the next append fails the run.
   }
   return last
 }
 
-/** What may be left for a run: `stop`, and `answer:<request>`. Copied into the log here and nowhere else. */
+/** Handles `stop` and `answer:<request>`. Only this function copies inbox messages into the log. */
 export function receive({ key, message }: InboxMessage, scope: Scope, controller: AbortController): void {
   if (key === 'stop') {
     const reason = (message as { reason?: string } | null)?.reason ?? 'Stopped.'
@@ -37,7 +37,7 @@ export function receive({ key, message }: InboxMessage, scope: Scope, controller
   scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
 }
 
-/** What is posted under `answer:<request>`: the answer, or why there will be none. */
+/** The message of `answer:<request>`: the answer, or why there will be none. */
 export type PostedAnswer =
   | { answer: Answer; protocol: string; labels?: Record<string, string>; input?: Record<string, unknown> }
   | { closed: string }
@@ -48,7 +48,7 @@ function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { t
   return { type: 'response', requestId, outcome: 'answered', answer, protocol }
 }
 
-/** How a request of a run ended; undefined while it is open, or when there was none. */
+/** How a request of a run ended. Undefined while it is open, or if it does not exist. */
 export async function endOfRequest(
   { log }: { log: Log },
   run: string,

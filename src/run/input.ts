@@ -1,10 +1,10 @@
-/** What a run was given, as a model can be told it: messages and client tools, checked. */
+/** Converts a run's input into messages and client tools for a model, and checks them. */
 import { MillraceError } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['system', 'user', 'assistant', 'tool'])
 
-/** A value from a pipeline → messages: a list of `{role, content}`, or a string as one user message. */
+/** Converts a list of `{role, content}`, or a string as one user message. */
 export function toMessages(value: unknown, name: string): Message[] {
   if (typeof value === 'string') return [{ role: 'user', content: value }]
   if (!Array.isArray(value)) {

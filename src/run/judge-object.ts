@@ -1,4 +1,4 @@
-/** Whether what a model said is the JSON that was asked for: by the agent's file (`output`) or by the request. */
+/** Checks a model's answer against the JSON that the agent file (`output`) or the request asks for. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { textOf } from '../part/fold.ts'
 import { readJson } from '../part/read-json.ts'
@@ -10,7 +10,7 @@ import type { LlmConfig } from '../pipeline/llm-config.ts'
 import type { ValueSchema } from '../pipeline/value-schema.ts'
 import { tooMuchWork, validate } from './json-schema/validate.ts'
 
-/** How often a model is told what is wrong with its JSON, where the agent does not say. */
+/** How often a model may correct its JSON if the agent does not set `output.retries`. */
 const defaultRetries = 1
 
 export interface Verdict {
@@ -20,15 +20,15 @@ export interface Verdict {
 }
 
 export interface ObjectJudge {
-  /** What is wrong with a model call that has said everything; undefined when nothing is, or when it called tools of ours. */
+  /** Judges a complete model call. Undefined if its answer is valid, or if it called our tools. */
   judge(turn: Turn): Verdict | undefined
-  /** A try that is not the last may be followed by another, so that no text can be shown before it is judged. */
+  /** How many more tries the model has. Unless it is 0, no text can be shown before it is judged. */
   retries: number
 }
 
 type Asked = Pick<LlmConfig, 'output'> & Pick<CallSettings, 'responseFormat'>
 
-/** Undefined when no JSON is asked for. */
+/** Undefined if no JSON is asked for. */
 export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudge | undefined {
   if (output === undefined && responseFormat === undefined) return undefined
   return {
@@ -37,7 +37,7 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
       if (hasOwnCalls(turn)) return undefined
       const reason = turn.finish?.reason.unified
       const isCut = reason === 'length' || reason === 'content-filter'
-      // A client knows this end from its protocol, and what was cut off does not get longer by asking again.
+      // The protocol tells the client that the answer was cut off, and another try would be cut off again.
       if (isCut && output === undefined) return undefined
       try {
         readObject(textOf({ role: 'assistant', content: turn.content }), output?.schema, responseFormat)
@@ -49,12 +49,12 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
   }
 }
 
-/** Calls that are not the provider's to run. */
+/** Whether the turn has calls that the provider does not run itself. */
 export function hasOwnCalls({ calls }: Turn): boolean {
   return calls.some(({ providerExecuted }) => !providerExecuted)
 }
 
-/** The answer's JSON, checked. Throws `bad-output`. */
+/** Parses and checks the answer's JSON. Throws `bad-output`. */
 export function readObject(
   text: string,
   schema: ValueSchema | undefined,
@@ -77,10 +77,10 @@ export function readObject(
 }
 
 export function misfit(why: string): MillraceError {
-  return new MillraceError(badOutput, `The answer does not fit its shape: ${why}`)
+  return new MillraceError(badOutput, `The answer does not match its schema: ${why}`)
 }
 
-/** An answer that takes too long to check is not held against the model. */
+/** An answer that takes too long to check is accepted. */
 function schemaFaults(schema: unknown, json: unknown): string[] {
   return validate(schema, json).filter((fault) => fault !== tooMuchWork)
 }

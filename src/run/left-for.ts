@@ -1,9 +1,9 @@
-/** What was left in the inbox of a suspended run: the answers to what it asked, or a stop. */
+/** Reads the inbox of a suspended run: answers to its open requests, or a stop. */
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { RunState } from './state.ts'
 
-/** What is new in the request that brought an answer. It is left with the answer, so that whoever wakes the run has it. */
+/** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
 export interface Wake {
   protocol?: string
   labels?: Record<string, string>

@@ -1,6 +1,6 @@
 /**
- * Budgets and timeouts of a run or of one step and what runs inside it. A limit stops its steps through their signal, so
- * whatever obeys a stop obeys a limit; the error says which limit it was, and becomes the run's outcome.
+ * Budgets and timeouts of a run, or of one step with everything inside it. A limit stops its steps through their signal, as
+ * a stop does. The error names the limit and becomes the run's outcome.
  */
 import { MillraceError } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
@@ -11,21 +11,21 @@ import type { RunState } from './state.ts'
 import { msOf } from './time-limits.ts'
 
 export interface Limit {
-  /** Aborts when a limit was passed; the reason is the `MillraceError` that says which. */
+  /** Aborts when a limit is exceeded. The reason is a `MillraceError` that names the limit. */
   readonly signal: AbortSignal
-  /** Whether words count: without a budget of tokens or money no delta need be looked at. */
+  /** Whether there is a budget of tokens or money. Without one, deltas need no check. */
   readonly watches: boolean
-  /** Whether money is limited: then a model without a known price cannot be asked, because it is not free. */
+  /** Whether there is a budget of money. Then models without a known price are refused. */
   readonly counts: boolean
-  /** To be asked while a model speaks. Throws the limit's error. */
+  /** Call it while a model streams. Throws the limit's error. */
   check(): void
-  /** The same, before a model call or a tool call begins, which is counted as one more step. */
+  /** Call it before a model call or tool call, which counts as one more step. Throws like `check`. */
   checkStep(): void
-  /** Nothing is limited any more. */
+  /** Clears the timers. */
   release(): void
 }
 
-/** A model call under way: what it was sent and has said, in characters; `price` in USD per token. */
+/** A model call in progress: the characters sent and received so far; `price` in USD per token. */
 export interface Speaking {
   inputCharacters: number
   outputCharacters: number
@@ -37,16 +37,16 @@ export interface Price {
 }
 
 export interface LimitOptions {
-  /** Names whose limit it is in messages: `The run`, `Step "answer" (llm)`. */
+  /** What is limited, for messages: `The run`, `Step "answer" (llm)`. */
   name: string
-  /** What lies under this path counts. */
+  /** Everything at or under this path counts. */
   root: string
   state: RunState
   speaking: ReadonlyMap<string, Speaking>
   budget?: Budget | undefined
   /** ms */
   timeout?: number | undefined
-  /** Epoch ms; with the log's own start a run that goes on does not get its time again. */
+  /** Epoch ms. With the start from the log, a resumed run does not get its time again. */
   startedAt: number
   now(): number
 }
@@ -70,12 +70,12 @@ export function createLimit({
     controller.abort(error)
     return error
   }
-  // While a run was suspended its time stood still.
+  // Time in which the run was suspended does not count.
   const left = (ms: number) => Math.max(0, startedAt + state.suspendedSince(startedAt) + ms - now())
   const timers: ReturnType<typeof setTimeout>[] = []
   const after = (ms: number, task: () => void) => {
     const rest = left(ms)
-    // setTimeout takes 31 bits of ms, and fires at once for more.
+    // `setTimeout` takes 31 bits of ms and fires at once for more.
     if (rest < 2 ** 31) timers.push(setTimeout(task, rest))
   }
   const { tokens, usd, seconds, steps } = budget
@@ -84,7 +84,7 @@ export function createLimit({
   }
   if (seconds !== undefined) after(seconds * 1000, () => exceed(`${seconds} seconds`))
 
-  /** What the calls that have ended came to: added up once each, not for every delta. */
+  /** Totals of the calls that have ended, so that they are not added up again for every delta. */
   const ended = { calls: 0, tokens: 0, cost: 0 as number | undefined }
 
   function check(): void {
@@ -100,7 +100,7 @@ export function createLimit({
     let { cost } = ended
     for (const [path, { inputCharacters, outputCharacters, price }] of speaking) {
       if (!isUnder(path, root)) continue
-      // The rule of `estimateUsage`, without making an object for every delta.
+      // As in `estimateUsage`, without allocating an object for every delta.
       const input = Math.ceil(inputCharacters / 4)
       const output = Math.ceil(outputCharacters / 4)
       spent += input + output
@@ -123,7 +123,7 @@ export function createLimit({
   }
 }
 
-/** Undefined when the agent limits nothing: most runs. */
+/** Undefined if the agent sets no limits, as most do. */
 export function limitOfRun(
   { pipeline, state }: { pipeline: Pipeline; state: RunState },
   speaking: LimitOptions['speaking'],
@@ -136,7 +136,7 @@ export function limitOfRun(
   return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout, startedAt, now })
 }
 
-/** Runs something under a limit of its own, beside those that hold already; throws the limit's error when it was passed. */
+/** Runs `body` under one more limit, in addition to the scope's. Throws the limit's error when it is exceeded. */
 export async function withLimit<T>(
   scope: Scope,
   { name, root, budget, timeout }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'>,
@@ -151,7 +151,7 @@ export async function withLimit<T>(
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
     const reason = limit.signal.reason as MillraceError
-    // The steps inside left their closing to whoever stopped them.
+    // The steps inside leave it to the limit that stopped them to close them.
     await scope.tellAbort(root, reason)
     closeUnder(scope, root, reason)
     throw reason

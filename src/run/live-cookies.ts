@@ -1,9 +1,9 @@
 /**
- * Cookies that a step set for its client. They are credentials, so the log does not hold them: they wait here for the
- * response to the request that started the run, and are gone with the process.
+ * Cookies that a step sets for its client. They are credentials, so they are not logged: they are kept in memory for the
+ * response to the request that started the run.
  */
 
-/** Runs whose cookies nobody has taken. */
+/** Most runs whose cookies are kept; the oldest are dropped. */
 const most = 1000
 const waiting = new Map<string, readonly string[]>()
 
@@ -13,7 +13,7 @@ export function keepCookies(runId: string, cookies: readonly string[]): void {
   if (waiting.size > most) waiting.delete(waiting.keys().next().value!)
 }
 
-/** Gives them once. */
+/** Returns a run's cookies and removes them. */
 export function takeCookies(runId: string): readonly string[] {
   const cookies = waiting.get(runId) ?? []
   waiting.delete(runId)

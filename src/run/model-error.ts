@@ -1,42 +1,42 @@
 /**
- * What went wrong at a provider → a `MillraceError` whose code says what can be done about it:
+ * Converts a provider's failure into a `MillraceError` with one of these codes:
  *
- * | code | when | try again |
+ * | code | when | retry |
  * |---|---|---|
- * | `model-refused` | 4xx: key, model name or request are wrong; `status` is the provider's | no |
- * | `rate-limited` | 429; `retryAfter` in seconds when the provider says (`retry-after` header, Google's RetryInfo) | yes, unless the quota is used up |
+ * | `model-refused` | 4xx: wrong key, model name or request; `status` is the provider's | no |
+ * | `rate-limited` | 429; `retryAfter` in seconds if the provider sets it (`retry-after` header, Google's RetryInfo) | yes, unless the quota is used up |
  * | `model-unavailable` | 5xx, overload, no connection | yes |
  * | `connection-lost` | the connection broke after the request had been accepted | yes |
- * | `model-incomplete` | the stream ended without saying that the answer is complete, or was no stream of events at all | yes |
- * | `model-failed` | the model reported an error of no known kind, or sent what cannot be read | no |
+ * | `model-incomplete` | the stream ended without its final event, or was not an event stream | yes |
+ * | `model-failed` | the model reported an unknown error, or its response is invalid | no |
  * | `missing-key` | a provider package found no key | no |
- * | `line-too-long`, `body-too-large` | more came than the config allows | no |
- * | `redirect-refused` | the provider sent us on to another origin | no |
+ * | `line-too-long`, `body-too-large` | the response exceeds the limits of the config | no |
+ * | `redirect-refused` | the provider redirected to another origin | no |
  * | `aborted` | our own signal | no |
  *
- * The message holds what the provider said, without credentials; what is the machine's or a package's own word (a broken
- * connection, an address) is the `detail`. Neither ever holds a request or a header; `cause` is the raw error.
+ * The message has the provider's text without credentials. Texts of the system or of a package (a broken connection, an
+ * address) are in `detail`. Neither contains a request or a header. `cause` is the raw error.
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
 import { MillraceError } from '../part/error.ts'
 import { withoutCredentials, wordsOf } from '../part/error-words.ts'
 import { parseJson } from '../part/json.ts'
 
-/** A model as messages name it; `keyVariables` are where its key is looked for (our resolver sets them). */
+/** A model's name for messages. `keyVariables` are the environment variables of its key (set by our resolver). */
 export interface NamedModel {
   provider: string
   modelId: string
   keyVariables?: readonly string[]
 }
 
-/** Where it went wrong: before the answer began, while reading it, or in an `error` part the model sent. */
+/** Where the failure happened: before the answer started, while reading it, or in an `error` part from the model. */
 type Place = 'request' | 'stream' | 'part'
 
 const retryable = new Set(['rate-limited', 'model-unavailable', 'connection-lost', 'model-incomplete'])
 
 /** Whether the same request may succeed later. */
 export function isRetryable(error: unknown): boolean {
-  // 429 is also what OpenAI answers when there is no money left: waiting does not help.
+  // OpenAI also answers 429 when the account has no credit left. Waiting does not help then.
   return error instanceof MillraceError && retryable.has(error.code) && kindOf(error.cause) !== 'insufficient_quota'
 }
 
@@ -51,7 +51,7 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
   const fail = (code: string, text: string, detail?: string) =>
     new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), detail, cause: raw })
 
-  if (status === 429) return fail('rate-limited', `${name} takes no more requests for now (429): ${said}`)
+  if (status === 429) return fail('rate-limited', `${name} accepts no more requests for now (429): ${said}`)
   if (status !== undefined && (status >= 500 || passing.has(status))) {
     return fail('model-unavailable', `${name} is not available (${status}): ${said}`)
   }
@@ -63,10 +63,10 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
     if (raw.name === 'AI_LoadAPIKeyError') return fail('missing-key', `${name} has no key: ${said}`)
     if (raw.name === 'AI_EmptyResponseBodyError') return fail('connection-lost', `${name} sent an empty answer.`)
     return place === 'request'
-      ? fail('model-refused', `${name} cannot be asked this: ${said}`)
-      : fail('model-failed', `${name} sent what cannot be read: ${said}`)
+      ? fail('model-refused', `${name} cannot handle this request: ${said}`)
+      : fail('model-failed', `${name} sent an invalid response: ${said}`)
   }
-  // A status below 400 means that the request was accepted: some providers read ahead before `doStream` resolves.
+  // A status below 400 means that the request was accepted: some provider packages read ahead before `doStream` resolves.
   if (place === 'stream' || (APICallError.isInstance(raw) && raw.statusCode !== undefined)) {
     return fail('connection-lost', `The connection to ${name} broke before the answer was complete.`, wordsOf(raw))
   }
@@ -78,7 +78,7 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
   return fail('model-failed', `${name} failed.`, wordsOf(raw))
 }
 
-/** What we threw ourselves while a provider's answer was read, behind what its package made of it. */
+/** An error that we threw ourselves while a provider's answer was read, unwrapped from the provider package's errors. */
 function ownErrorIn(raw: unknown): MillraceError | undefined {
   for (let error = raw, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
     if (error instanceof MillraceError) return error
@@ -86,26 +86,26 @@ function ownErrorIn(raw: unknown): MillraceError | undefined {
   return undefined
 }
 
-/** In the words of the `openai-compatible` package, which takes an empty answer and a page for such a stream as well. */
+/** Matches the `openai-compatible` package's error. It reports an empty answer and an HTML page in the same way. */
 function isUnfinished(raw: unknown): boolean {
   return AISDKError.isInstance(raw) && raw.message === 'Response stream ended without a finish reason.'
 }
 
-/** An event that is no JSON: a page of a gateway, or a line that broke off. The `anthropic` package says so of the first one. */
+/** An event that is not JSON: a gateway's HTML page or a truncated line. The `anthropic` package has its own error for the first event. */
 function isUnreadable(raw: unknown): boolean {
   if (AISDKError.isInstance(raw)) return raw.name === 'AI_JSONParseError'
   return raw instanceof Error && raw.message === 'Expected a normalized Anthropic stream error'
 }
 
 function unreadableError(model: NamedModel, cause: unknown): MillraceError {
-  const message = `${nameOf(model)} sent an answer that is not JSON, or not all of it.`
+  const message = `${nameOf(model)} sent a response that is not valid JSON or was cut off.`
   return new MillraceError('model-incomplete', message, { detail: wordsOf(cause), cause })
 }
 
 export function incompleteError(model: NamedModel, cause?: unknown): MillraceError {
   return new MillraceError(
     'model-incomplete',
-    `The answer of ${nameOf(model)} ended without its final event: what came is not all of it.`,
+    `The answer of ${nameOf(model)} ended without its final event, so it is incomplete.`,
     { cause },
   )
 }
@@ -114,7 +114,7 @@ export function abortedError(signal: AbortSignal): MillraceError {
   return new MillraceError('aborted', 'The model call was stopped.', { cause: signal.reason })
 }
 
-/** `openai.responses` and `gpt-5` → `openai:gpt-5`, as people write it in an agent's file. */
+/** `openai.responses` and `gpt-5` → `openai:gpt-5`, as in agent files. */
 function nameOf({ provider, modelId }: NamedModel): string {
   return `${provider.split('.')[0]}:${modelId}`
 }
@@ -124,10 +124,10 @@ function keyHint(status: number, { keyVariables }: NamedModel): string {
   return ` (check ${keyVariables.join(' or ')})`
 }
 
-/** 4xx that pass with time: request timeout, conflict, too early. */
+/** Temporary 4xx: request timeout, conflict, too early. */
 const passing = new Set([408, 409, 425])
 
-/** Errors inside a stream have no HTTP status: the names that providers give them say as much. */
+/** Errors inside a stream have no HTTP status. The provider's error name implies it. */
 const statusOfKind = new Map(
   Object.entries({
     rate_limit_error: 429,
@@ -168,7 +168,7 @@ function kindOf(raw: unknown): string | undefined {
   return undefined
 }
 
-/** Providers wrap the record that matters: `{error: {…}}`, `{response: {error: {…}}}`, `APICallError.data.error`. */
+/** Providers nest the error record: `{error: {…}}`, `{response: {error: {…}}}`, `APICallError.data.error`. */
 function layers(raw: unknown): Record<string, unknown>[] {
   if (!isRecord(raw)) return []
   const { error, response, data } = raw
@@ -176,19 +176,19 @@ function layers(raw: unknown): Record<string, unknown>[] {
   return [raw, ...inner.filter(isRecord)]
 }
 
-/** The provider's words. A page of them is cut where it is recorded, behind the search for secrets. */
+/** The provider's text. A long one is truncated when it is recorded, after secrets have been redacted. */
 function whatWasSaid(raw: unknown): string {
   const body = APICallError.isInstance(raw) && raw.data === undefined ? bodyMessage(raw.responseBody) : undefined
   const nested = isRecord(raw) && !(raw instanceof Error) ? layers(raw).map((layer) => layer['message']) : []
   const text = body ?? nested.find((message) => typeof message === 'string')
   if (text !== undefined) return withoutCredentials(text) || nothingSaid
-  // Its causes may be anything.
+  // Without its causes, which may contain anything.
   return (raw instanceof Error ? withoutCredentials(raw.message) : wordsOf(raw)) || nothingSaid
 }
 
 const nothingSaid = 'no reason given'
 
-/** Servers that only resemble OpenAI's say `{"error": "…"}` or `{"detail": "…"}`, which its package reads as "Not Found". */
+/** Servers that only resemble OpenAI's send `{"error": "…"}` or `{"detail": "…"}`, which the package reports as "Not Found". */
 function bodyMessage(body: string | undefined): string | undefined {
   const parsed = jsonIn(body)
   if (!isRecord(parsed)) return undefined
@@ -218,7 +218,7 @@ function retryInfo(raw: unknown): number | undefined {
   return undefined
 }
 
-/** What broke on the way, by the name that the system gives it: `ECONNREFUSED`. */
+/** The system's code of a network failure, such as `ECONNREFUSED`. */
 function networkFault(raw: unknown): string | undefined {
   for (let error = raw, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
     const code = String((error as { code?: unknown }).code)

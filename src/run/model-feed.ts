@@ -1,6 +1,6 @@
 /**
- * Between a provider and the log: whatever is sent, what leaves here obeys the grammar. Block ids are made unique, what
- * was left open is closed, what is repeated is dropped. One per attempt.
+ * Turns a provider's parts into parts that obey the grammar, whatever the provider sends: makes block ids unique, closes open
+ * blocks and drops duplicates. One feed per attempt.
  */
 import { MillraceError } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
@@ -13,14 +13,14 @@ import { answerTooLong } from './outside/read-limits.ts'
 import type { Scope } from './scope.ts'
 
 export interface FeedOptions {
-  /** By the name people write in YAML: for its price. */
+  /** The name from the YAML file, to look up the price. */
   model: string
   messages: readonly Message[]
-  /** Callback for every piece. */
+  /** Name of the callback for every piece of content. */
   onChunk?: string
-  /** Sees the text of the answer as it is written. */
+  /** Called with each piece of the answer's text. */
   onText?: (delta: string) => void
-  /** Restarted by every piece of content. */
+  /** Set to restart with every piece of content. */
   silence?: { restart: boolean }
 }
 
@@ -40,7 +40,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   const inputs = new Map<string, string>()
   const feed = { hasContent: false, usage: undefined as Usage | undefined, error: undefined as unknown, part }
 
-  /** What a provider says of its own before the first content: a call that breaks off there is made again without it. */
+  /** A provider's own parts before the first content. They are dropped if the call fails there and is retried. */
   const held: Extract<ModelPart, { type: 'custom' }>[] = []
 
   function start(type: 'text' | 'reasoning', providerId: string): string {
@@ -60,8 +60,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
         scope.emit(path, part)
         return
       case 'error':
-        feed.error ??=
-          part.error ?? new MillraceError('model-failed', 'The model reported an error without saying which.')
+        feed.error ??= part.error ?? new MillraceError('model-failed', 'The model reported an error without details.')
         return
       case 'finish':
         release()
@@ -149,9 +148,9 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   return feed
 }
 
-/** What a part that is no delta adds to an answer: its texts, among them arguments and files. */
+/** What a part without a delta adds to the answer's length: its strings, including arguments and files. */
 function lengthOf(part: ModelPart, inputs: ReadonlyMap<string, string>): number {
-  // Its deltas are counted already.
+  // Its deltas are already counted.
   if (part.type === 'tool-call' && inputs.has(part.toolCallId)) return 1
   const { type: _, ...fields } = part
   return Object.values(fields).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 1)

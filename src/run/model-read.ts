@@ -1,6 +1,6 @@
 /**
- * The token path: one reader over a model's stream and one synchronous call per part. Per part it costs the promise of
- * `reader.read()` and nothing else; every `pipeThrough` or async generator here would cost more than all of our own work.
+ * The hot path for tokens: one reader over a model's stream and one synchronous call per part. The only cost per part is the
+ * promise of `reader.read()`; a `pipeThrough` or an async generator here would cost more than all of our own work.
  */
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
@@ -8,13 +8,13 @@ import { recordable } from '../part/json.ts'
 import type { ModelPart } from '../part/part.ts'
 import { incompleteError, toModelError, type NamedModel } from './model-error.ts'
 
-/** ms that a stream may stay open after `finish` before it is closed from our side. */
+/** ms that a stream may stay open after `finish` before we cancel it. */
 const graceAfterFinish = 1000
 
 export interface Reading {
-  /** Ends when the answer is complete; rejects as `streamModel` does. */
+  /** Resolves when the answer is complete. Rejects like `streamModel`. */
   done: Promise<void>
-  /** No part is handed on after this; the provider is told to stop. `done` may then never settle. */
+  /** Delivers no more parts and cancels the provider's stream. `done` may then never settle. */
   cancel(reason: unknown): void
 }
 
@@ -29,13 +29,13 @@ export function readParts(
   let grace: ReturnType<typeof setTimeout> | undefined
   let finish: Extract<ModelPart, { type: 'finish' }> | undefined
   let reported: MillraceError | undefined
-  // What the consumer throws is its own and must not be taken for the provider's.
+  // An error of the consumer must not be reported as the provider's.
   let consumer: { error: unknown } | undefined
 
   function cancel(reason: unknown): void {
     over = true
     clearTimeout(grace)
-    // A stream that is already broken rejects its cancellation with the same error: nobody needs it twice.
+    // A broken stream rejects its cancellation with the error that was already reported.
     reader.cancel(reason).catch(() => {})
   }
 
@@ -70,7 +70,7 @@ export function readParts(
     } catch (error) {
       cancel(error)
       if (consumer) throw consumer.error
-      // After `finish` everything has been said: how the connection ends then changes nothing.
+      // After `finish` the answer is complete, however the connection ends.
       if (finish === undefined) throw reported ?? toModelError(error, 'stream', model)
     }
     if (!over) cancel('the answer is complete')
@@ -83,7 +83,7 @@ export function readParts(
   return { done: run(), cancel }
 }
 
-/** V4 → ours: files in V3's form, `ping` dropped, everything else as it is (a copy only where a field changes). */
+/** Converts a V4 part to ours: files take V3's form, `ping` is dropped. Copies a part only if a field changes. */
 function toModelPart(part: LanguageModelV4StreamPart): ModelPart | undefined {
   switch (part.type) {
     case 'ping':
@@ -96,10 +96,10 @@ function toModelPart(part: LanguageModelV4StreamPart): ModelPart | undefined {
       return { ...part, data: data.type === 'data' ? data.data : { type: 'url', url: String(data.url) } }
     }
     case 'tool-call':
-      // A model of one's own may give the arguments as a value.
+      // A user's own model may return the arguments as a value.
       return typeof part.input === 'string' ? part : { ...part, input: JSON.stringify(recordable(part.input)) ?? '' }
     case 'stream-start':
-      // V4's warnings know one more type (`deprecated`), which is kept.
+      // V4 has one more type of warnings (`deprecated`), which is kept.
       return part as ModelPart
     default:
       return part

@@ -1,6 +1,6 @@
 /**
- * The door to the AI SDK: the only file that imports `ai`. One model call in, our parts out; a tool's schema, in both
- * directions. The SDK's own functions convert prompts and schemas; the stream is read by `model-read.ts`.
+ * The adapter to the AI SDK, and the only file that imports `ai`. It makes model calls and converts tool schemas. The SDK's own
+ * functions convert prompts and schemas; `model-read.ts` reads the stream.
  */
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { ModelMessage, Schema } from 'ai'
@@ -28,19 +28,20 @@ export interface ModelCall extends Pick<
   responseFormat?: LanguageModelV4CallOptions['responseFormat']
   presencePenalty?: number
   frequencyPenalty?: number
-  /** Stops the call: the provider is told, and `streamModel` rejects at once whether it obeys or not. */
+  /** Stops the call: the provider's request is aborted, and `streamModel` rejects at once even if the provider ignores that. */
   signal: AbortSignal
 }
 
 /**
- * Asks a model and calls `onPart` with each part as it comes, in order and synchronously; resolves when the answer is
- * complete. `ready` is asked after each part: while a promise it gave is pending, nothing more is read.
+ * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is
+ * called after each part; while the promise that it returns is pending, nothing more is read.
  *
- * An `error` part carries a `MillraceError`; unless the model recovers from it and finishes, the call rejects with that
- * same error. Rejects with a `MillraceError` otherwise too (codes: `model-error.ts`; `invalid-messages` and, for a
- * file that the model cannot be given, `bad-input` before anything is sent), also when the provider's stream ended without its final event; a `finish` part may then have been handed on
- * already, with its usage.
- * After it has settled `onPart` is not called again. What `onPart` or `ready` throw comes out as it is.
+ * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and
+ * `bad-input` for a file that the model does not accept. An `error` part contains such an error, and the call rejects with it
+ * unless the model recovers and finishes. The call also rejects when the stream ends without its final event; a `finish` part
+ * with its usage may have been delivered by then.
+ *
+ * Errors of `onPart` and `ready` are passed on unchanged. `onPart` is never called after the promise has settled.
  */
 export async function streamModel(
   model: LanguageModel,
@@ -78,14 +79,14 @@ async function openStream(model: LanguageModel, call: ModelCall) {
   let prompt
   try {
     prompt = await internal.convertToLanguageModelPrompt({
-      // Our messages are the JSON-safe part of the SDK's; system messages among them were let in by whoever built them.
+      // Our messages are the JSON-safe subset of the SDK's. Whoever built them has allowed the system messages.
       prompt: await internal.standardizePrompt({
         system,
         messages: messages as ModelMessage[],
         allowSystemInMessages: true,
       }),
       supportedUrls,
-      // The SDK's own would fetch whatever a client names.
+      // The SDK's own function would fetch any URL that a client sends.
       download: refuseDownloads,
       abortSignal: signal,
       provider: resolved.provider.split('.')[0],
@@ -120,7 +121,7 @@ async function openStream(model: LanguageModel, call: ModelCall) {
   }
 }
 
-/** A tool as models are told it. Throws `invalid-tool` when its schema cannot be said as JSON Schema. */
+/** A tool's specification for models. Throws `invalid-tool` if its schema cannot be expressed as JSON Schema. */
 export async function toToolSpec(
   name: string,
   implementation: ToolImplementation,
@@ -129,18 +130,18 @@ export async function toToolSpec(
   try {
     const schema = await toSchema(implementation.parameters)
     const inputSchema = (await schema.jsonSchema) as ToolSpec['inputSchema']
-    if (!isRecordable(inputSchema)) throw new Error('it is nested too deep or no JSON')
+    if (!isRecordable(inputSchema)) throw new Error('it is nested too deeply or is not JSON')
     return { name, ...(description === undefined ? undefined : { description }), inputSchema }
   } catch (error) {
     throw new MillraceError(
       'invalid-tool',
-      `The parameters of tool "${name}" cannot be said as JSON Schema: ${messageOf(error)}. Give an object schema.`,
+      `The parameters of tool "${name}" cannot be expressed as JSON Schema: ${messageOf(error)}. Use an object schema.`,
       { cause: error },
     )
   }
 }
 
-/** What can be read of JSON that is still being written; undefined when nothing can. Never throws. */
+/** Parses incomplete JSON as far as possible. Undefined if nothing can be parsed. Never throws. */
 export async function readPartialJson(text: string): Promise<unknown> {
   if (isDeepText(text)) return undefined
   const { ai } = await sdk()
@@ -150,8 +151,8 @@ export async function readPartialJson(text: string): Promise<unknown> {
 export type ParsedInput = { ok: true; value: unknown } | { ok: false; error: string }
 
 /**
- * A model's arguments → what `execute` gets: read as JSON (nothing at all is `{}`) and checked by the tool's schema.
- * Never throws; `error` is written for the model, which is told it as the call's result.
+ * Converts a model's arguments into the input of `execute`: parses them as JSON (an empty text is `{}`) and validates them with
+ * the tool's schema. Never throws. The model receives `error` as the call's result.
  */
 export async function parseToolInput(implementation: ToolImplementation, text: string): Promise<ParsedInput> {
   let input: unknown
@@ -163,7 +164,7 @@ export async function parseToolInput(implementation: ToolImplementation, text: s
   try {
     const schema = await toSchema(implementation.parameters)
     if (schema.validate === undefined) {
-      // The SDK's `jsonSchema()` describes without checking.
+      // The SDK's `jsonSchema()` has no validation.
       const faults = validate(await schema.jsonSchema, input)
       return faults.length === 0 ? { ok: true, value: input } : { ok: false, error: misfit(faults.join('; ')) }
     }
@@ -176,10 +177,10 @@ export async function parseToolInput(implementation: ToolImplementation, text: s
 }
 
 function misfit(why: string): string {
-  return `The arguments do not fit the tool's schema: ${why}`
+  return `The arguments do not match the tool's schema: ${why}`
 }
 
-/** `city: expected string, received number; …` from any Standard Schema's issues, wherever the SDK hid them. */
+/** Formats a Standard Schema's issues, wherever the SDK nests them: `city: expected string, received number; …`. */
 function issuesOf(error: unknown): string {
   for (let at = error; typeof at === 'object' && at !== null; at = (at as { cause?: unknown }).cause) {
     const issues = Array.isArray(at) ? at : (at as { issues?: unknown }).issues
@@ -215,7 +216,7 @@ async function toSchema(parameters: unknown): Promise<Schema> {
   return ai.asSchema(parameters as Parameters<typeof ai.asSchema>[0])
 }
 
-// Loaded with the first call: the SDK takes longer to load than everything else a command or a server needs to start.
+// Loaded with the first call: the SDK takes longer to load than everything else that a command or a server needs.
 async function loadSdk() {
   const [ai, internal] = await Promise.all([import('ai'), import('ai/internal')])
   return { ai, internal }

@@ -1,7 +1,6 @@
 /**
- * The answer's object while the model still writes it. Reading what is there costs all of it each time, so it is read
- * again only when it has grown by an eighth: altogether O(N), however many deltas there are, and about 50 objects for
- * 20 kB.
+ * Parses the answer's object while the model is still writing it. Each time the whole text is parsed, so it is parsed again only
+ * when it has grown by an eighth: O(N) in total however many deltas there are, and about 50 objects for 20 kB.
  */
 import { readPartialJson } from './model.ts'
 
@@ -9,7 +8,7 @@ const least = 16
 
 export interface PartialOutput {
   delta(text: string): void
-  /** No more objects are told. One that is not the answer is taken back: what comes in its place has nothing of it. */
+  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear what was emitted. */
   end(isAnswer: boolean): void
 }
 
@@ -23,7 +22,7 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
   async function read(): Promise<void> {
     reading = true
     next = text.length + Math.max(least, text.length >> 3)
-    // A model may put a fence or a word before it.
+    // A model may write a code fence or some text before the JSON.
     const start = text.search(/[{[]/u)
     const value = start < 0 ? undefined : await readPartialJson(text.slice(start))
     reading = false
@@ -37,7 +36,7 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
   return {
     delta(more) {
       text += more
-      // Only a preview: the answer itself is read, and judged, when it is complete.
+      // Only a preview: the complete answer is parsed and judged at its end.
       if (!reading && text.length >= next) void read().catch(() => (over = true))
     },
     end(isAnswer) {

@@ -1,4 +1,4 @@
-/** What the engine is given from outside: models, tools, callbacks, step types. Plain values, registered by name. */
+/** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
 import type { McpPool } from './mcp/pool.ts'
 import type { Message } from '../part/message.ts'
@@ -7,9 +7,9 @@ import type { Part } from '../part/part.ts'
 /** A model of the AI SDK, of any provider package: specification V2, V3 or V4. */
 export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
 
-/** What a tool’s `execute` is given beside its input. */
+/** The second argument of a tool’s `execute`. */
 export interface ToolContext {
-  /** Aborts when the run ends, for whatever reason, and when the tool's own timeout passes. */
+  /** Aborts when the run ends, for any reason, and when the tool's own timeout expires. */
   signal: AbortSignal
   toolCallId: string
   runId: string
@@ -18,47 +18,47 @@ export interface ToolContext {
   messages: Message[]
 }
 
-/** A tool by the Beddel contract. Without `execute` it runs in the client: the run waits for the answer. */
+/** A tool, following the Beddel contract. Without `execute` it runs in the client, and the run waits for its result. */
 export interface ToolImplementation {
   description?: string
-  /** A zod schema, any Standard Schema, or JSON Schema made with the AI SDK's `jsonSchema`. Enforced before `execute`. */
+  /** A zod schema, any Standard Schema, or JSON Schema made with the AI SDK's `jsonSchema`. Input is validated before `execute`. */
   parameters: unknown
-  /** `input` is what the schema made of the model's arguments; a throw becomes an error result. */
+  /** `input` is the validated input. A thrown error becomes an error result, which the model sees. */
   execute?(input: any, context: ToolContext): unknown
-  /** Running it twice does no harm: after a crash it is run again instead of reported unavailable. */
+  /** Running it twice does no harm. After a crash it is run again instead of being reported as unavailable. */
   idempotent?: boolean
-  /** Its results change from call to call: a `router` that asks for the same again gets a new one, not the one before. */
+  /** Its results change from call to call, so a `router` that repeats a call gets a new result instead of the previous one. */
   volatile?: boolean
   /** ms; default 60,000. */
   timeout?: number
-  /** Ask before every call. */
+  /** Whether the client must approve every call. */
   approval?: boolean
 }
 
-/** What `onFinish` and the like name. Given what the key’s documentation says; what it throws becomes a `warning` of the run. */
+/** A function that keys such as `onFinish` name; docs/yaml.md describes each event. Its errors become `warning` parts of the run. */
 export type Callback = (event: any) => unknown
 
-/** What a custom step type is given, by the Beddel contract `(config, context) => Promise<Response | value>`. */
+/** The second argument of a custom step type, following the Beddel contract `(config, context) => Promise<Response | value>`. */
 export interface ExecutionContext {
   input: Record<string, unknown>
   variables: Map<string, unknown>
   signal: AbortSignal
   runId: string
   threadId: string
-  /** Adds a part to the run under this step: `data` for the client, for instance. */
+  /** Adds a part to the run under this step, for example `data` for the client. */
   emit(part: Part): void
   tools: ReadonlyMap<string, ToolImplementation>
-  /** A model by the name people write in YAML. */
+  /** A model by its name in YAML. */
   model(name: string): LanguageModel
 }
 
 /**
- * A step type. What it returns or promises is the step's result; a `Response`, a `ReadableStream` or another async iterable
- * (a relay's `sequence`, what an `async *` function gives) is the answer instead, in text, bytes and parts, and ends the
- * pipeline. Only a handler that is an `async *` function itself yields parts, and its `return` is what counts: one that
- * wraps such a handler says `return yield* step(config, context)`. A stream is closed when the run or step ends before it.
- * What a step throws is told to clients as `Step "x" (type) failed.` and stands in the log; the message of a
- * `MillraceError` is told as it is.
+ * A step type. The value that it returns or resolves with is the step's result. If that is a `Response`, a `ReadableStream` or
+ * another async iterable (a relay's `sequence`, an `async *` function's generator), it is the answer instead, in text, bytes
+ * and parts, and ends the pipeline. If the handler itself is an `async *` function, it yields parts and its `return` value
+ * counts; to wrap such a handler, write `return yield* step(config, context)`. A stream is closed if the run or the step ends
+ * before it. If a step throws, clients see `Step "x" (type) failed.` and the log has the error; a `MillraceError`'s message is
+ * shown to clients unchanged.
  */
 export type PrimitiveHandler = (config: any, context: ExecutionContext) => unknown
 
@@ -67,11 +67,11 @@ export interface Registry {
   callbacks: ReadonlyMap<string, Callback>
   steps: ReadonlyMap<string, PrimitiveHandler>
   models: ModelResolver
-  /** The MCP servers of the config, when it names any. */
+  /** The MCP servers of the config, if it has any. */
   mcp?: McpPool
-  /** UTF-16 units of one model answer, for agents that do not say another number. */
+  /** Most UTF-16 units of one model answer, for agents that set no limit. */
   answerChars?: number
-  /** USD per million tokens, by the name people write in YAML. A model that is not named has no known price. */
+  /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */
   pricing?: ReadonlyMap<string, Pricing>
 }
 
@@ -82,10 +82,10 @@ export interface Pricing {
 }
 
 export interface ModelResolver {
-  /** Used when a step names none. */
+  /** Used for steps that name no model. */
   readonly defaultModel?: string
-  /** What may stand before the colon. */
+  /** The prefixes that may come before the colon. */
   readonly providers: readonly string[]
-  /** Throws `MillraceError` `unknown-model` or `missing-key` with one clear line before anything is sent. */
+  /** Throws `unknown-model` or `missing-key` before anything is sent. */
   resolve(name: string): LanguageModel
 }

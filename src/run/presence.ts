@@ -1,16 +1,16 @@
-/** Who is reading a run's answer, and what it means when nobody is any more. Followers of the log do not count. */
+/** Tracks the readers of a run's answer and applies the disconnect policy when the last one leaves. Followers of the log do not count. */
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 
 export interface Presence {
-  /** Notes a reader; call what it returns when the reader is gone. `finished: true`: it read to the answer's end. */
+  /** Adds a reader. Call the returned function when the reader leaves, with `finished: true` if it read to the answer's end. */
   attach(run: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
-  /** The run has ended or suspended: nothing is left to stop. */
+  /** Call it when the run has ended or is suspended: there is nothing left to stop. */
   forget(run: string): void
 }
 
 export function createPresence(stop: (run: string, reason: string) => void): Presence {
   const present = new Map<string, { readers: number; timer: ReturnType<typeof setTimeout> | undefined }>()
-  const reason = 'Nobody reads the answer any more.'
+  const reason = 'All readers of the answer have disconnected.'
 
   function forget(run: string): void {
     clearTimeout(present.get(run)?.timer)

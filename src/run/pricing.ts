@@ -2,8 +2,7 @@ import type { Usage } from '../part/usage.ts'
 import type { Pricing } from './ports.ts'
 
 /**
- * USD; undefined when no price is known: an unknown price is not 0, but of nothing (a recording) it is. Cached input counts
- * as input.
+ * In USD. Undefined if the price is unknown, except that zero tokens (a recording) cost 0. Cached input counts as input.
  */
 export function costOf(usage: Usage, pricing: Pricing | undefined): number | undefined {
   if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0

@@ -1,21 +1,21 @@
 /**
- * What a run that goes on behind a crash says of it. The log counts how often: a run whose own work kills its server must
- * not kill it at every start for ever.
+ * Warnings that a run records when it continues after a crash. The log counts them, so that a run which crashes its server
+ * does not crash it at every start.
  */
 import type { Part } from '../part/part.ts'
 
-/** How often in a row a run goes on without getting anywhere before it is ended instead. */
+/** How often in a row a run is recovered without progress. After that it is ended. */
 export const mostRecoveries = 3
 
 export const recovered: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'recovered',
-  message: 'The server had stopped while the run was active; it goes on from its log.',
+  message: 'The server stopped while the run was active. The run continues from its log.',
 }
 
-/** A server that shuts down in order is no crash: what it leaves is not counted. */
+/** An orderly shutdown is not a crash, so this one is not counted. */
 export const handedOn: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'server-stopped',
-  message: 'The server was shut down; the run goes on with its next start.',
+  message: 'The server was shut down. The run continues at the next start.',
 }

@@ -1,9 +1,9 @@
 /**
- * Whole streams, one behind the other, as one: producers chain sources while a consumer reads, and the consumer sees their
- * items in the order of the chaining, live.
+ * Concatenates streams into one: producers chain sources while a consumer reads, and the consumer receives the items live, in
+ * the order in which the sources were chained.
  *
- * Written by hand instead of as an async generator with `yield*`: a generator's `return()` waits behind a pending
- * `next()`, so that a consumer could not leave while it waits, and sources that nobody has begun would never be closed.
+ * Not an async generator with `yield*`: a generator's `return()` waits for a pending `next()`, so a consumer could not leave
+ * while it waits, and sources that were not started would never be closed.
  */
 import { MillraceError } from '../part/error.ts'
 import { createLine, disposeAll, type Chained, type Link } from './relay/line.ts'
@@ -12,62 +12,62 @@ import { toReader, type Chainable, type Read } from './relay/source-reader.ts'
 export type { Chained } from './relay/line.ts'
 export type { Chainable } from './relay/source-reader.ts'
 
-/** How a relay reads its sources. Without options a source is begun when those before it have ended. */
+/** How a relay reads its sources. By default a source is started when those before it have ended. */
 export interface RelayOptions {
   /**
-   * Sources are read as soon as they are chained: slow ones at once take as long as the slowest of them. When one breaks
-   * before its turn, those behind it are disposed at once, and those before it are delivered still.
+   * Read all sources as soon as they are chained: concurrent sources take only as long as the slowest. If one fails before its
+   * turn, those after it are disposed at once, and those before it are still delivered.
    */
   eager?: boolean
-  /** Items of one source that an eager relay holds before its turn. Default 16; at most 64 sources are read ahead at once. */
+  /** How many items an eager relay buffers for each source that waits for its turn. Default 16. At most 64 sources are read ahead. */
   highWaterMark?: number
 }
 
-/** One sequence out of many sources. All methods may be taken apart from it. */
+/** Many sources as one sequence. The methods can be destructured. */
 export interface Relay<T> {
   /**
-   * What the consumer reads. It has one consumer: to be iterated a second time throws `already-read`. `next()` may be
-   * called before earlier calls are answered. `return()` settles at once, also while the sequence waits: `signal` fires,
-   * all sources get `return()` or `cancel()`, and nobody waits for what they do then. An error comes once, then the end.
-   * Every 128 items the event loop has a turn, so that sources that never wait keep nobody from it.
+   * The items. There can be only one consumer: a second iteration throws `already-read`. You can call `next()` before earlier
+   * calls have settled. `return()` settles at once, even while the sequence waits: `signal` fires and all sources get
+   * `return()` or `cancel()`, which are not awaited. An error is thrown once, then the sequence ends. Every 128 items the
+   * sequence yields to the event loop, so sources that never wait do not block it.
    */
   readonly sequence: AsyncGenerator<T, void, void>
   /**
-   * Adds a source behind the others, or with `null` the end. The source is the relay's from now on. Throws `bad-source` for
-   * what is none, strings among it; the answer never rejects, so it may be ignored.
+   * Appends a source, or ends the sequence with `null`. From then on the relay owns the source. Throws `bad-source` for anything
+   * else, including strings. The promise never rejects, so you can ignore it.
    */
   chain<R = unknown>(source: Chainable<T, R> | PromiseLike<Chainable<T, R>> | null): Promise<Chained<R>>
-  /** No more sources: the sequence ends behind those that were chained. */
+  /** Accepts no more sources: the sequence ends after those that were chained. */
   end(): void
   /**
-   * The sequence ends with this error behind the sources that were chained; of them none is waited for longer than 300 ms
-   * for an item. Also after `end()`, as long as the consumer has not seen the end. The first error counts.
+   * Ends the sequence with this error after the chained sources. From then on it waits at most 300 ms for each item. Also works
+   * after `end()` until the consumer has reached the end. Only the first error counts.
    */
   fail(error: unknown): void
-  /** Fires when the sequence ends before its sources do: the consumer has left, or an error came. For what sources wait on. */
+  /** Aborts when the sequence ends before its sources do, because the consumer left or an error occurred. Pass it to what sources wait for. */
   readonly signal: AbortSignal
 }
 
-/** ms that a source may keep the consumer waiting once the producer has failed. */
+/** ms that a source may keep the consumer waiting after the producer has failed. */
 const grace = 300
-/** Reads between two turns of the event loop: sources that never wait, and who reads them, would keep all else from it. */
+/** Reads before the relay yields to the event loop. Sources that never wait would block it otherwise. */
 const maxBurst = 128
 const afterOthers: (go: () => void) => void = typeof setImmediate === 'function' ? setImmediate : setTimeout
 
-/** Makes a relay. Lazy by default; see `RelayOptions`. Throws `bad-value` for a `highWaterMark` that is no number of items. */
+/** Creates a relay, lazy by default. Throws `bad-value` if `highWaterMark` is not a whole number of at least 1. */
 export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptions = {}): Relay<T> {
   if (!Number.isSafeInteger(highWaterMark) || highWaterMark < 1) {
-    throw new MillraceError('bad-value', `highWaterMark is a whole number of items, 1 or more, not ${highWaterMark}.`)
+    throw new MillraceError('bad-value', `highWaterMark must be a whole number of at least 1, not ${highWaterMark}.`)
   }
   const controller = new AbortController()
   const line = createLine<T>(eager ? highWaterMark : undefined, () => {
     ended = true
   })
-  /** Calls of `next()` without an answer. */
+  /** Calls of `next()` that have not settled. */
   const requests: PromiseWithResolvers<IteratorResult<T, void>>[] = []
-  /** Takes no more sources. */
+  /** Accepts no more sources. */
   let ended = false
-  /** The consumer has seen the end. */
+  /** The consumer has reached the end. */
   let over = false
   let failure: { error: unknown } | undefined
   let patience: ReturnType<typeof setTimeout> | undefined
@@ -75,7 +75,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
   let claimed = false
   let burst = 0
 
-  /** Answers requests as long as that needs no waiting: a loop, so that no number of sources or items grows the stack. */
+  /** Serves requests until it must wait. A loop, so that the stack does not grow with the number of sources or items. */
   function pump(): void {
     while (!over && !reading && requests.length > 0) {
       const reader = line.first()
@@ -111,7 +111,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     try {
       take(result)
     } catch (error) {
-      // `next()` gave no result.
+      // `next()` returned no result object.
       return onBroke(error)
     }
     pump()
@@ -137,7 +137,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     patience = undefined
   }
 
-  /** After a failure nobody is kept waiting for those before it. */
+  /** After a failure, limits the wait for the sources before it. */
   function hurry(): void {
     if (failure !== undefined && reading) patience ??= setTimeout(finish, grace, failure)
   }
@@ -148,14 +148,14 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     const [first, ...others] = requests.splice(0)
     if (failed === undefined) first?.resolve({ done: true, value: undefined })
     else {
-      // Whoever called `next()` may look the other way.
+      // The caller of `next()` may ignore the rejection.
       first?.promise.catch(() => undefined)
       first?.reject(failed.error)
     }
     for (const request of others) request.resolve({ done: true, value: undefined })
   }
 
-  /** Ends the sequence before its sources do. The consumer is answered first: sources may do anything when they are left. */
+  /** Ends the sequence before its sources do. Settles the consumer's calls first, because sources may do anything when they are closed. */
   function finish(failed?: { error: unknown }, reason: unknown = failed?.error): void {
     if (over) return
     close(failed)
@@ -171,7 +171,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
       return promise
     }
     if (source === sequence || source === iterator) {
-      throw new MillraceError('bad-source', 'A relay cannot be chained in itself: it would wait for itself for ever.')
+      throw new MillraceError('bad-source', 'A relay cannot be chained to itself: it would wait forever.')
     }
     const link: Link<T> = { reader: toReader<T>(source), settle: resolve as Link<T>['settle'] }
     if (ended) {
@@ -222,7 +222,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     ...iterator,
     [Symbol.asyncIterator]() {
       if (claimed) {
-        throw new MillraceError('already-read', 'This sequence has a consumer already: a relay is read once, by one.')
+        throw new MillraceError('already-read', 'This sequence already has a consumer. A relay can be read only once.')
       }
       claimed = true
       return iterator

@@ -1,6 +1,6 @@
-/** Which texts speak of what another speaks of: by the words they share, rare words counting more. No model, no chance. */
+/** Ranks texts by the words that they share with a query; rare words count more. Deterministic, without a model. */
 
-/** The `limit` items that fit best, best first; of equals the earlier one. Items that share no word are left out. */
+/** The `limit` best matches, best first; ties keep their order. Items that share no word are left out. */
 export function mostRelevant<T>(items: readonly T[], textOf: (item: T) => string, query: string, limit: number): T[] {
   const wanted = new Set(wordsOf(query))
   const found = items.map((item) => ({
@@ -23,7 +23,7 @@ export function mostRelevant<T>(items: readonly T[], textOf: (item: T) => string
 
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 
-/** Lower case. Where a script has no spaces, two signs at a time. */
+/** Words in lower case. In scripts without spaces: pairs of adjacent characters. */
 function wordsOf(text: string): string[] {
   const runs =
     text

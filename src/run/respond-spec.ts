@@ -1,7 +1,7 @@
 import type { ToolSpec } from '../part/message.ts'
 import { respondTool } from '../part/respond.ts'
 
-/** `respond` as a router's model is told it. */
+/** The `respond` tool's specification for a router's model. */
 export const respondSpec = {
   name: respondTool,
   description:

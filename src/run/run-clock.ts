@@ -1,8 +1,8 @@
-/** Where a runtime gets its time from. */
+/** A runtime's source of time. */
 export interface Clock {
-  /** Epoch ms. It jumps when somebody sets the clock. */
+  /** Epoch ms. Jumps when the system clock is set. */
   wall(): number
-  /** ms since any moment. It never jumps, and says nothing about another process. */
+  /** ms since an arbitrary moment. Never jumps. Values of different processes cannot be compared. */
   steady(): number
 }
 
@@ -11,7 +11,7 @@ export const systemClock: Clock = { wall: () => Date.now(), steady: () => perfor
 /**
  * The time of a run's entries, in epoch ms. For each owner it starts at the wall clock, but never before the last entry, and
  * advances with the steady clock. So when the wall clock is set, entries stay in order, no duration is negative, and no
- * time limit fires early.
+ * time limit expires early.
  */
 export function createRunClock({ wall, steady }: Clock, lastTimestamp: number): () => number {
   const offset = Math.max(lastTimestamp, wall()) - steady()

@@ -1,34 +1,34 @@
-/** What becomes of runs, for whoever watches all of them: read off the same log that their readers get. */
+/** Events about the outcome of each run, for monitoring. Derived from the same log that readers get. */
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import type { Usage } from '../part/usage.ts'
 import type { RunState } from './state.ts'
 
-/** A run has ended, or waits for a client. */
+/** Emitted when a run has ended or is suspended. */
 export interface RunEvent {
   run: string
   agent: string
   threadId: string
-  /** Who asked: a wire's name, or `library`, `cli`, `api`. */
+  /** Where the request came from: a wire's name, or `library`, `cli`, `api`. */
   protocol: string
   outcome: Outcome | 'suspended'
-  /** From its start until now, without the time for which it was suspended. */
+  /** ms since its start, without the time in which it was suspended. */
   ms: number
   usage?: Usage
   /** USD. */
   cost?: number
   error?: ErrorValue
-  /** What it waits for. */
+  /** How many requests are open, if the run is suspended. */
   requests?: number
 }
 
-/** `error`: why there is no end in the run's log. */
+/** `error`: why the run's log has no end. */
 export function notify(onRun: ((event: RunEvent) => void) | undefined, state: RunState, error?: ErrorValue): void {
   const event = onRun === undefined ? undefined : toRunEvent(state, error)
   if (event !== undefined) onRun!(event)
 }
 
-/** Undefined for a run that has not begun. */
+/** Undefined for a run that has not started. */
 function toRunEvent({ start, end, usage, open, ...state }: RunState, error?: ErrorValue): RunEvent | undefined {
   if (start === undefined) return undefined
   const cost = end === undefined ? state.cost : end.cost

@@ -4,7 +4,7 @@ import type { Outcome } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import { toView } from './history.ts'
 
-/** How a run ended, or that it is suspended. `text` is the answer, `output` the pipeline’s value. */
+/** The outcome of a run that has ended or is suspended. `text` is the answer, `output` the pipeline’s value. */
 export interface RunResult {
   id: string
   outcome: Outcome | 'suspended'
@@ -14,7 +14,7 @@ export interface RunResult {
   error?: ErrorValue
 }
 
-/** What a run that nobody owns any more has come to, by its log. Never rejects: that it cannot be read is a failure too. */
+/** Reads the outcome of a run that has no owner from its log. Never rejects: a log that cannot be read is a failed run. */
 export async function readResult(run: string, batches: AsyncIterable<Entry[]>): Promise<RunResult> {
   const view = await toView(batches).catch(() => undefined)
   if (view === undefined || view.status === 'running') {

@@ -2,7 +2,7 @@ import type { Entry } from '../part/entry.ts'
 import { leavable } from '../part/leavable.ts'
 import type { RunRow, Store } from '../part/log.ts'
 
-/** Every run of one status, page by page. */
+/** All runs with a status, read page by page. */
 export async function allRuns({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
   const rows: RunRow[] = []
   for (;;) {
@@ -13,12 +13,12 @@ export async function allRuns({ runs }: Store, status: 'running' | 'suspended'):
   }
 }
 
-/** A run that belongs to no conversation has a thread of its own. */
+/** The thread of a run that belongs to no conversation. */
 export function threadOf(runId: string): string {
   return `thread_${runId.replace(/^run_/u, '')}`
 }
 
-/** The entries of the batches, one by one. Who leaves while it waits leaves the log at once. */
+/** Yields the entries of the batches one by one. A reader that leaves while it waits closes the log's cursor at once. */
 export function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, void> {
   return leavable(async function* (left) {
     const cursor = batches[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-/** What the runtime refuses, each with its status. */
+/** Errors of the runtime, each with its HTTP status. */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { RequestPart } from '../part/part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
@@ -6,7 +6,7 @@ import type { AgentSource } from './runtime.ts'
 import { listedAgents } from './listed.ts'
 
 export function closingError(): MillraceError {
-  return new MillraceError('closing', 'The server is shutting down; try again in a moment.', { status: 503 })
+  return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', { status: 503 })
 }
 
 export function unknownRun(run: string): MillraceError {
@@ -14,8 +14,8 @@ export function unknownRun(run: string): MillraceError {
 }
 
 export function runExists(run: string): MillraceError {
-  const cure = 'Leave the id out to get a new one.'
-  return new MillraceError('run-exists', `There is a run ${run} already. ${cure}`, { status: 409 })
+  const cure = 'Omit the id to get a new one.'
+  return new MillraceError('run-exists', `Run ${run} already exists. ${cure}`, { status: 409 })
 }
 
 export function unknownRequest(run: string, requestId: string): MillraceError {
@@ -24,7 +24,7 @@ export function unknownRequest(run: string, requestId: string): MillraceError {
 
 export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
   const wanted = kind === 'approval' ? 'an approval (approved: true or false)' : 'the result of a tool (output)'
-  return new MillraceError('bad-input', `Request ${requestId} wants ${wanted}, and was given another answer.`, {
+  return new MillraceError('bad-input', `Request ${requestId} must be answered with ${wanted}.`, {
     status: 400,
   })
 }
@@ -37,9 +37,9 @@ export function unknownAgent(id: string, agents: AgentSource): MillraceError {
   return new MillraceError('unknown-agent', message, { status: 404 })
 }
 
-/** Why a run's log has no end yet, as its readers are told. */
+/** Tells readers why a run's log has no end yet. */
 export function lostError(error: unknown): ErrorValue {
   const { code } = toErrorValue(error, 'store-failed')
-  // What a broken disk or database says is for the server's log, not for a client.
+  // Details of a broken disk or database belong in the server's log, not in a client's response.
   return { code, message: 'The run could not be recorded.' }
 }

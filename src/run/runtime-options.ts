@@ -1,4 +1,4 @@
-/** What a runtime is made of. */
+/** The options of a runtime. */
 import type { Store } from '../part/log.ts'
 import type { Attribute } from './attribute.ts'
 import type { Registry } from './ports.ts'
@@ -11,20 +11,20 @@ export interface RuntimeOptions {
   agents: AgentSource
   registry: Registry
   store: Store
-  /** What `$env.NAME` may see. Default: nothing. */
+  /** The variables that `$env.NAME` can read. Default: none. */
   env?: Readonly<Record<string, string>>
   /** Values that must never be recorded or sent. */
   secrets?: readonly string[]
   clock?: Clock
   newRunId?: () => string
-  /** ms that a stopped run's steps get to settle; default 300. */
+  /** ms that the steps of a stopped run have to settle. Default 300. */
   graceMs?: number
-  /** ms that a client has to answer a request before it is closed as unavailable; default 24 hours. */
+  /** ms that a client has to answer a request, before it is closed as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
-  /** What holds where an agent sets no timeouts: ms or `none`; default 2 minutes of silence, 15 minutes for a run. */
+  /** Timeouts for agents that set none, in ms or `none`. Default 2 minutes of silence and 15 minutes for a run. */
   defaultTimeouts?: DefaultTimeouts
-  /** Called when a run has ended or waits for a client, once that is stored. Must not throw. */
+  /** Called when a run has ended or is suspended, after that is stored. Must not throw. */
   onRun?: (event: RunEvent) => void
-  /** For a process that catches errors which nobody awaits, and wants to know which run they belong to. */
+  /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
 }

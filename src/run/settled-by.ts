@@ -1,7 +1,7 @@
-/** ms that work gets to settle by itself once its signal has fired. */
+/** ms that work has to settle after its signal has aborted. */
 export const grace = 300
 
-/** Calls a while after the signal. Call what it gives once nobody waits: a timer that is left holds its process. */
+/** Calls `over` some time after the signal aborts. Call the returned function to cancel: a pending timer keeps the process alive. */
 export function afterGrace(signal: AbortSignal, over: () => void, ms = grace): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const begin = () => {
@@ -15,11 +15,11 @@ export function afterGrace(signal: AbortSignal, over: () => void, ms = grace): (
   }
 }
 
-/** The work's own end, or `signal.reason` a while after the signal: code that ignores a stop must not hold up the run. */
+/** Settles like the work, or rejects with `signal.reason` some time after the signal: code that ignores its signal must not block the run. */
 export async function settledBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const release = afterGrace(signal, () => late.reject(signal.reason))
-  // Once nobody waits any more a late failure concerns no one.
+  // A failure after that is ignored.
   work.catch(() => undefined)
   try {
     return await Promise.race([work, late.promise])

@@ -1,4 +1,4 @@
-/** Ends a model call that is silent for too long: before its first content, or between two parts of its answer. */
+/** Stops a model call that sends nothing for too long, before its first content or between two parts of its answer. */
 import type { MillraceError } from '../part/error.ts'
 import { formatLimit } from '../part/format-limit.ts'
 import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
@@ -12,15 +12,15 @@ import {
 } from './time-limits.ts'
 
 export interface StallOptions {
-  /** What the agent sets. */
+  /** The agent's limits. */
   timeouts: SilenceLimits
   defaults: DefaultTimeouts
-  /** The model was asked to think. */
+  /** Whether the step sets `reasoning`. */
   reasons: boolean
   signal: AbortSignal
 }
 
-/** Undefined when neither limit holds. */
+/** Undefined if neither limit applies. */
 export function createStallWatch({ timeouts, defaults, reasons, signal }: StallOptions): StallWatch | undefined {
   const limitOf = (key: keyof SilenceLimits) =>
     msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
@@ -37,7 +37,7 @@ class StallWatch implements Countdown {
   since = performance.now()
   /** Set it with every piece of content. */
   restart = false
-  /** Why the call, and not the run, was ended. */
+  /** The error, if this watch stopped the call rather than the run's signal. */
   expired: MillraceError | undefined = undefined
   readonly #own: SilenceLimits
   readonly #outer: AbortSignal

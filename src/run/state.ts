@@ -1,6 +1,6 @@
 /**
- * Where a run stands: a fold of its own log. A fresh run, a run that goes on after an answer and one that goes on after a
- * crash differ in nothing but how many entries this has seen before the runner begins.
+ * A run's state: a fold of its log. A new run, a resumed run and a recovered run differ only in how many entries were applied
+ * before the runner starts.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
@@ -14,16 +14,16 @@ import { handedOn, recovered } from './recovery.ts'
 export interface RunState {
   readonly open: OpenItems
   readonly start: EntryOf<'run-start'> | undefined
-  /** `run-start`'s input with what each `resume` brought laid over it. */
+  /** The input of `run-start`, merged with that of each `resume`. */
   readonly input: Record<string, unknown>
-  /** The same as it stood at an entry. */
+  /** The input as of an entry. */
   inputAt(seq: number): Record<string, unknown>
   readonly lastSeq: number
   /** Epoch ms of the last entry; 0 before the first. */
   readonly lastTimestamp: number
-  /** Steps that have finished, without what came below them. */
+  /** Finished steps by path. */
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
-  /** How often the run went on behind a crash since a step or a tool last came to its own end. */
+  /** How often the run was recovered since a step or tool call last finished. */
   readonly recoveries: number
   /** How often a step was reset. */
   readonly resets: ReadonlyMap<string, number>
@@ -31,22 +31,22 @@ export interface RunState {
   /** USD; undefined once any call's price is unknown, 0 before the first. */
   readonly cost: number | undefined
   readonly end: EntryOf<'run-end'> | undefined
-  /** What each model call has spent. */
+  /** The usage of each model call. */
   readonly calls: readonly EntryOf<'usage'>[]
-  /** The texts of the agents that steps call, by the path of the call. */
+  /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
   readonly callIds: CallIds
-  /** What loops go over, by path. */
+  /** The lists that loops iterate over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
   has(path: string): boolean
-  /** Model calls and tool calls begun at or under a path; a second attempt is the same call. */
+  /** Counts the model calls and tool calls started at or under a path. A second attempt is the same call. */
   countCalls(root: string): number
-  /** ms for which the run was suspended after a moment (epoch ms): time that no timeout counts. */
+  /** ms for which the run was suspended since a moment (epoch ms). No timeout counts this time. */
   suspendedSince(moment: number): number
   /** The tool loop of an `llm` or `router` step. */
   turns(path: string): Turns
-  /** All of them. */
+  /** All tool loops. */
   loops(): Iterable<Turns>
   apply(entry: Entry): void
 }
@@ -68,7 +68,7 @@ export function createRunState(): RunState {
   const callIds = createCallIds()
   const lists = new Map<string, readonly unknown[]>()
   const loops = new Map<string, Turns>()
-  // Deltas come under one path by the thousand: finding their loop must not cut strings each time.
+  // One path may get thousands of deltas: looking up their loop must not split strings each time.
   const loopOf = new Map<string, Turns | null>()
   const state = {
     open,
@@ -169,7 +169,7 @@ export function createRunState(): RunState {
     }
   }
 
-  /** A call alone is none: a model that calls a deadly tool again and again gets nowhere. */
+  /** A model call alone is not progress: the model may repeat a tool call that crashes the server. */
   function isProgress(entry: Entry): boolean {
     if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
     return entry.type === 'step-finish' && !callTypes.has(open.steps.get(entry.step)?.stepType ?? '')
@@ -178,7 +178,7 @@ export function createRunState(): RunState {
   return state
 }
 
-/** A run's state as its log stands. */
+/** Reads a run's log and folds it into its state. */
 export async function foldState(log: Log, run: string): Promise<RunState> {
   const state = createRunState()
   for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)

@@ -1,12 +1,12 @@
-/** Which step of a pipeline failed, as messages say it. */
+/** Names the step of a pipeline that failed, for messages. */
 import { MillraceError, unexplained } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 
-/** The step of a pipeline that runs: what lies under it (model calls, tool calls, rounds, branches) is its own affair. */
+/** The step of a pipeline that runs. What happens inside it (model calls, tool calls, iterations, branches) has no name of its own. */
 export interface StepName {
   path: string
-  /** As its file has it; a called agent's stands behind that of the call: `ask/answer`. */
+  /** The id from the file. In a called agent, the id of the call comes first: `ask/answer`. */
   id: string
   type: string
 }
@@ -20,7 +20,7 @@ export function formatStepName({ id, type }: StepName): string {
   return `Step "${id}" (${type})`
 }
 
-/** The failure with its step's name before it, once: what failed inside has been named there. */
+/** Prefixes the failure's message with the step's name, unless a step inside has done so. */
 export function nameFailure(step: StepName, error: MillraceError): MillraceError {
   if (error.step !== undefined && isUnder(error.step, step.path)) return error
   const { code, message, status, retryAfter, detail } = error

@@ -1,13 +1,13 @@
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 
-/** A pipeline as a log holds it; undefined when today's parser refuses it, which must not keep its run from ending. */
+/** Parses a pipeline from a run's log. Undefined if the current parser rejects it: the run must still be able to end. */
 export function readStored(text: string | undefined): Pipeline | undefined {
   if (text === undefined) return undefined
   try {
     return parsePipeline(text)
   } catch {
-    // Faults, or a bug of the parser: either way the run must end.
+    // Mistakes in the file or a bug in the parser.
     return undefined
   }
 }

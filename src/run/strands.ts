@@ -1,16 +1,15 @@
 /**
- * Counts the branches of a run that can still move. When the last of them waits for a client, nothing can go on without
- * an answer: that, and only that, is a suspended run.
+ * Counts the branches of a run that can make progress. When the last of them waits for a client, the run is suspended.
  *
- * All of it is synchronous: between an answer and its branch going on there must be no moment in which the branch still
- * counts as waiting, or a run would be suspended with its answer already taken.
+ * Everything is synchronous: a branch must count as running from the moment its answer arrives. Otherwise a run could be
+ * suspended after its answer was consumed.
  */
 export interface Strands {
-  /** Settles when all tasks have; or with `abandoned`, from when on those that are left do not count any more. */
+  /** Settles when all tasks have settled, or when `abandoned` does. After that the remaining tasks no longer count. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
-  /** A branch waits for something that only a client can give. */
+  /** A branch starts to wait for a client. */
   rest(): void
-  /** It was given. */
+  /** A branch continues. */
   go(): void
 }
 
@@ -37,7 +36,7 @@ export function createStrands(onAllResting: () => void): Strands {
           try {
             await task()
           } finally {
-            // The last branch to end becomes the one that goes on behind the fork.
+            // The last branch to end continues after the fork, so it still counts.
             if (!over && --left > 0) rest()
           }
         }),

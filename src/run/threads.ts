@@ -1,6 +1,6 @@
 /**
- * One active run per thread. Runs of a thread form a chain in the store: whoever first posts `after:<previous run>` follows
- * it, so that of many requests that arrive at once each gets its own place, whichever process they reach.
+ * Allows one active run per thread. A thread's runs form a chain in the store: the first run that posts `after:<previous run>`
+ * is the next one. So concurrent requests each get a position, even in different processes.
  */
 import { MillraceError } from '../part/error.ts'
 import type { Log, Store } from '../part/log.ts'
@@ -8,17 +8,17 @@ import type { BusyPolicy } from '../pipeline/pipeline.ts'
 
 export interface ThreadGate {
   /**
-   * Takes a place in the thread behind its newest run; throws `thread-busy` (409) when the policy is `reject` and one is
-   * active. The run may begin when `wait` settles: at once, or when all runs before it have ended (`interrupt` stops them
-   * first). A suspended run is always stopped: the thread has moved on without its answer.
+   * Appends a run to the thread. Throws `thread-busy` (409) if the policy is `reject` and a run is active. The run may start when
+   * `wait` settles: at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always
+   * stopped, because the conversation has continued without its answer.
    */
   claim(threadId: string, run: string, policy: BusyPolicy): Promise<Place>
-  /** After a crash: the `wait` of a run that had its place before. */
+  /** After a crash: the `wait` of a run that already has its position. */
   rejoin(threadId: string, run: string): Promise<Place['wait']>
 }
 
 export interface Place {
-  /** The run before; absent in a new thread. It may never have begun, when its process died too early. */
+  /** The previous run; undefined in a new thread. If its process crashed early, that run may have no entries. */
   previous?: string
   /** Settles early, without throwing, when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>
@@ -27,15 +27,15 @@ export interface Place {
 export interface ThreadGateOptions {
   store: Store
   stop(run: string, reason: string): Promise<void>
-  /** For a run that claimed its place and has no entry yet: when it has one, or will never have one. */
+  /** For a run with a position but without entries: settles when it has one, or when it will never have one. */
   beginning(run: string): Promise<void> | undefined
 }
 
-const unanswered = 'The conversation went on without an answer.'
+const unanswered = 'The conversation continued without an answer.'
 
 export function createThreadGate({ store, stop, beginning }: ThreadGateOptions): ThreadGate {
   const { log, runs } = store
-  // Settled when all runs before have ended: a run that was stopped while it waited is over before they are.
+  // Each settles when all runs before it have ended. A run that was stopped while it waited ends before that.
   const places = new Map<string, Promise<void>>()
 
   async function active(run: string): Promise<'running' | 'suspended' | undefined> {
@@ -46,7 +46,7 @@ export function createThreadGate({ store, stop, beginning }: ThreadGateOptions):
 
   async function ended(run: string): Promise<void> {
     const row = await runs.get(run)
-    // The last stored entry is read again: it may be the end itself, or a suspension that only we can end.
+    // Reads the last stored entry again: it may be the end, or a suspension that we must stop.
     const from = Math.max(0, (row?.lastSeq ?? 0) - 1)
     for await (const batch of log.read(run, from, new AbortController().signal)) {
       const last = batch.at(-1)?.type
@@ -94,7 +94,7 @@ export function createThreadGate({ store, stop, beginning }: ThreadGateOptions):
   }
 }
 
-/** The run that a run of a thread follows, also when that one left nothing but its place. */
+/** The run before a run in its thread, even if that one has no entries. */
 export async function predecessor(log: Log, threadId: string, run: string): Promise<string | undefined> {
   for await (const { key, message } of log.inbox(`thread:${threadId}`)) {
     if (!key.startsWith('after:') || (message as { run: string }).run !== run) continue
@@ -109,6 +109,6 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 function busy(threadId: string, run: string): MillraceError {
-  const message = `Thread ${threadId} is busy with run ${run}; wait for its end, or stop it.`
+  const message = `Thread ${threadId} is busy with run ${run}. Wait until it ends, or stop it.`
   return new MillraceError('thread-busy', message, { status: 409 })
 }

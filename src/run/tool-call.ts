@@ -1,6 +1,6 @@
 /**
- * One tool call, from wherever it stands to its outcome: not begun, asked of a client, approved, or begun before a crash.
- * A tool never fails a run: unknown names, bad input, throws and timeouts are results the model is told.
+ * Brings one tool call from its current state (new, waiting for a client, approved, or started before a crash) to its result. A
+ * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
  */
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
@@ -16,7 +16,7 @@ import { inStep, type Scope } from './scope.ts'
 
 const defaultTimeout = 60_000
 
-/** A tool as one loop offers it: the server's, or (no `implementation`) the client's. */
+/** A tool that a loop offers to the model. Without `implementation` it is the client's. */
 export interface OfferedTool {
   spec: ToolSpec
   use?: ToolUse
@@ -29,7 +29,7 @@ export interface ToolLoop {
   messages(): Message[]
 }
 
-/** The steps of calls whose outcome was the last thing that the process before recorded. */
+/** Finishes the steps of calls whose result was the last entry before a crash. */
 export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void> {
   for (const { result, startedAt, askedAt } of calls) {
     if (result === undefined) continue
@@ -45,7 +45,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   const tool = loop.tools.get(toolName)
   const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
   const inTool = (path: string, stepType: string, body: (path: string) => Promise<Result>) => {
-    // Counted in the moment in which it begins: calls of one message come here at once.
+    // Checked synchronously when the call starts, because calls of one message arrive at once.
     if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
     return inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
       const { result, ...rest } = await body(path)
@@ -55,7 +55,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   }
 
   if (call.startedAt !== undefined) {
-    // Only a crash leaves a tool begun and without outcome.
+    // Only a crash leaves a tool call started and without a result.
     const { startedAt } = call
     if (tool?.implementation?.idempotent !== true) {
       await inTool(startedAt, 'tool-call', async () => withOutcome('unavailable'))
@@ -72,7 +72,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   }
   const { implementation, use } = tool
   if (implementation?.execute === undefined && scope.handOver) {
-    // Whatever its arguments are: the client has seen them while they were written, and is told to check them itself.
+    // Invalid arguments are handed over too: the client has already received them and must check them itself.
     const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
     return
@@ -94,10 +94,10 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   if (use?.approval === true || (use?.approval === undefined && implementation.approval === true)) {
     const path = call.askedAt ?? nextPath()
     if (scope.handOver) {
-      await inTool(path, 'approval', async () => withOutcome('denied', 'approval cannot be asked for here'))
+      await inTool(path, 'approval', async () => withOutcome('denied', 'approval is not available here'))
       return
     }
-    // A finished approval step without a result of the call can only have said yes.
+    // If the approval step has finished and the call has no result, the call was approved.
     if (!scope.state.finished.has(path)) {
       const approved = await inStep(scope, path, { stepType: 'approval', toolCallId, toolName }, async () => {
         const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input.value)
@@ -116,7 +116,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
 }
 
 type ToolResult = Extract<Part, { type: 'tool-result' }>
-/** Whatever a tool returned: it becomes JSON where parts become entries. */
+/** A tool's return value. It becomes JSON when its part becomes an entry. */
 type Json = ToolResult['result']
 type Result = Pick<ToolResult, 'isError' | 'outcome'> & { result: unknown }
 
@@ -147,7 +147,7 @@ async function execute(
 ): Promise<Result> {
   const input = await parseToolInput(implementation, call.input)
   if (!input.ok) return fault(input.error)
-  // That it began must be known before it can have done anything.
+  // The start must be stored before the tool can have any effect.
   await scope.stored()
   scope.signal.throwIfAborted()
   const timeout = use?.timeout ?? implementation.timeout ?? defaultTimeout
@@ -166,7 +166,7 @@ async function execute(
     return { result, isError: false }
   } catch (error) {
     if (scope.signal.aborted) throw error
-    // The model and clients read the message. What is for the log alone goes into a part that no client is sent.
+    // The model and clients see the message. Details for the log go into a part that is not sent to clients.
     if (error instanceof MillraceError) {
       const { message, detail } = error
       if (detail !== undefined) {
@@ -178,7 +178,7 @@ async function execute(
     return fault(error instanceof Error ? error.message : wholeMessage(error))
   } finally {
     clearTimeout(timer)
-    // Whatever the tool still holds open on this signal is let go; after a result this changes nothing else.
+    // Releases what the tool still holds open on this signal.
     stop.abort(expired)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A model and its tools, again and again: what `llm` and `router` share. What to do next is read off the loop's own entries
- * (`part/turns.ts`), so that a fresh start, going on after a client's answer and going on after a crash are one piece of code.
+ * The loop of model calls and tool calls that `llm` and `router` share. The next action is derived from the loop's entries in the
+ * log (`part/turns.ts`), so a new run, a resumed run and a recovered run use the same code.
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
@@ -19,7 +19,7 @@ import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts
 import { toldBefore, type Scope } from './scope.ts'
 import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
 
-/** What all model calls of a step came to. */
+/** The result of all model calls of a step. */
 export interface ToolLoopResult {
   /** The last call's text. */
   text: string
@@ -46,31 +46,31 @@ export interface ToolLoopOptions {
   scope: Scope
   path: string
   stage: string
-  /** With `system`, `messages` and the like resolved. */
+  /** With its references resolved. */
   config: Omit<ToolLoopConfig, 'tools' | 'messages'> &
     Pick<LlmConfig, 'output'> &
     CallSettings & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
-  /** Whether the loop ends behind these turns; the calls of the last one have their outcomes. */
+  /** Whether the loop ends after these turns. All calls of the last turn have results. */
   isOver(turns: readonly Turn[]): boolean
-  /** The outcome of a call that is not to be run. */
+  /** The result of a call that must not be run. */
   answer?(call: Call, turns: readonly Turn[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
-  /** Asked before every model call: who sees its text as it is written. `end`: whether the text is the answer. */
+  /** Called before every model call. Returns a receiver for its text. `end` says whether the text is the answer. */
   watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
-  /** Where the answer is JSON. */
+  /** Set if the answer is JSON. */
   object?: ObjectJudge
 }
 
-/** Resolves when the loop has ended, at the latest after `maxSteps` model calls; what it came to is in its turns. */
+/** Runs the loop to its end, at most `maxSteps` model calls. The result is in its turns. */
 export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const { scope, path, stage, config, tools, isOver, answer, watch, object } = options
   const { registry, state } = scope
   const turns = state.turns(path)
   const first = config.model ?? registry.models.defaultModel
   if (first === undefined) {
-    throw new MillraceError('unknown-model', 'no model is named and the config has no default model.')
+    throw new MillraceError('unknown-model', 'the step names no model, and the config has no default model.')
   }
-  // All of them at once: a missing key of the first must not become a silent fall-back to the second.
+  // Resolves all models first: a missing key of the first must not silently switch to the second.
   const place = { step: path, number: () => turns.list.length - 1 }
   const models = [first, ...(config.fallbacks ?? [])].map((name) => {
     return { name, model: atPlace(registry.models.resolve(name), place) }
@@ -79,7 +79,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const base = () => turns.base?.messages ?? config.messages
   const messages = () => [...base(), ...loopMessages(turns.list)]
 
-  /** What is wrong with the JSON of a call, and whether the model may be asked again: within its retries and `maxSteps`. */
+  /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
   const verdict = (turn: Turn): Verdict | undefined => {
     const found = object?.judge(turn)
     const tried = turns.list.filter(({ rejected }) => rejected !== undefined).length
@@ -104,7 +104,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
         return false
       })
-      // Once for all calls of a message: a model may make hundreds.
+      // Computed once for all calls of a message, because there may be hundreds.
       let told: Message[] | undefined
       const loop = { root: path, tools, messages: () => (told ??= messages()) }
       await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
@@ -132,13 +132,13 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   }
 }
 
-/** What a call said is the answer, as far as it goes: it called nothing of ours and was not found to be wrong. */
+/** Whether a call's text is (part of) the answer: it called none of our tools and was not rejected. */
 function isAnswer(turn: Turn | undefined): boolean {
   if (turn === undefined) return false
   return !hasOwnCalls(turn) && turn.rejected === undefined && turn.error?.code !== badOutput
 }
 
-/** The client has the word: it comes back with the results of its tools. */
+/** Whether calls were handed over to the client, which sends their results with its next request. */
 export function handedOver(list: readonly Turn[]): boolean {
   return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
 }
@@ -148,7 +148,7 @@ function settings(config: ToolLoopOptions['config']) {
   const { providerOptions, headers } = config
   const { output } = config
   const { presencePenalty, frequencyPenalty } = config
-  // The shape that the file gives is the one that later steps rely on.
+  // The schema of the file takes precedence, because later steps rely on it.
   const format = output === undefined ? config.responseFormat : { type: 'json' as const, schema: output.schema }
   const responseFormat = format as LanguageModelV4CallOptions['responseFormat']
   const all = {
@@ -177,7 +177,7 @@ export function usageOf(scope: Scope, path: string): Usage {
   return usage ?? noUsage
 }
 
-/** The result of a loop, read off its turns. */
+/** Computes a loop's result from its turns. */
 export function toolLoopResult(list: readonly Turn[], usage: Usage): ToolLoopResult {
   const steps = list.map(stepResult)
   const last = steps.at(-1)

@@ -1,6 +1,6 @@
 /**
- * What makes two chat requests the same turn: the id and the content of the last user message. Sending one again joins
- * its run. Asking to regenerate, and editing a message (which keeps its id), are turns of their own.
+ * Identifies a chat turn by the id and content of its last user message. A repeated request joins the run of the first one.
+ * Regenerating an answer, or editing a message (which keeps its id), is a new turn.
  */
 export function turnKey(body: Record<string, unknown>): string | undefined {
   const { messages, trigger, messageId } = body
@@ -10,7 +10,7 @@ export function turnKey(body: Record<string, unknown>): string | undefined {
   return `${last.id}:${fnv1a(JSON.stringify(last))}`
 }
 
-/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/): tells an edited text from a repeated one, no more. */
+/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/): only distinguishes edited messages from repeated ones. */
 function fnv1a(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

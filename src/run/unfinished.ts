@@ -1,4 +1,4 @@
-/** What a model call that was cut off has cost: nobody reports it, so it is guessed from what the log holds of it. */
+/** Estimates the usage of a model call that was cut off from its entries in the log, because the provider reports none. */
 import type { Part } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
 import { loopMessages } from '../part/turn-messages.ts'
@@ -17,13 +17,13 @@ export function estimateTurn({ base, list }: Turns, turn: Turn): Usage {
   return estimateUsage(input, output)
 }
 
-/** The missing `usage` of a call, or nothing: it was told, or the call had not been sent. */
+/** The missing `usage` of a call. Undefined if it was reported, or if the call was never sent. */
 export function missingUsage(turns: Turns, turn: Turn): Extract<Part, { type: 'usage' }> | undefined {
   if (turn.model === undefined || turn.usage !== undefined) return undefined
   return { type: 'usage', model: turn.model, usage: turn.finish?.usage ?? estimateTurn(turns, turn) }
 }
 
-/** For every call at or under a path that is open when its step is ended over its head. */
+/** The missing `usage` of every open call at or under a path, for when its step is closed from outside. */
 export function missingUsages({ loops, open }: RunState, root = ''): { step: string; part: Part }[] {
   return [...loops()].flatMap((turns) => {
     const turn = turns.list.at(-1)

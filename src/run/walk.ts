@@ -1,6 +1,6 @@
 /**
- * Lists of steps, nested as deep as a file nests them. Walking is the same for a fresh run and for one that goes on: what
- * the log holds finished gives its value again and says nothing, so the walk comes to where the run stood.
+ * Runs lists of steps. A new run and a continued run take the same path: a step that has finished in the log returns its value
+ * again and emits nothing, so the walk reaches the point where the run stopped.
  */
 import { joinPath } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
@@ -8,7 +8,7 @@ import type { Place, StepOutcome } from './container.ts'
 import { toldBefore, type Scope } from './scope.ts'
 import { containers, isWrapped, runPipelineStep, stepValue } from './step.ts'
 
-/** Runs a list in order. Its value is that of the last step that ran; a step that answers ends it. */
+/** Runs a list in order. Its value is that of the last step that ran. A step that is the answer ends the list. */
 export async function runSteps(scope: Scope, steps: readonly Step[], base: string, place: Place): Promise<StepOutcome> {
   let outcome: StepOutcome = { value: null }
   for (const [i, step] of steps.entries()) {

@@ -1,4 +1,4 @@
-/** The end of a run that has no owner: everything open closed, callbacks told, one `run-end`. */
+/** Ends a run that has no owner: calls its callbacks, closes everything open and writes `run-end`. */
 import type { Log, RunRow } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { createRedactor } from '../part/redact.ts'
@@ -13,7 +13,7 @@ import { createWriter } from './writer.ts'
 export interface RunEnding {
   code: Outcome
   message: string
-  /** What open tool calls come to. */
+  /** The outcome of open tool calls. */
   outcome: 'aborted' | 'unavailable'
 }
 
@@ -25,7 +25,7 @@ export interface EndContext {
   secrets: readonly string[]
 }
 
-/** Resolves when it is stored; throws when the store refused it. */
+/** Resolves when the end is stored. Rejects if the store fails. */
 export async function writeEnd(
   { log, registry, clock, graceMs, secrets }: EndContext,
   { id: run, epoch }: RunRow,
@@ -41,10 +41,10 @@ export async function writeEnd(
     redactor: createRedactor(secrets),
     now,
     onEntry: (entry) => state.apply(entry),
-    // `stored` below throws it.
+    // `stored` below rejects with it.
     onFailure: () => undefined,
   })
-  // After the answer's end a client has been told that all went well; what was cut off came after.
+  // If the answer had ended, clients have seen it as complete, so only later steps were cut off.
   const answered = state.open.answered
   const error = { code, message }
   const pipeline = code === 'aborted' ? readStored(state.start?.pipeline) : undefined

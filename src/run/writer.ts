@@ -1,8 +1,8 @@
 /**
- * The one place where parts become entries: seq, time, redaction, and one append at a time.
+ * Turns parts into entries (seq, time, redaction) and appends them, one append at a time.
  *
- * `emit` is synchronous and cheap; what it gathers while an append is under way goes with the next one, so a tick of a
- * fast model is one transaction. Readers see nothing that is not stored.
+ * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
+ * one transaction. Readers only see what is stored.
  */
 import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError } from '../part/error.ts'
@@ -10,16 +10,16 @@ import type { Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../part/redact.ts'
 
-/** Characters that may wait for their append before producers are asked to pause. */
+/** Characters that may wait to be appended before producers must pause. */
 const highWater = 1_000_000
 
 export interface Writer {
   emit(step: string, part: Part): void
-  /** Undefined when the producer may go on, else a promise of the moment when it may. */
+  /** Undefined if the producer may continue, else a promise that settles when it may. */
   ready(): Promise<void> | undefined
-  /** When all that was emitted so far is stored; rejects when the store refused. */
+  /** Resolves when everything emitted so far is stored. Rejects if the store fails. */
   stored(): Promise<void>
-  /** Whatever comes after this is ignored: the run is over for its steps. */
+  /** Ignores everything that is emitted later. */
   seal(): void
 }
 
@@ -30,15 +30,15 @@ export interface WriterOptions {
   lastSeq: number
   redactor: Redactor | undefined
   now(): number
-  /** Sees every entry as it is made, before it is stored. */
+  /** Called with every new entry, before it is stored. */
   onEntry(entry: Entry): void
-  /** An append is stored. */
+  /** Called after each append. */
   onStored?(): void
-  /** The store refused: nothing more will be stored by this writer. */
+  /** Called when the store fails. This writer stores nothing more. */
   onFailure(error: unknown): void
 }
 
-/** About as many characters as it will be in the log, as far as that is cheap to tell. */
+/** A cheap estimate of an entry's characters in the log. */
 function weightOf(entry: Entry): number {
   if (isDelta(entry)) return entry.delta.length + 64
   const { data, result, input } = entry as { data?: unknown; result?: unknown; input?: unknown }
@@ -69,9 +69,8 @@ export function createWriter({
   let failure: { error: unknown } | undefined
 
   function push(step: string, part: RecordedPart): void {
-    // The envelope stands first in a line and is set last, and its number is taken only with a good entry: a part that
-    // brings a `seq` of its own, or one that cannot be folded, must not leave a gap that the store would refuse all
-    // that follows for.
+    // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own. The number is used up
+    // only if `onEntry` succeeds: after a gap the store would refuse all later entries.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = seq + 1
     entry.timestamp = now()
@@ -91,7 +90,7 @@ export function createWriter({
   }
 
   async function drain(): Promise<void> {
-    // Lets the caller's tick finish, so that what it emits in one go is one append.
+    // Waits for the caller's tick to finish, so that everything it emits is one append.
     await Promise.resolve()
     try {
       while (pending.length > 0 && failure === undefined) {

@@ -31,7 +31,7 @@ test('a tool of an MCP server is a tool like any other', async () => {
   })
   expect(await parseToolInput(sum, '{"a":1,"b":"two"}')).toEqual({
     ok: false,
-    error: expect.stringMatching(/do not fit the tool's schema: b: /),
+    error: expect.stringMatching(/do not match the tool's schema: b: /),
   })
   const input = await parseToolInput(sum, '{"a":1,"b":2}')
   expect(input).toEqual({ ok: true, value: { a: 1, b: 2 } })
