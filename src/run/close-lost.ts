@@ -15,7 +15,7 @@ export async function closeLost(
   { runs, losses, shutdown, end }: LostContext,
   { id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>,
 ): Promise<void> {
-  const message = 'The store failed, so the run could not be recorded to its end.'
+  const message = 'The store failed while the run was being recorded.'
   for (let delay = 100; !shutdown.aborted; delay = Math.min(delay * 2, 5000)) {
     try {
       // With a greater epoch another owner has taken over the run.

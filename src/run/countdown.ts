@@ -1,25 +1,24 @@
 /**
- * Time limits of all runs of a process, on one shared timer. A timer and an abort signal for each open stream would cost
- * more memory than the limit is worth; here a limit is one small object, and a sweep of ten thousand takes less than a
- * millisecond.
+ * Time limits of all runs of a process on one shared timer. A timer and an abort signal for each open stream would use too much
+ * memory. Here a limit is one small object, and checking ten thousand takes less than a millisecond.
  */
 
 export interface Countdown {
-  /** Milliseconds from `since` until it expires. `Infinity` waits for `restart`. */
+  /** ms from `since` until it expires. `Infinity` waits for `restart`. */
   ms: number
-  /** How often to look at it, in ms; at least once a second. */
+  /** How often to check it, in ms. It is checked at least once a second. */
   every?: number
   /** `performance.now()`. */
   since: number
-  /** Set it to start again from the next sweep on: as cheap as a delta needs it to be. */
+  /** Set it to start again at the next sweep. Cheap enough to do for every delta. */
   restart: boolean
   /** Called by the sweep that finds `restart` set, before it starts again. */
   restarted?(): void
-  /** Called once; the countdown has been removed by then. */
+  /** Called once, after the countdown has been removed. */
   expire(): void
 }
 
-/** Most milliseconds between two sweeps, and so the most by which a limit is exceeded. */
+/** Most ms between two sweeps, so no limit is exceeded by more. */
 const longestPause = 1000
 
 const countdowns = new Set<Countdown>()
@@ -27,7 +26,7 @@ let timer: ReturnType<typeof setTimeout> | undefined
 /** When the next sweep is due. */
 let due = Infinity
 
-/** Starts it. Counts until it expires or is removed. */
+/** Starts a countdown. It runs until it expires or is removed. */
 export function addCountdown(countdown: Countdown): void {
   countdowns.add(countdown)
   schedule(countdown.since + Math.min(countdown.ms, countdown.every ?? longestPause, longestPause))
@@ -36,7 +35,7 @@ export function addCountdown(countdown: Countdown): void {
 export function removeCountdown(countdown: Countdown): void {
   countdowns.delete(countdown)
   if (countdowns.size > 0) return
-  // A process with nothing to wait for may exit.
+  // Without a timer the process can exit.
   clearTimeout(timer)
   timer = undefined
   due = Infinity
@@ -51,7 +50,7 @@ function schedule(at: number): void {
 
 function sweep(): void {
   const now = performance.now()
-  // While the process was held up (a debugger, a laptop that slept) nobody could be heard: that time does not count.
+  // While the process was paused (a debugger, a sleeping laptop) nothing could arrive, so that time does not count.
   const heldUp = now - due > longestPause ? now - due : 0
   timer = undefined
   due = Infinity

@@ -1,21 +1,21 @@
 /**
- * Timers for the open requests of runs that are or were suspended. Within one process they count time with the steady clock:
- * setting the wall clock neither shortens nor extends what a client was given.
+ * Timers for the open requests of suspended runs. Within one process they use the steady clock, so setting the wall clock neither
+ * shortens nor extends a client's time.
  */
 import type { EntryOf } from '../part/entry.ts'
 import type { Clock } from './run-clock.ts'
 
 export interface Deadlines {
   /**
-   * From now on the run has timers for these requests and for no others. A request that has a timer keeps it, also when its
-   * run went on and was suspended again. `now`: epoch ms by the clock of the run's log; after a restart, by the wall clock.
+   * Sets the run's timers to exactly these requests. A request that already has a timer keeps it, even if the run was resumed
+   * and suspended again. `now`: epoch ms by the clock of the run's log, or by the wall clock after a restart.
    */
   keep(run: string, requests: ReadonlyMap<string, EntryOf<'request'>>, now: number): void
   clear(run: string): void
   close(): void
 }
 
-/** `setTimeout` takes 31 bits of ms and fires at once for more: a later deadline is checked again then. */
+/** `setTimeout` takes 31 bits of ms and fires at once for more. For later deadlines the timer is set again. */
 const longest = 2 ** 31 - 1
 
 export function createDeadlines({ steady }: Clock, expired: (run: string, requestId: string) => void): Deadlines {
@@ -51,7 +51,7 @@ export function createDeadlines({ steady }: Clock, expired: (run: string, reques
       }
       for (const [requestId, { deadline, timestamp }] of requests) {
         if (ofRun?.has(requestId)) continue
-        // A clock that was set back must not give a client more time than it had.
+        // If the clock was set back, the client must not get more time than the whole deadline.
         const left = Math.min(deadline - now, deadline - timestamp)
         start(run, requestId, steady() + left)
       }

@@ -77,7 +77,7 @@ export function readObject(
 }
 
 export function misfit(why: string): MillraceError {
-  return new MillraceError(badOutput, `The answer does not match its schema: ${why}`)
+  return new MillraceError(badOutput, `The answer is not the requested JSON: ${why}`)
 }
 
 /** An answer that takes too long to check is accepted. */

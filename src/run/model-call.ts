@@ -1,4 +1,4 @@
-/** One model call as a step: prompt, parts as they come (`model-feed.ts`), usage, end; its retries and its fallbacks. */
+/** Runs one model call as a step: emits the prompt, the parts (`model-feed.ts`), usage and end; handles retries and fallbacks. */
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../part/open-items.ts'
@@ -21,21 +21,21 @@ export interface ModelStep {
   /** The step whose loop this call belongs to. */
   root: string
   stage: string
-  /** In turn: the next one is asked when the one before fails before its first content. */
+  /** Tried in order: the next one is called if the previous one fails before its first content. */
   models: { name: string; model: LanguageModel }[]
   call: Omit<ModelCall, 'signal'>
-  /** What the log does not hold yet of the messages (all of them at first). */
+  /** The messages that are not in the log yet: all of them in the first call. */
   newMessages: Message[]
   tools: ToolSpec[]
   retries: number
   onChunk?: string
-  /** Sees the text of the answer as it is written. */
+  /** Called with each piece of the answer's text. */
   onText?: (delta: string) => void
-  /** Judges a call that has said everything. Without it anything fits. */
+  /** Judges a complete call. Without it every answer is valid. */
   verdict?: (turn: Turn) => Verdict | undefined
 }
 
-/** Runs one call; resolves when it has finished and throws when it failed after its retries. */
+/** Runs one call. Rejects when it has failed after its retries. */
 export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   const turns = scope.state.turns(step.root)
   const path = joinPath(step.root, turns.children + 1)
@@ -59,7 +59,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
       usage = await streamWithFallbacks(scope, path, step, (name) => (model = name))
     } finally {
       scope.speaking.delete(path)
-      // Also a call that was stopped or failed has cost something.
+      // A call that was stopped or failed has a cost, too.
       usage ??= estimateTurn(
         turns,
         turns.list.findLast((turn) => turn.path === path)!,
@@ -74,16 +74,16 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
   })
 }
 
-/** What costs an unknown amount cannot be kept within a budget of money: it is not free. */
+/** A model with an unknown price cannot be kept within a budget of money. */
 function refuseUnpriced({ limits, registry }: Scope, model: string): void {
   if (!limits.some(({ counts }) => counts) || registry.pricing?.has(model)) return
-  const cure = 'Add it to "pricing" in the config, or give the budget in tokens.'
-  throw new MillraceError('unknown-price', `There is a budget in USD, and no price of the model "${model}". ${cure}`)
+  const cure = 'Add its price to "pricing" in the config, or set the budget in tokens.'
+  throw new MillraceError('unknown-price', `There is a budget in USD, but the model "${model}" has no price. ${cure}`)
 }
 
 /**
- * Brings a call that the process before left open to where it can be gone on from: one that had said everything is
- * closed, one that had not is void, because half an answer cannot be gone on from.
+ * Settles a call that an earlier process left open. If it was complete, it is closed. If not, it is reset and made again, because
+ * half an answer cannot be continued.
  */
 export async function settleModelCall(
   scope: Scope,
@@ -105,7 +105,7 @@ export async function settleModelCall(
   })
 }
 
-/** Told before the call is closed: whoever holds its text back knows then what becomes of it. */
+/** Emits the verdict before the call is closed, for readers that hold its text back until then. */
 function tellVerdict(scope: Scope, turn: Turn, verdict: ModelStep['verdict']): void {
   const found = turn.rejected === undefined ? verdict?.(turn) : undefined
   if (found === undefined) return
@@ -144,7 +144,7 @@ async function streamWithFallbacks(
 interface Attempts extends ModelStep {
   name: string
   model: LanguageModel
-  /** Told when the call fails behind its first content. */
+  /** `hasContent` is set if the call fails after its first content. */
   failed: { hasContent: boolean }
 }
 
@@ -170,12 +170,12 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     } catch (error) {
       step.failed.hasContent = feed.hasContent
       if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
-      // A provider's own error part tells more than the broken stream behind it.
+      // A provider's error part says more than the broken stream after it.
       const cause = feed.error ?? error
       if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
       const value = toErrorValue(cause, 'model-failed')
       const delay = value.retryAfter === undefined ? 250 * 2 ** (attempt - 1) : value.retryAfter * 1000
-      // A provider that wants a long rest is told to the client at once rather than waited for.
+      // If the provider asks for a long wait, the client gets the error at once.
       if (delay > 10_000) throw cause
       scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
       watch?.release()
@@ -194,8 +194,8 @@ function reasons({ reasoning }: Pick<ModelCall, 'reasoning'>): boolean {
 }
 
 /**
- * A tool that the provider ran itself and whose result never came has an outcome all the same. Asked for when the loop
- * ends: a provider may bring a result with its next answer, after those of our own tools.
+ * Marks calls of tools that the provider runs itself as `unavailable` if their results never came. Call it when the loop ends: a
+ * provider may send a result with its next answer, after those of our own tools.
  */
 export function endProviderCalls(scope: Scope, root: string): void {
   for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {

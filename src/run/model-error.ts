@@ -91,7 +91,7 @@ function isUnfinished(raw: unknown): boolean {
   return AISDKError.isInstance(raw) && raw.message === 'Response stream ended without a finish reason.'
 }
 
-/** An event that is not JSON: a gateway's HTML page or a truncated line. The `anthropic` package has its own error for the first event. */
+/** An event that is not JSON: an HTML page or a truncated line. The `anthropic` package has its own error for the first event. */
 function isUnreadable(raw: unknown): boolean {
   if (AISDKError.isInstance(raw)) return raw.name === 'AI_JSONParseError'
   return raw instanceof Error && raw.message === 'Expected a normalized Anthropic stream error'

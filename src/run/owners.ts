@@ -1,6 +1,6 @@
 /**
- * Who owns which run in this process. A run has one owner at a time, who alone writes its log; what makes an owner for a
- * run that has none, or writes the end of such a run, happens one at a time for each run.
+ * Manages the owners of runs in this process. A run has one owner at a time, and only the owner writes its log. For each run,
+ * operations that create an owner or write the end of a run without owner happen one at a time.
  */
 import { MillraceError, toErrorValue, toMillraceError, type ErrorValue } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
@@ -24,7 +24,7 @@ import { foldState, type RunState } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
 import { writeEnd, type RunEnding } from './write-end.ts'
 
-/** A run about to get an owner; `turn` settles when its turn in its thread has come. */
+/** A run that is about to get an owner. `turn` settles when the run may start in its thread. */
 export interface Owned {
   id: string
   threadId: string
@@ -32,16 +32,16 @@ export interface Owned {
   turn?: (signal: AbortSignal) => Promise<void>
 }
 
-const refused = 'the pipeline that its log holds is not taken any more.'
-const triedBefore = `It went on ${mostRecoveries} times before, got nowhere, and is not tried again.`
+const refused = 'this version no longer accepts the pipeline in its log.'
+const triedBefore = `It was recovered ${mostRecoveries} times without progress and is not tried again.`
 
 interface Active {
   state: RunState
   controller: AbortController
-  /** Its last entry is stored and it owns the run no more; `done`: what follows from that is done too. */
+  /** Settles when the last entry is stored and the run has no owner any more; `done`, when what follows from that is done. */
   left: Promise<unknown>
   done: Promise<void>
-  /** Who is to be told when its store fails. */
+  /** Called when the store fails. */
   listeners: Set<(error: ErrorValue) => void>
   recover: boolean
 }
@@ -51,10 +51,10 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, onRun, attribute = unattributed } = options
   const { log, runs } = store
   const active = new Map<string, Active>()
-  /** Runs without an entry yet; each settles when it has one, or when it will never have one. */
+  /** Runs without entries. Each settles when it has one, or when it will never have one. */
   const starting = new Map<string, Promise<void>>()
   const changing = new Map<string, Promise<void>>()
-  /** Runs that are owned, or were until a moment ago: each settles when what follows from its owner's leaving is done. */
+  /** Runs that have an owner or just had one. Each settles when the work after its owner has left is done. */
   const settling = new Map<string, Promise<void>>()
   /** Runs whose store failed and whose log has no end yet. */
   const losses = new Map<string, ErrorValue>()
@@ -63,7 +63,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
 
   const presence = createPresence((run, reason) => {
     const open = active.get(run)?.state.open
-    // An answer that is complete was not left, and one that waits for its client waits for as long as it takes.
+    // A complete answer is not interrupted, and a suspended run keeps waiting for its client.
     if (open === undefined || open.answered || open.suspended) return
     void stop(run, reason).catch(() => undefined)
   })
@@ -75,12 +75,12 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
   })
 
   /**
-   * Runs a pipeline to its end or suspension, as the run's only owner. Resolves once its first entry is stored; rejects when
-   * the store refused it.
+   * Runs a pipeline to its end or suspension, as the run's only owner. Resolves once its first entry is stored. Rejects if the
+   * store fails before that.
    */
   function own(row: Owned, state: RunState, pipeline: Pipeline, first: Part[]): Promise<void> {
     const begun = Promise.withResolvers<void>()
-    // Not everybody waits for it.
+    // Not every caller awaits it.
     begun.promise.catch(() => undefined)
     const controller = new AbortController()
     const listeners: Active['listeners'] = new Set()
@@ -113,7 +113,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       onStored: begun.resolve,
     }
     const work = attribute({ run: row.id }, () => execute(execution)).catch((error: unknown): RunnerEnd => {
-      // Its store cannot be read, or a fault of ours: what is still under way for it speaks to nobody.
+      // The store cannot be read, or we have a bug. Stop everything that still works for this run.
       controller.abort(error)
       return { type: 'lost', error }
     })
@@ -128,13 +128,13 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       losses.set(row.id, error)
       begun.reject(new MillraceError(error.code, error.message, { status: 503 }))
       for (const tell of listeners) tell(error)
-      // A store that fails is known to whoever watches it, and the run's own end is recorded later.
+      // A failing store is reported elsewhere, and the end of the run is recorded later.
       if (error.code !== 'store-failed') notify(onRun, state, toErrorValue(end.error))
       void closeLost(ending, row)
       return end
     })
     const done: Promise<void> = left.then(async ({ type }) => {
-      // What is left to do then, the next process does.
+      // If this fails, the next process does it.
       if (type === 'suspended') await afterSuspend(row.id, state, state.lastTimestamp).catch(() => undefined)
       else deadlines.clear(row.id)
       if (settling.get(row.id) === done) settling.delete(row.id)
@@ -144,7 +144,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return begun.promise
   }
 
-  /** Tells once, at once when it is known already. Gives back how to leave: a run may outlive thousands of readers. */
+  /** Calls `tell` when the store fails, or at once if it has. Returns a function that removes it. */
   function onLost(run: string, tell: (error: ErrorValue) => void): () => void {
     const known = losses.get(run)
     if (known !== undefined) tell(known)
@@ -152,7 +152,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     return () => void listeners?.delete(tell)
   }
 
-  /** One at a time for each run: whatever makes an owner for a run that has none, or writes its end. */
+  /** Runs tasks that create an owner or write a run's end, one at a time for each run. */
   function alone<T>(run: string, task: () => Promise<T>): Promise<T> {
     const result = (changing.get(run) ?? Promise.resolve()).then(task)
     const settled = result.then(
@@ -166,36 +166,36 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
 
   async function afterSuspend(run: string, { open }: RunState, now: number): Promise<void> {
     deadlines.keep(run, open.requests, now)
-    // An answer, or a stop, that was posted while the run was about to suspend has nobody else to notice it.
+    // Nothing else would notice an answer or a stop that was posted while the run was being suspended.
     await wake(run)
   }
 
-  /** A suspended run goes on with what was left for it: answers and what came with them, or a stop. */
+  /** Resumes or stops a suspended run if its inbox has answers or a stop. */
   function wake(run: string): Promise<void> {
     return alone(run, async () => {
       const row = await runs.get(run)
-      // While the server closes, what was left for a run waits for the next start.
+      // While the server shuts down, inbox messages wait for the next start.
       if (row?.status !== 'suspended' || shutdown.aborted) return
-      // The suspension can be read a moment before its owner has left.
+      // The suspension is visible a moment before its owner has left.
       await active.get(run)?.left
       const state = await foldState(log, run)
       const { stop: reason, how } = await leftFor(log, run, state)
       if (reason !== undefined) return close(row, state, { code: 'aborted', message: reason, outcome: 'aborted' })
       if (state.open.requests.size === 0) {
-        // A crash cut off its end: nobody could wake it any more.
+        // A crash cut off its end, so nothing could resume it any more.
         return close(row, state, { code: 'interrupted', message: 'The server stopped.', outcome: 'unavailable' })
       }
       if (how === undefined || shutdown.aborted) return
       const pipeline = readStored(state.start?.pipeline)
       if (pipeline === undefined) {
-        const message = `The run cannot go on: ${refused}`
+        const message = `The run cannot continue: ${refused}`
         return close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       }
       await own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
     })
   }
 
-  /** What a run that an earlier process left running comes to. `rejoin`: its place in its thread. */
+  /** Recovers or ends a run that an earlier process left running. `rejoin` restores its position in its thread. */
   function adopt(
     run: string,
     rejoin: (row: RunRow) => Promise<Owned['turn']>,
@@ -207,7 +207,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       let message = 'The server stopped while the run was active.'
       try {
         const pipeline = readStored(state.start?.pipeline)
-        if (pipeline === undefined) message += ` It cannot go on: ${refused}`
+        if (pipeline === undefined) message += ` It cannot continue: ${refused}`
         else if (pipeline.recover && state.recoveries >= mostRecoveries) message += ` ${triedBefore}`
         else if (pipeline.recover) {
           const turn = await rejoin(row)
@@ -216,15 +216,15 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
           return 'resumed'
         }
       } catch (error) {
-        // One run that cannot go on must not keep the server from starting.
-        message += ` It cannot go on: ${toMillraceError(error).message}`
+        // A run that cannot continue must not prevent the server from starting.
+        message += ` It cannot continue: ${toMillraceError(error).message}`
       }
       await close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       return 'interrupted'
     })
   }
 
-  /** Ends a run that has no owner, unless it got one or was ended meanwhile. */
+  /** Ends a run without owner, unless it got one or was ended in the meantime. */
   function end(run: string, ending: RunEnding): Promise<void> {
     return alone(run, async () => {
       const row = await runs.get(run)
@@ -244,7 +244,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     if (row === undefined && !active.has(run) && !starting.has(run)) throw unknownRun(run)
     if (row !== undefined && hasEnded(row.status)) return
     await log.post(run, 'stop', { reason: createCleaner(secrets)(reason) })
-    // An owner, also one that is about to begin, reads it from its inbox.
+    // An owner, even one that is about to start, reads it from its inbox.
     if (active.has(run) || starting.has(run)) return
     await end(run, { code: 'aborted', message: reason, outcome: 'aborted' })
   }
@@ -260,27 +260,27 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     closeLost: (row: Pick<RunRow, 'id' | 'epoch'>) => closeLost(ending, row),
     attach: presence.attach,
 
-    /** Resolves when the run has no owner and nothing that was left for it is about to give it one, or to end it. */
+    /** Resolves when the run has no owner and no inbox message is about to resume or end it. */
     async settled(run: string): Promise<void> {
       while (settling.has(run)) await settling.get(run)
     },
 
     onLost,
 
-    /** A suspended run that an earlier process left: watched until its answer or its deadline comes. */
+    /** Watches a suspended run of an earlier process until its answer or its deadline. */
     attend: async (run: string) => afterSuspend(run, await foldState(log, run), clock.wall()),
 
-    /** Gives the active runs their time, then ends them. */
+    /** Waits for active runs, then ends them. */
     async close(closeGraceMs: number): Promise<void> {
       deadlines.close()
       const work = Promise.all([...active.values()].map(({ done }) => done))
       let timer: ReturnType<typeof setTimeout> | undefined
       await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, closeGraceMs)))])
       clearTimeout(timer)
-      // What is about to make an owner, or to write an end, may do so while the others are waited for.
+      // While this waits, new owners may appear, so it repeats until none is left.
       while (active.size + settling.size + changing.size > 0) {
         for (const { controller, recover } of active.values()) {
-          // A run that may go on after a crash may go on after a restart: its log is left as it stands.
+          // A run with `recover` continues after the restart, so its log gets no end.
           const code = recover ? 'abandoned' : 'interrupted'
           controller.abort(new MillraceError(code, 'The server is shutting down.'))
         }

@@ -35,7 +35,7 @@ export interface ToolImplementation {
   approval?: boolean
 }
 
-/** A function that keys such as `onFinish` name; docs/yaml.md describes each event. Its errors become `warning` parts of the run. */
+/** A function that keys such as `onFinish` name (see docs/yaml.md). Its errors become `warning` parts of the run. */
 export type Callback = (event: any) => unknown
 
 /** The second argument of a custom step type, following the Beddel contract `(config, context) => Promise<Response | value>`. */

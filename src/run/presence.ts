@@ -1,4 +1,4 @@
-/** Tracks the readers of a run's answer and applies the disconnect policy when the last one leaves. Followers of the log do not count. */
+/** Tracks who reads a run's answer and applies the disconnect policy when the last one leaves. Log followers do not count. */
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 
 export interface Presence {

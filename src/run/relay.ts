@@ -19,7 +19,7 @@ export interface RelayOptions {
    * turn, those after it are disposed at once, and those before it are still delivered.
    */
   eager?: boolean
-  /** How many items an eager relay buffers for each source that waits for its turn. Default 16. At most 64 sources are read ahead. */
+  /** Items that an eager relay buffers for each source before its turn. Default 16. At most 64 sources are read ahead. */
   highWaterMark?: number
 }
 
@@ -44,7 +44,7 @@ export interface Relay<T> {
    * after `end()` until the consumer has reached the end. Only the first error counts.
    */
   fail(error: unknown): void
-  /** Aborts when the sequence ends before its sources do, because the consumer left or an error occurred. Pass it to what sources wait for. */
+  /** Aborts if the sequence ends before its sources do: the consumer left, or an error occurred. Pass it to pending work. */
   readonly signal: AbortSignal
 }
 
@@ -155,7 +155,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     for (const request of others) request.resolve({ done: true, value: undefined })
   }
 
-  /** Ends the sequence before its sources do. Settles the consumer's calls first, because sources may do anything when they are closed. */
+  /** Ends the sequence before its sources do. Settles the consumer's calls first: closing a source may run any code. */
   function finish(failed?: { error: unknown }, reason: unknown = failed?.error): void {
     if (over) return
     close(failed)

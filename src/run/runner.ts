@@ -1,6 +1,6 @@
 /**
- * Runs a pipeline from wherever its log stands to its end or to a suspension. Owns one writer, one signal and the one
- * place where a run ends; steps only say what happens.
+ * Runs a pipeline from the current state of its log until it ends or is suspended. Owns the run's writer and its signal, and is
+ * the only place where a run ends; steps only emit parts.
  */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -36,14 +36,14 @@ export interface RunnerOptions {
   pipeline: Pipeline
   runId: string
   threadId: string
-  /** Greater than that of any owner before. */
+  /** Greater than that of every earlier owner. */
   epoch: number
-  /** Has seen every entry that is stored. */
+  /** With all stored entries applied. */
   state: RunState
-  /** `run-start` of a fresh run, `resume` of a suspended one, nothing after a crash. */
+  /** `run-start` for a new run, `resume` for a suspended one, nothing after a crash. */
   first: Part[]
   handOver: boolean
-  /** Settles when the run's turn in its thread has come. */
+  /** Settles when the run may start in its thread. */
   turn(signal: AbortSignal): Promise<void>
   /** The conversation before this run. */
   history(): Promise<Message[]>
@@ -53,21 +53,21 @@ export interface RunnerOptions {
   secrets: readonly string[]
   controller: AbortController
   clock: Clock
-  /** How long a stopped run's steps may take to settle before it is ended over their heads. */
+  /** ms that the steps of a stopped run have to settle before the run ends without them. */
   graceMs: number
-  /** What holds where the agent sets no timeouts. */
+  /** Timeouts for agents that set none. */
   defaultTimeouts: DefaultTimeouts
-  /** How long a client has to answer a request. */
+  /** ms that a client has to answer a request. */
   requestDeadlineMs: number
   attribute: Attribute
-  /** What was said until then is stored; told after each append. */
+  /** Called after each append. */
   onStored(): void
 }
 
-/** `lost`: the store refused, so nothing more is recorded; readers must be told by other means. */
+/** `lost`: the store failed, so nothing more is recorded, and readers must be told by other means. */
 export type RunnerEnd = { type: 'ended' } | { type: 'suspended' } | { type: 'lost'; error: unknown }
 
-/** What ended the walk over the steps. `stopped`: nothing did, in the time that it had. */
+/** How the walk over the steps ended. `stopped`: it did not settle within its grace period. */
 type Settled =
   | { type: 'done'; value: unknown }
   | { type: 'failed'; error: unknown }
@@ -85,7 +85,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const left: Leftover = { deferred: [], afters: [] }
   const settled = Promise.withResolvers<Settled>()
   const leaveInbox = new AbortController()
-  /** What the run has come to: from then on nothing that is said or left for it changes anything. */
+  /** Set when the outcome is decided. From then on, parts and inbox messages change nothing. */
   let decided: 'suspended' | 'ending' | undefined
   const speaking: Scope['speaking'] = new Map()
   const toldAborts = new Set<string>()
@@ -111,7 +111,9 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     onStored: options.onStored,
     onFailure(error) {
       lost = { error }
-      controller.abort(new MillraceError('store-failed', 'The run cannot be recorded any more.', { cause: error }))
+      controller.abort(
+        new MillraceError('store-failed', 'The store failed, so the run can no longer be recorded.', { cause: error }),
+      )
     },
   })
   const strands = createStrands(() => {
@@ -127,7 +129,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   signal.addEventListener('abort', () => giveUp(signal.reason), { once: true })
 
-  // Before the limits, which count from them.
+  // Emitted before the limits are created, because they count from these parts.
   for (const part of options.first) writer.emit('', part)
   const limit = limitOfRun(options, speaking, now)
   limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
@@ -161,7 +163,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) writer.emit(path, { type: 'request', ...request })
       const giveUpThis = () => {
-        // The run's own end gives up all of them; this is a branch or a step that was stopped alone.
+        // Only for a branch or step that is stopped alone: the end of the run gives up all requests itself.
         if (signal.aborted || !waiting.delete(requestId)) return
         strands.go()
         answer.reject(stop.reason)
@@ -179,7 +181,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     depth: 0,
     agent: options.agent,
     afterwards(inner, called, path) {
-      // The branch or step that made the call is over by then, with its signal and its limits.
+      // By then the branch or step that made the call has ended, so its signal and limits do not apply.
       const { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts } = inner
       left.afters.push({
         scope: within(scope, { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts }),
@@ -196,11 +198,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const take = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)
   }
-  // What was left already comes first: a run that is woken by an answer must not be found waiting for it.
+  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it.
   const taken = await readInbox(log, runId, 0, undefined, take)
   const inbox = readInbox(log, runId, taken, leaveInbox.signal, take)
 
-  // Watched from here on, so that a step which ignores the signal cannot keep the run from ending.
+  // From here on the run ends even if a step ignores the signal.
   let releaseTime: (() => void) | undefined
   const abort = (error: unknown) => controller.abort(error)
   const begin = async () => {
@@ -208,7 +210,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     if (signal.aborted) throw signal.reason
     releaseTime = limitUnsetRun({ timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }, abort)
     if (options.first.length === 0) {
-      // Stored before anything else: what kills the server at once is counted too.
+      // Stored before anything else, so that a run that crashes the server at once is counted too.
       writer.emit('', recovered)
       await writer.stored()
     }
@@ -258,7 +260,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
 }
 
-/** The whole pipeline; resolves with its value. */
+/** Runs the whole pipeline and resolves with its value. */
 async function walk(scope: Scope, pipeline: Pipeline, left: Leftover): Promise<unknown> {
   const { state } = scope
   const last = await runSteps(scope, pipeline.workflow, 'main', { answers: true, last: true })
@@ -273,7 +275,7 @@ function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknow
   const { state, now, emit } = scope
   let outcome: Outcome = 'completed'
   let value: ErrorValue | undefined
-  // Once the answer has ended the client has been told so: nothing later may contradict it.
+  // If the answer has ended, clients have seen it as complete: nothing later may contradict that.
   if (error !== undefined && !state.open.answered) {
     value = toErrorValue(error, 'run-failed')
     outcome = outcomes.has(value.code) ? (value.code as Outcome) : 'failed'

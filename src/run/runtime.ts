@@ -1,6 +1,6 @@
 /**
- * The runtime owns every run of this process: starts it, wakes it, stops it, ends it truthfully after a crash.
- * A run belongs to the server; a connection is only a cursor into its log.
+ * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
+ * A run belongs to the server. A connection only reads its log.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
@@ -24,83 +24,86 @@ import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wron
 import { createRunState } from './state.ts'
 import { createThreadGate } from './threads.ts'
 
-/** An agent as a runtime holds it. */
+/** An agent of a runtime. */
 export interface Agent {
   id: string
   pipeline: Pipeline
 }
 
-/** Where agents come from. `get` finds aliases as well and gives the last good version. */
+/** A source of agents. `get` also finds aliases, and returns the last valid version. */
 export interface AgentSource {
   get(id: string): Agent | undefined
   list(): Agent[]
 }
 
-/** What a start may say beside agent and input; everything has a default. */
+/** Options of a start. All are optional. */
 export interface StartOptions {
   threadId?: string
   runId?: string
   protocol?: string
   parentRunId?: string
-  /** Ids the client gave. */
+  /** Ids from the client. */
   labels?: Record<string, string>
   onBusy?: BusyPolicy
-  /** `server`: the input's messages are only the new ones; the thread's record says what came before. Default `client`. */
+  /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
   handOver?: boolean
-  /** A start with a key that this thread has seen joins that key's run. */
+  /** If the thread already has a run with this key, the start joins that run. */
   turnKey?: string
-  /** What the request asks of the answering model. */
+  /** Settings of the request for the answering model. */
   settings?: CallSettings
 }
 
-/** One run of this runtime. */
+/** A run of this runtime. */
 export interface Run {
   id: string
   threadId: string
-  /** It had begun before it was asked for. */
+  /** The run existed before the call that returned it. */
   joined: boolean
-  /** The log from its start, then live, until the run ends. A second reader is a second cursor. */
+  /** The log from its start, then live, until the run ends. You can iterate it several times. */
   parts: AsyncIterable<Entry>
-  /** How it ended, or that it is suspended. Never rejects: failure is an outcome. */
+  /** The outcome, once the run has ended or is suspended. Never rejects: failure is an outcome. */
   result: Promise<RunResult>
   stop(reason?: string): Promise<void>
   answer(requestId: string, answer: Answer): Promise<Answered>
 }
 
-/** `duplicate`: somebody had answered before; `answer` is the one that counts. */
+/** `duplicate`: the request was already answered or closed. `answer` is the one that counts. */
 export interface Answered {
   duplicate: boolean
   answer: PostedAnswer
 }
 
-/** What starts, wakes and stops runs. Methods reject with a `MillraceError` that has an HTTP `status` where one fits. */
+/** Starts, resumes and stops runs. Methods reject with a `MillraceError`, with an HTTP `status` where one applies. */
 export interface Runtime {
   readonly agents: AgentSource
   readonly store: Store
-  /** Starts a run; resolves once its `run-start` is stored. Throws `bad-input` before anything else. In a busy thread it may still wait for its turn. */
+  /**
+   * Starts a run and resolves once its `run-start` is stored. In a busy thread the run may still wait for its turn. Rejects with
+   * `bad-input` before anything is stored.
+   */
   start(agentId: string, input: Record<string, unknown>, options?: StartOptions): Promise<Run>
   open(runId: string): Promise<Run | undefined>
-  /** A run by its id, without looking whether it has begun. */
+  /** A run by its id, without a check that it exists. */
   handle(runId: string, threadId: string): Run
   stop(runId: string, reason?: string): Promise<void>
   /** Fails a run because of an error that nobody awaited, if it is active in this process. */
   fail(runId: string, error: MillraceError): FailEffect
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
-  /** Leaves several answers for a run and wakes it once. Gives, by request, the answers that count. */
+  /** Posts several answers to a run and resumes it once. Resolves with the answers that count, by request id. */
   answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
-  /** The same value, deep, without the secrets that this runtime knows: for whatever is printed or kept beside the log. */
+  /** A deep copy without this runtime's secrets, for values that are printed or stored outside the log. */
   redact<T>(value: T): T
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
   /**
-   * Tells a reader, once, the error that the log cannot tell because the run's store failed; at once when that is known
-   * already. Gives back how to stop listening.
+   * Calls `tell` once if the store fails, so that the log cannot have the run's error; at once if the store has failed already.
+   * Returns a function that removes the listener.
    */
   onLost(runId: string, tell: (error: ErrorValue) => void): () => void
-  /** Ends, or goes on with, the runs that an earlier process left; call it once, before the first start. */
+  /** Continues or ends the runs that an earlier process left. Call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
   readonly active: number
-  /** Takes no more runs, gives the active ones `graceMs` to end, then ends them as `interrupted`. */
+  /** Accepts no more runs, waits up to `graceMs` ms for active ones, then ends them as `interrupted`. Default 2000. */
   close(graceMs?: number): Promise<void>
 }
 
@@ -118,7 +121,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { active, starting, own, stop, wake } = owners
   const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
 
-  // What waits in the inbox is kept like the log, and told to whoever answers next.
+  // Inbox messages are stored like the log, and returned to clients that answer later.
   const leave = (run: string, requestId: string, message: PostedAnswer) =>
     log.post(run, `answer:${requestId}`, redact(recordable(message)))
 
@@ -202,7 +205,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (view === undefined) throw unknownRun(runId)
       const request = view.requests.find((each) => each.requestId === requestId)
       if (request === undefined) {
-        // Not open: answered before, or never asked.
+        // Not open: it was answered before or never existed.
         const before = await endOfRequest(store, runId, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
@@ -212,7 +215,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await wake(runId)
       const row = await runs.get(runId)
       if (first && row !== undefined && hasEnded(row.status)) {
-        // The run may have ended while the answer was on its way: then the request was closed, not answered.
+        // If the run ended in the meantime, the request was closed and not answered.
         const before = await endOfRequest(store, runId, requestId)
         if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
       }
@@ -236,7 +239,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     async recover() {
       const counts = { resumed: 0, interrupted: 0 }
-      // One run's failure must not stop the others, nor the start.
+      // The failure of one run must not prevent the others or the start.
       for (const run of await allRuns(store, 'running')) {
         try {
           const became = await owners.adopt(run.id, (row) => gate.rejoin(row.threadId, run.id))
@@ -258,7 +261,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   function handle(id: string, threadId: string, joined = false): Run {
-    // Asked for now: a store that forgets old runs keeps this one for who holds it.
+    // Created now, because a store that drops old runs keeps those with a reader.
     const live = log.read(id, 0, shutdown.signal)
     const stored = log.read(id)
     let result: Promise<RunResult> | undefined
@@ -268,7 +271,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       joined,
       parts: { [Symbol.asyncIterator]: () => flatten(live) },
       get result() {
-        // A run that was answered, or stopped, while it suspended goes on or ends by itself.
+        // If the run was answered or stopped while it was being suspended, this waits for what follows.
         return (result ??= owners.settled(id).then(() => readResult(id, stored)))
       },
       stop: (reason) => stop(id, reason),

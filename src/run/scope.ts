@@ -1,4 +1,4 @@
-/** What the engine's own steps work with: one run's state, its writer, its signal, and the ways to wait for a client. */
+/** The context of the engine's steps: the run's state, writer and signal, and how to wait for a client. */
 import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
@@ -17,17 +17,17 @@ export interface Scope {
   readonly threadId: string
   readonly state: RunState
   readonly registry: Registry
-  /** Where the runs are, this one among them. */
+  /** The store of all runs, including this one. */
   readonly store: Pick<Store, 'log' | 'runs'>
-  /** `$input`: what the request brought, with the conversation before it. */
+  /** `$input`: the request's input, with the earlier conversation. */
   readonly input: Record<string, unknown>
-  /** The same as it stood at an entry of the log. */
+  /** The input as of an entry of the log. */
   inputAt(seq: number): Record<string, unknown>
   readonly variables: Map<string, unknown>
   readonly env: Readonly<Record<string, string>>
   /** Aborts when the run must end. */
   readonly signal: AbortSignal
-  /** Client tools cannot be waited for: their calls are handed over and the run completes. */
+  /** The run cannot wait for client tools: their calls are handed over, and the run completes. */
   readonly handOver: boolean
   /** ms that a client has to answer a request. */
   readonly requestDeadline: number
@@ -35,49 +35,49 @@ export interface Scope {
   emit(path: string, part: Part): void
   ready(): Promise<void> | undefined
   stored(): Promise<void>
-  /** A block id that is unique in the run, also across owners. */
+  /** A block id that is unique in the run, even across owners. */
   newId(): string
-  /** Runs tasks at once; settles when all have, or when they are abandoned. The first failure is thrown then. */
+  /** Runs tasks concurrently. Settles when all have settled or `abandoned` does, then throws the first failure. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
-  /** Records a request (unless it is open already) and waits; throws {@link Suspended} when the whole run must wait. */
+  /** Records a request, unless it is open, and waits for its answer. Throws {@link Suspended} if the whole run must wait. */
   request(path: string, request: Omit<RequestPart, 'type'>, signal: AbortSignal): Promise<EntryOf<'response'>>
-  /** Budgets and timeouts that hold here, the run's own first. */
+  /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
-  /** Model calls under way, by path. */
+  /** Model calls in progress, by path. */
   readonly speaking: Map<string, Speaking>
-  /** What the agent file and the steps around set for every model call here; `step` is the limit of the file. */
+  /** The timeouts of the agent file and the steps around; `step` is that of the file. */
   readonly timeouts: StepTimeouts
-  /** In a called agent: what its callers set. Applies in addition to `timeouts`. */
+  /** In a called agent: the callers' limits, which apply in addition to `timeouts`. */
   readonly callerTimeouts: SilenceLimits
-  /** UTF-16 units that one model answer may have here. */
+  /** Most UTF-16 units of one model answer. */
   readonly answerChars: number
-  /** What holds where the agent sets nothing. */
+  /** Timeouts for agents that set none. */
   readonly defaultTimeouts: DefaultTimeouts
   readonly attribute: Attribute
-  /** The step of a pipeline that this is the scope of. */
+  /** The pipeline's step that this scope belongs to. */
   readonly step?: StepName
-  /** How many agents deep. */
+  /** How many `call-agent` steps are around this one. */
   readonly depth: number
   /** Another agent, by id or alias. */
   agent(id: string): Pipeline | undefined
-  /** Leaves the `after` steps of a called agent to be run once the answer has ended, before the caller's own. */
+  /** Schedules the `after` steps of a called agent. They run when the answer has ended, before the caller's own. */
   afterwards(scope: Scope, pipeline: Pipeline, path: string): void
-  /** Tells `onAbort` of every `llm` step that is open at or under a path and is about to be closed over its head. */
+  /** Calls `onAbort` of every open `llm` and `router` step at or under a path, before the steps are closed from outside. */
   tellAbort(root: string, error: unknown): Promise<void>
-  /** Calls a registered callback; what it throws becomes a `warning`. */
+  /** Calls a registered callback. If it throws, a `warning` is recorded. */
   invoke(name: string | undefined, event: unknown): Promise<void>
-  /** Runs once the answer has ended, before the `after` steps. */
+  /** Schedules a task for when the answer has ended, before the `after` steps. */
   defer(task: () => Promise<void>): void
 }
 
-/** Unwinds a run that waits for a client. Not an error: nothing is closed, nothing is told. */
+/** Unwinds a run that waits for a client. It is not an error: nothing is closed or reported. */
 export class Suspended extends Error {
   override readonly name = 'Suspended'
 }
 
 const told = new WeakSet<object>()
 
-/** Emits the one `error` part of a failure, however many steps it passes through on its way out. */
+/** Emits the `error` part of a failure, only once however many steps rethrow it. */
 export function tell(scope: Scope, path: string, error: unknown): void {
   if (typeof error === 'object' && error !== null) {
     if (told.has(error)) return
@@ -86,19 +86,19 @@ export function tell(scope: Scope, path: string, error: unknown): void {
   scope.emit(path, { type: 'error', error: toErrorValue(error, 'step-failed') })
 }
 
-/** A failure that the log tells already, to be thrown again by the run that goes on behind it. */
+/** Recreates a failure that is already in the log, so that a recovered run can throw it again. */
 export function toldBefore(value: ErrorValue): MillraceError {
   const error = fromErrorValue(value)
   told.add(error)
   return error
 }
 
-/** Whatever was thrown, as an object that `tell` knows again. */
+/** Converts any thrown value into an error object that `tell` can recognize later. */
 export function toError(thrown: unknown): MillraceError {
   return toMillraceError(thrown, 'step-failed')
 }
 
-/** What something at a path failed with: as it is inside of a step, with the step's name where the step itself ends. */
+/** Converts a failure at a path. If the path is the step's own, the step's name is added. */
 export function toFailure({ step }: Scope, path: string, thrown: unknown): MillraceError {
   const error = toError(thrown)
   if (step?.path !== path) return error
@@ -107,7 +107,7 @@ export function toFailure({ step }: Scope, path: string, thrown: unknown): Millr
   return named
 }
 
-/** The same scope with something else in it. */
+/** A copy of a scope with some changes. */
 export function within(scope: Scope, changes: Partial<Scope>): Scope {
   return { ...scope, ...changes }
 }
@@ -115,8 +115,9 @@ export function within(scope: Scope, changes: Partial<Scope>): Scope {
 export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
 
 /**
- * Brackets a step. A step that the log holds open already (the run goes on) is not started again. A failure is told,
- * everything open below is closed, and it is thrown on. A suspended or stopped run is left open: its end closes all.
+ * Emits a step's start and finish around `body`. A step that is already open in the log is not started again. On a failure, emits
+ * the error, closes everything open inside and rethrows. If the run is suspended or stopped, the step stays open; the run's end
+ * closes it.
  */
 export async function inStep<T>(
   scope: Scope,
@@ -142,7 +143,7 @@ export async function inStep<T>(
   }
 }
 
-/** Tells a failure, and closes everything that is open at or under a path because of it. */
+/** Emits a failure and closes everything that is open at or under a path. */
 export function closeUnder(scope: Scope, path: string, error: Error): void {
   const { state, now, emit } = scope
   if (!state.open.steps.has(path)) return

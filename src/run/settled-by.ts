@@ -1,7 +1,7 @@
 /** ms that work has to settle after its signal has aborted. */
 export const grace = 300
 
-/** Calls `over` some time after the signal aborts. Call the returned function to cancel: a pending timer keeps the process alive. */
+/** Calls `over` `ms` after the signal aborts. Call the returned function to cancel: a pending timer keeps the process alive. */
 export function afterGrace(signal: AbortSignal, over: () => void, ms = grace): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const begin = () => {
@@ -15,7 +15,7 @@ export function afterGrace(signal: AbortSignal, over: () => void, ms = grace): (
   }
 }
 
-/** Settles like the work, or rejects with `signal.reason` some time after the signal: code that ignores its signal must not block the run. */
+/** Settles like the work, or rejects with `signal.reason` after the grace period if the work ignores its signal. */
 export async function settledBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const release = afterGrace(signal, () => late.reject(signal.reason))

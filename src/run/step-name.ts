@@ -3,7 +3,7 @@ import { MillraceError, unexplained } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 
-/** The step of a pipeline that runs. What happens inside it (model calls, tool calls, iterations, branches) has no name of its own. */
+/** The step of a pipeline that runs. What it does inside (model calls, tool calls, iterations, branches) has no name of its own. */
 export interface StepName {
   path: string
   /** The id from the file. In a called agent, the id of the call comes first: `ask/answer`. */

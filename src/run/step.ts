@@ -1,4 +1,4 @@
-/** One step of a pipeline: its config resolved, run by its type, bracketed in the log. */
+/** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
@@ -24,7 +24,7 @@ import { runParallel } from './steps/parallel.ts'
 import { routerResult, runRouter } from './steps/router.ts'
 import { runWrapped } from './steps/wrapped.ts'
 
-/** Throws a `MillraceError` that names the step, unless the run or a limit around the step ends. */
+/** Throws a `MillraceError` that names the step, unless the run itself ends or a limit around the step is exceeded. */
 export async function runPipelineStep(
   outer: Scope,
   step: Step,
@@ -55,17 +55,17 @@ export async function runPipelineStep(
     return await scope.attribute({ run: scope.runId, step: name }, run)
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted) throw error
-    // What failed before its bracket was open is not named yet.
+    // A failure before the step's start is not named yet.
     throw toFailure(scope, path, error)
   }
 }
 
-/** Whether a program has replaced the built-in of this type by a handler of its own. */
+/** Whether the program has replaced the built-in step of this type by its own handler. */
 export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep {
   return step.type !== 'custom' && registry.steps.has(step.type)
 }
 
-/** What a program has replaced goes through its handler, which may run the built-in. */
+/** Runs the program's handler if it has replaced this type. The handler may call the built-in step. */
 async function runByType(
   scope: Scope,
   step: Step,
@@ -76,7 +76,7 @@ async function runByType(
   if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const at = <T>(value: T): T => resolve(value, values) as T
-  // Of what is resolved nothing is resolved again: what a user wrote stays text. Containers read theirs as they go.
+  // Never resolve a value twice: a user's text must stay text. Containers resolve their config as they run.
   const isResolved = !lazy.has(step.type)
   const config =
     step.type === 'llm' || step.type === 'router'
@@ -95,9 +95,9 @@ async function runByType(
   return runWrapped(scope, path, { step, handler, config, answers: place.answers, original })
 }
 
-/** Their config holds references that are looked up when they are needed. */
+/** Types that resolve the references in their config only when they need them. */
 const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'parallel'])
-/** Steps whose value is not recorded but walked again: it consists of what the steps inside recorded. */
+/** Steps whose value is not recorded: it is computed again from the steps inside. */
 export const containers: ReadonlySet<string> = lazy
 
 async function runBuiltin(
@@ -129,7 +129,7 @@ async function runBuiltin(
         const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
         const { usage, finishReason } = result
         const finish = () => scope.invoke(config.onFinish, result)
-        // A slow callback must not hold back the answer's end.
+        // A slow callback must not delay the end of the answer.
         if (answer) scope.defer(finish)
         else await finish()
         const value: StepOutcome = { value: result, ...(answer ? { answer: { finishReason } } : undefined) }
@@ -194,19 +194,19 @@ async function runBuiltin(
   }
 }
 
-/** Its start is stored before the step does anything: else a crash would run it a second time. */
+/** Waits until the step's start is stored. Otherwise a crash could make it run a second time. */
 async function recorded(scope: Scope): Promise<void> {
   await scope.stored()
   if (scope.signal.aborted) throw scope.signal.reason
 }
 
-/** Nobody knows what a step outside of our hands had done when its process died. */
+/** Custom code may have had effects before a crash, so it is not run again. */
 function refuseSecondRun(scope: Scope, path: string): void {
   if (!scope.state.open.steps.has(path)) return
-  throw new MillraceError('interrupted', 'it was cut off by a crash and is not run a second time.')
+  throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 
-/** The outcome of a step that the log holds finished: that of a model and its tools is read off its turns, not kept twice. */
+/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its turns. */
 export function stepValue(
   scope: Scope,
   step: Step,
@@ -250,15 +250,15 @@ function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConf
   )
 }
 
-/** A name that a request brings must not open the log of somebody else's run. */
+/** A model name from a request must not open the log of another client's run. */
 function ownModel(written: string, model: string): string {
   if (model === written || !/^\s*recording\s*:/u.test(model)) return model
-  throw new MillraceError('bad-input', 'A recording can be named in the agent only, not by a reference.', {
+  throw new MillraceError('bad-input', 'Only the agent file can name a recording. A reference cannot.', {
     status: 400,
   })
 }
 
-/** Calls `onError` of a failure that is the step's own, and throws it on. */
+/** Calls `onError` if the step itself failed, and rethrows the error. */
 async function tellError(scope: Scope, path: string, { onError }: ToolLoopConfig, thrown: unknown): Promise<never> {
   if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
   const error = toFailure(scope, path, thrown)

@@ -1,4 +1,4 @@
-/** How long model calls and runs may take where neither the agent nor the config says. */
+/** Default time limits of model calls and runs. */
 import { MillraceError } from '../part/error.ts'
 import { formatLimit } from '../part/format-limit.ts'
 import type { TimeLimit, Timeouts } from '../pipeline/pipeline.ts'
@@ -7,10 +7,10 @@ import { addCountdown, removeCountdown, type Countdown } from './countdown.ts'
 /** Milliseconds. */
 export const defaultTimeouts = { firstToken: 120_000, idle: 120_000, run: 900_000 } as const
 
-/** For calls whose step sets `reasoning`: some models think for minutes before they say anything. */
+/** For calls with `reasoning`: some models think for minutes before their first content. */
 export const reasoningSilence = 600_000
 
-/** What holds where an agent sets nothing. A key that is left out means the built-in default. */
+/** Timeouts for agents that set none. A missing key means the built-in default. */
 export type DefaultTimeouts = Pick<Timeouts, 'firstToken' | 'idle' | 'run'>
 
 export type SilenceLimits = Pick<Timeouts, 'firstToken' | 'idle'>
@@ -29,8 +29,8 @@ export function msOf(limit: TimeLimit): number | undefined {
 }
 
 /**
- * The default for a whole run. It counts only while the run is under way in this process: neither its wait for its turn in
- * a thread, nor for an answer, nor a restart of the server. Gives back how to end it.
+ * Starts the default time limit of a run. It counts only while the run is active in this process: not while it waits for its turn
+ * in a thread or for an answer, and not during a restart. Returns a function that ends the limit.
  */
 export function limitUnsetRun(
   { timeouts, defaults }: { timeouts?: Timeouts | undefined; defaults: DefaultTimeouts },
@@ -48,7 +48,7 @@ export function limitUnsetRun(
   return () => removeCountdown(countdown)
 }
 
-/** For clients the limit, for the log how to change a default. */
+/** Clients see the limit. The log also says how to change a default. */
 export function timedOut(message: string, key?: keyof DefaultTimeouts): MillraceError {
   const cure = `This is the default. To change it, set timeouts.${key} in the agent or in the config ("none" removes it).`
   return new MillraceError('timed-out', message, key === undefined ? {} : { detail: cure })

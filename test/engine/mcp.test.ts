@@ -45,7 +45,7 @@ test('a model is offered the tools that its step names, calls them on both serve
     c1: 'The sum of 1 and 2 is 3.',
     c2: 'Echo: hello',
     c3: expect.stringContaining('no tool "near_echo"'),
-    c4: expect.stringContaining('do not fit'),
+    c4: expect.stringContaining('do not match'),
   })
   await engine.close()
   engine = undefined

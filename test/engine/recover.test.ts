@@ -359,7 +359,7 @@ test('a run that can no longer be read does not keep the others from going on', 
   expect(await (await engine.runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
   expect(await (await engine.runtime.open('run_broken'))!.result).toMatchObject({
     outcome: 'interrupted',
-    error: { message: expect.stringContaining('It cannot go on') },
+    error: { message: expect.stringContaining('It cannot continue') },
   })
 })
 

@@ -215,7 +215,7 @@ test('unknown tools, bad arguments, throws and timeouts are outputs, and the loo
   const error = (words: string) => ({ result: expect.stringContaining(words), isError: true })
   expect(said.get('c1')).toEqual(error('There is no tool "nothing". Known tools: square, bad, slow, respond.'))
   expect(said.get('c2')).toEqual(error('not valid JSON'))
-  expect(said.get('c3')).toEqual(error('do not fit'))
+  expect(said.get('c3')).toEqual(error('do not match'))
   expect(said.get('c4')).toEqual(error('no luck'))
   expect(said.get('c5')).toEqual(error('did not answer within 5 ms'))
   expect(routed.context.split('\n')).toHaveLength(5)

@@ -36,7 +36,10 @@ const resume = async () => readBody(await fetch(`${server.url}/api/chat/c/stream
 test('cancel: the run ends when its only client leaves', async () => {
   const { id, client, model } = await begun('cancel')
   await client.leave()
-  expect(await ended(id)).toMatchObject({ outcome: 'aborted', error: { message: 'All readers of the answer have disconnected.' } })
+  expect(await ended(id)).toMatchObject({
+    outcome: 'aborted',
+    error: { message: 'All readers of the answer have disconnected.' },
+  })
   expect(model.calls[0]!.aborted).toBe(true)
 })
 

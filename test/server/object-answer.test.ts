@@ -97,7 +97,7 @@ test('openai: no try fits: an error, and not a word of any', async () => {
   const stream = client.chat.completions.stream({ model: 'a', messages, response_format })
   let words = ''
   stream.on('content', (piece) => (words += piece))
-  await expect(stream.finalChatCompletion()).rejects.toThrow('does not fit')
+  await expect(stream.finalChatCompletion()).rejects.toThrow('is not the requested JSON')
   expect(words).toBe('')
 })
 
