@@ -1,7 +1,7 @@
 /**
- * JSON Schema of an agent file, out of the schemas that the parser checks with: for editors. Draft 7, which
- * yaml-language-server knows best. Editors read YAML with types, the parser without: so a plain `5` may stand for a text
- * and a quoted one for a number, here as there.
+ * JSON Schema of an agent file for editors, generated from the schemas of the parser. Draft 7, which
+ * yaml-language-server supports best. Editors read typed YAML, the parser reads strings: so both accept an unquoted `5`
+ * for a string and a quoted one for a number.
  */
 import { z } from 'zod'
 import { builtinSteps } from './names.ts'
@@ -13,7 +13,7 @@ import { stepTypes } from './step-types.ts'
 
 export type JsonSchema = { [key: string]: unknown }
 
-/** With `known` the names of tools, callbacks, agents and the like are offered, and no others are right. */
+/** With `known`, only the known names of tools, callbacks, agents and the like are valid, and editors suggest them. */
 export function agentJsonSchema(known?: Known): JsonSchema {
   const definitions: JsonSchema = { shape: shapeSchema(), shapes: shapesSchema(), step: stepSchema(known) }
   for (const [type, { about, config }] of stepTypes) {
@@ -33,7 +33,7 @@ function shapeSchema(): JsonSchema {
   return { anyOf: [{ description: 'Type of the value.', enum: types }, toDraft7(shape)] }
 }
 
-/** Names and their shapes, or one shape written as JSON Schema is. */
+/** Names and their shapes, or one shape in the form of JSON Schema. */
 function shapesSchema(): JsonSchema {
   const oneShape = { required: ['type'], anyOf: [{ required: ['properties'] }, { required: ['items'] }] }
   return {
@@ -50,7 +50,7 @@ function stepSchema(known: Known | undefined): JsonSchema {
   const schema = toDraft7(step)
   const properties = schema['properties'] as Record<string, JsonSchema>
   const description = properties['type']?.['description']
-  // Without the config's own types any name may be one, but these are offered.
+  // Without the config, custom types are unknown: any name is valid, the built-in ones are suggested.
   const type = known ? { description, enum: types } : { description, anyOf: [{ enum: types }, { type: 'string' }] }
   const kinds = [...stepTypes].map(([name, { config }]) => ({
     if: { properties: { type: { const: name } }, required: ['type'] },
@@ -70,7 +70,7 @@ function toDraft7(schema: z.ZodType, known?: Known): JsonSchema {
 
 const quotedNumber = String.raw`^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$`
 
-/** What an editor takes for a number, a boolean or a text is all text to the parser, which asks the schema instead. */
+/** Accepts every scalar form that the parser accepts: to the parser all scalars are strings, and the schema decides the type. */
 function loosen(value: unknown, known: Known | undefined): unknown {
   if (Array.isArray(value)) return value.map((item) => loosen(item, known))
   if (typeof value !== 'object' || value === null) return value
@@ -82,7 +82,7 @@ function loosen(value: unknown, known: Known | undefined): unknown {
   if (choice) return { ...about, ...choice }
   if (typeof ref === 'string') {
     const target = { $ref: `#/definitions/${ref}` }
-    // Beside $ref draft 7 reads nothing.
+    // Draft 7 ignores all keywords beside $ref.
     return about === undefined ? target : { ...about, allOf: [target] }
   }
   if (yaml === 'duration') {
@@ -100,18 +100,18 @@ function loosen(value: unknown, known: Known | undefined): unknown {
         Object.entries(item as object).map(([name, each]) => [name, loosen(each, known)]),
       )
     } else if (key === 'oneOf') {
-      // Editors explain a value that fits no form better than one that fits too few or too many.
+      // Editors explain a failed anyOf better than a failed oneOf.
       schema['anyOf'] = loosen(item, known)
     } else if (key !== 'propertyNames')
       schema[key] = key === 'default' || key === 'enum' || key === 'const' ? item : loosen(item, known)
   }
   if (yaml === 'prompt') {
-    const path = { type: 'string', description: 'Path of a text file, from the folder of this file.' }
+    const path = { type: 'string', description: 'Path of a text file, relative to the folder of this file.' }
     const file = { type: 'object', properties: { file: path }, required: ['file'], additionalProperties: false }
     return { ...about, anyOf: [{ type: ['string', 'number', 'boolean'] }, file] }
   }
   if (yaml === 'toolUse' && known) {
-    // The client's tools have names of their own.
+    // Client tools may have any name.
     const client = { required: ['client'], properties: { client: { enum: [true, 'true'] } } }
     return { ...schema, anyOf: [client, { properties: { name: oneKnown('tools', known) } }] }
   }
@@ -123,7 +123,7 @@ function loosen(value: unknown, known: Known | undefined): unknown {
   if (schema['type'] === 'number' || schema['type'] === 'integer') {
     for (const key of ['minimum', 'maximum']) {
       const bound = schema[key]
-      // Infinity has become null; the greatest safe integer is no news to anybody.
+      // zod writes Infinity as null; the largest safe integer tells the reader nothing.
       if (typeof bound !== 'number' || Math.abs(bound) >= Number.MAX_SAFE_INTEGER) delete schema[key]
     }
     return { ...schema, type: [schema['type'], 'string'], pattern: quotedNumber }
@@ -131,13 +131,13 @@ function loosen(value: unknown, known: Known | undefined): unknown {
   return schema
 }
 
-/** A name of the config, of the kind that its schema says; the pattern allows what only a run can tell. */
+/** One of the names of a kind in the config; the pattern allows names that are known only during a run. */
 function oneKnown(kind: NameKind, known: Known): JsonSchema | undefined {
   const names = known[kind]
   if (names === undefined) return undefined
   const others: Partial<Record<NameKind, string | undefined>> = { agents: String.raw`^\$`, tools: toolPattern(known) }
   const pattern = others[kind]
-  // An empty enum is no valid schema: where nothing is known nothing fits.
+  // An empty enum is not a valid schema; if no names are known, no name is valid.
   const one = names.length > 0 ? { enum: [...names] } : { not: {} }
   return pattern === undefined ? one : { anyOf: [one, { type: 'string', pattern }] }
 }

@@ -1,21 +1,21 @@
-/** Every key of an agent file as rows of a table, out of the same schemas: the documentation cannot say anything else. */
+/** Every key of an agent file as rows of a table, generated from the parser's schemas, so that the docs are always right. */
 import { agentJsonSchema, type JsonSchema } from './agent-schema.ts'
 import { stepTypes } from './step-types.ts'
 
 export interface KeyRow {
-  /** Where the key stands: `file`, `step`, `shape`, or the step type whose `config` has it. */
+  /** Where the key belongs: `file`, `step`, `shape`, or the step type whose `config` has it. */
   place: string
-  /** With its parents inside that place: `budget.tokens`, `tools[].timeout`. */
+  /** The key with its parents: `budget.tokens`, `tools[].timeout`. */
   key: string
-  /** For people: `whole number`, `duration`, `one of a, b`. */
+  /** For readers: `integer`, `duration`, `one of a, b`. */
   type: string
   required: boolean
-  /** As it would be written in the file; left out when there is none. */
+  /** As written in the file; undefined if there is none. */
   default?: string
   description: string
 }
 
-/** In the order of the schemas; a key that several forms of a value have appears once. */
+/** In the order of the schemas. A key that several forms of a value share appears once. */
 export function describeKeys(): KeyRow[] {
   const schema = agentJsonSchema()
   const definitions = schema['definitions'] as Record<string, JsonSchema>
@@ -31,7 +31,7 @@ export function describeKeys(): KeyRow[] {
       const id = `${row.place} ${row.key}`
       const first = rows.get(id)
       if (first === undefined) rows.set(id, row)
-      else first.type = [...new Set([...formsOf(first.type), ...formsOf(row.type)])].join(' or ')
+      else first.type = [...new Set([...first.type.split(' or '), ...row.type.split(' or ')])].join(' or ')
     }
   }
   return [...rows.values()]
@@ -66,17 +66,12 @@ function typeOf(node: JsonSchema): string {
   if (forms) return [...new Set(forms.map(typeOf))].join(' or ')
   if (type === 'array') return `list of ${typeOf(items as JsonSchema)}`
   if (type === 'object') return 'map'
-  if (type === 'string') return 'text'
+  if (type === 'string') return 'string'
   if (!Array.isArray(type)) return 'any'
-  if (type.includes('boolean') && !type.includes('number')) return 'true or false'
-  if (type.length === 3) return 'text'
+  if (type.includes('boolean') && !type.includes('number')) return 'boolean'
+  if (type.length === 3) return 'string'
   if (String(node['pattern']).includes('ms|s|m')) return 'duration'
-  return type[0] === 'integer' ? 'whole number' : 'number'
-}
-
-/** The words of a type that several forms of a value have come to. */
-function formsOf(type: string): string[] {
-  return type === 'true or false' ? [type] : type.split(' or ')
+  return type[0] === 'integer' ? 'integer' : 'number'
 }
 
 function written(value: unknown): string {

@@ -1,14 +1,14 @@
 /**
- * The shape of a value as people write it → JSON Schema: for `input`, for `output.schema` and for a client tool's
+ * Converts the short notation of a value's shape to JSON Schema: for `input`, `output.schema` and a client tool's
  * `parameters`.
  *
  *     topic: string                                            a type alone
- *     tone?: { type: string, enum: [dry, warm] }               `?` after a name: may be missing
+ *     tone?: { type: string, enum: [dry, warm] }               `?` after a name: optional
  *     count: { type: integer, default: 3, minimum: 1 }         a default makes it optional as well
  *     tags: { type: array, items: string }
  *     author: { type: object, properties: { name: string } }
  *
- * JSON Schema's own form, `{type: object, properties: {…}, required: […]}`, is taken as well; a list `required` says all.
+ * JSON Schema itself, `{type: object, properties: {…}, required: […]}`, also works; a list `required` is then complete.
  */
 import { z } from 'zod'
 import { check, child } from './check.ts'
@@ -24,40 +24,42 @@ import { ownValue } from '../part/own-value.ts'
 
 const anyType = [...valueTypes, 'any'] as const
 
-/** One value's shape, written out. */
+/** The full form of one value's shape. */
 export const shape = map({
-  type: oneOf(anyType).optional().describe('Type of the value. "any" takes everything.'),
-  title: text.optional().describe('A short name for people.'),
-  description: text.optional().describe('What the value means: for people and for models.'),
-  default: z.unknown().optional().describe('Taken when the value is missing.'),
+  type: oneOf(anyType).optional().describe('Type of the value. "any" accepts every value.'),
+  title: text.optional().describe('Display name.'),
+  description: text.optional().describe('What the value means, for people and models.'),
+  default: z.unknown().optional().describe('Used when the value is missing.'),
   enum: list(z.unknown()).min(1, 'is empty; list the allowed values').optional().describe('The only values allowed.'),
-  minimum: number(-Infinity).optional().describe('Least number allowed.'),
-  maximum: number(-Infinity).optional().describe('Greatest number allowed.'),
-  minLength: integer(0).optional().describe('Least number of characters.'),
-  maxLength: integer(0).optional().describe('Greatest number of characters.'),
+  minimum: number(-Infinity).optional().describe('Smallest allowed number.'),
+  maximum: number(-Infinity).optional().describe('Largest allowed number.'),
+  minLength: integer(0).optional().describe('Minimum number of characters.'),
+  maxLength: integer(0).optional().describe('Maximum number of characters.'),
   pattern: text
     .optional()
-    .describe('A regular expression that the text must match somewhere; without lookarounds and back-references.'),
-  format: text.optional().describe('A note such as date-time, for models and clients; not enforced.'),
-  items: later('shape').optional().describe('Shape of every item of an array.'),
-  minItems: integer(0).optional().describe('Least number of items.'),
-  maxItems: integer(0).optional().describe('Greatest number of items.'),
+    .describe(
+      'A regular expression that must match somewhere in the string. Lookarounds and back-references are not supported.',
+    ),
+  format: text.optional().describe('A format such as date-time: a hint for models and clients, not enforced.'),
+  items: later('shape').optional().describe('Shape of the items of an array.'),
+  minItems: integer(0).optional().describe('Minimum number of items.'),
+  maxItems: integer(0).optional().describe('Maximum number of items.'),
   properties: z
     .record(z.string(), later('shape'), 'must be a map: name → shape')
     .optional()
-    .describe('Shapes of an object’s values, by name.'),
-  required: list(name).optional().describe('Names that must be there; without it all but those with "?" or a default.'),
+    .describe('Shapes of the properties of an object, by name.'),
+  required: list(name).optional().describe('Required properties. Default: all except those with "?" or a default.'),
   additionalProperties: z
     .union([flag, later('shape')])
     .optional()
-    .describe('Whether, or of which shape, further names are allowed.'),
+    .describe('Whether other properties are allowed, or the shape they must have.'),
   anyOf: list(later('shape'))
     .min(1, 'is empty; list at least one shape')
     .optional()
-    .describe('The value fits at least one of these shapes.'),
+    .describe('The value must match at least one of these shapes.'),
 })
 
-/** Which keys say something about which type; the others fit all. */
+/** Keys that apply to one type only; the others apply to all types. */
 const keysOf: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum'],
@@ -65,7 +67,7 @@ const keysOf: Readonly<Record<string, readonly string[]>> = {
   object: ['properties', 'required', 'additionalProperties'],
 }
 
-/** What a map of names → shapes, or JSON Schema's own form of an object or array, stands for. */
+/** Reads a map of names → shapes, or a JSON Schema of an object or array. */
 export function readShapes(node: Node, faults: FaultCollector): ValueSchema {
   const type = child(node, 'type')
   const own =
@@ -101,7 +103,7 @@ function readShape(node: Node, faults: FaultCollector): ValueSchema {
     const { title, description, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems } = parsed
     const plain = { title, description, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems }
     Object.assign(schema, Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)))
-    // A default is checked against the rest all the same.
+    // Without the invalid pattern, the default is still checked against the rest.
     if (pattern !== undefined && !checkPattern(pattern, child(node, 'pattern')!, faults)) delete schema.pattern
   }
   if (items) schema.items = readShape(items, faults)
@@ -171,7 +173,7 @@ function checkPattern(pattern: string, node: Node, faults: FaultCollector): bool
   }
 }
 
-/** A value in the file, of the type that its shape says: `default: 3` of a string is "3". */
+/** A value in the file, converted to the type of its shape: `default: 3` of a string is "3". */
 function toValue(node: Node, { type, items, properties }: ValueSchema): unknown {
   if (node.kind === 'list') return node.items.map((item) => toValue(item, items ?? {}))
   if (node.kind === 'map') {

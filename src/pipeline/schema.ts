@@ -1,4 +1,4 @@
-/** The schemas of a file and of what every step has. Each construct says what its keys mean: docs and editors show it. */
+/** The schemas of an agent file and of the keys that all steps share. Docs and editors show the descriptions. */
 import { z } from 'zod'
 import type { AnswerLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
 import {
@@ -18,32 +18,36 @@ import {
 } from './scalars.ts'
 
 export const budget = map({
-  tokens: integer(1).optional().describe('Most tokens, in and out.'),
-  usd: number(0).optional().describe('Most US dollars, by the price table.'),
-  seconds: number(0).optional().describe('Most seconds from start to end.'),
-  steps: integer(1).optional().describe('Most model calls and tool calls.'),
+  tokens: integer(1).optional().describe('Maximum number of tokens, input and output.'),
+  usd: number(0).optional().describe('Maximum cost in US dollars, from the prices in the config.'),
+  seconds: number(0).optional().describe('Maximum duration in seconds.'),
+  steps: integer(1).optional().describe('Maximum number of model calls and tool calls.'),
 }) satisfies z.ZodType<Budget>
 
 const perStep = {
   firstToken: timeLimit()
     .optional()
-    .describe('From the start of a model call to its first content. Default 2m; 10m where the step sets reasoning.'),
+    .describe(
+      'Time from the start of a model call to its first content. Default: 2m, or 10m if the step sets reasoning.',
+    ),
   idle: timeLimit()
     .optional()
-    .describe('Between two pieces of a model’s stream. Default 2m; 10m where the step sets reasoning.'),
-  step: duration(1).optional().describe('The whole of one step.'),
+    .describe('Time between two chunks of a model’s stream. Default: 2m, or 10m if the step sets reasoning.'),
+  step: duration(1).optional().describe('Time for one whole step.'),
 }
 export const stepTimeouts = map(perStep) satisfies z.ZodType<StepTimeouts>
 const timeouts = map({
   ...perStep,
-  run: timeLimit().optional().describe('The whole run. Default 15m, not counting restarts and waiting in a thread.'),
+  run: timeLimit()
+    .optional()
+    .describe('Time for the whole run. Default: 15m, not counting restarts and time in the queue of a thread.'),
 }) satisfies z.ZodType<Timeouts>
 
 const limits = map({
   answerChars: integer(1)
     .optional()
     .describe(
-      'Most characters of one model answer, tool calls and files included; default: the config, or 16,777,216.',
+      'Maximum number of characters of one model answer, including tool calls and files. Default: the value in the config, or 16,777,216.',
     ),
 }) satisfies z.ZodType<AnswerLimits>
 
@@ -52,69 +56,73 @@ export const resultName = name
   .regex(/^(?!\d)\w+(?:-+\w+)*$/, 'must be a name of letters, digits, "_" and inner "-", not starting with a digit')
   .refine((value) => !reserved.has(value), 'is a reserved name (input, env, stepResult); choose another')
 
-/** Also a segment of the paths in the log. */
+/** Step ids are also segments of paths in the log. */
 export const idName = name
   .max(100, 'is longer than 100 characters')
   .regex(/^(?!\.+$)[A-Za-z0-9._-]+$/, 'must contain only letters, digits, "-", "_" and "."')
 
-/** What every step has; its `config` is checked by its type. */
+/** The keys of every step. The step type checks `config`. */
 export const step = map({
-  id: idName.describe('Name of the step, once in the file; its path in the log.'),
+  id: idName.describe('Id of the step, unique in the file. Used as its path in the log.'),
   type: name.describe('What the step does.'),
-  config: z.unknown().optional().describe('What its type takes.'),
-  result: resultName.optional().describe('Variable that holds the step’s value for later steps: $name.'),
-  budget: budget.optional().describe('What this step may spend, with all that runs inside it.'),
-  timeouts: stepTimeouts.optional().describe('How long things may take in this step.'),
+  config: z.unknown().optional().describe('Configuration of the step; the keys depend on its type.'),
+  result: resultName
+    .optional()
+    .describe('Name of the variable that stores the step’s value: later steps read it as $name.'),
+  budget: budget.optional().describe('Limits of this step, including everything that runs inside it.'),
+  timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
 })
 
-/** The file around its steps. `workflow` and `after` are lists whose items {@link step} checks one by one. */
+/** The file without its steps: {@link step} checks the items of `workflow` and `after` one by one. */
 export const file = map({
   metadata: map({
-    name: text.optional().describe('Name for people.'),
+    name: text.optional().describe('Display name.'),
     version: text.optional().describe('Version of the agent.'),
-    description: text.optional().describe('What the agent does, in a line.'),
-    aliases: list(name).optional().describe('Further names it answers to, for instance as an OpenAI model.'),
+    description: text.optional().describe('What the agent does, in one line.'),
+    aliases: list(name).optional().describe('Other names of the agent, for example as an OpenAI model.'),
     hidden: flag
       .optional()
       .describe(
-        'true: no list shows it (/v1/models, /api/agents, the start page); it still answers by its name and to other agents.',
+        'true: the agent is left out of lists (/v1/models, /api/agents, the start page). Requests and other agents can still use it by name.',
       ),
   })
     .default({})
-    .describe('What people and clients are told of the agent.'),
+    .describe('Information about the agent for people and clients.'),
   workflow: list(later('step'))
     .min(1, 'has no steps; add one: - { id: answer, type: llm }')
-    .describe('The steps, in order; the first one that streams is the answer and the last one that runs.'),
+    .describe('The steps, in order. The first step that streams is the answer and the last step that runs.'),
   after: list(later('step'))
     .default([])
-    .describe('Steps that run once the answer has been streamed; their output never enters it.'),
-  return: z.unknown().optional().describe('Template of the recorded output and of JSON answers.'),
+    .describe('Steps that run after the answer is complete. Their output is not part of the answer.'),
+  return: z.unknown().optional().describe('Template for the recorded output and for JSON answers.'),
   input: later('shapes')
     .refine(isMap, 'must be a map: name → string, number, boolean, … or a map with "type"')
     .optional()
-    .describe('What $input must hold, checked before anything runs; a name that ends in "?" may be missing.'),
-  budget: budget.optional().describe('What a run may spend; it ends when more is spent.'),
-  timeouts: timeouts.optional().describe('How long things may take.'),
-  limits: limits.optional().describe('How much a model may send; the call fails when it sends more.'),
+    .describe('Schema of $input, checked before any step runs. A name that ends in "?" is optional.'),
+  budget: budget.optional().describe('Limits of a run. The run ends when it exceeds one.'),
+  timeouts: timeouts.optional().describe('Time limits.'),
+  limits: limits.optional().describe('Limits of what a model sends. The call fails when it sends more.'),
   onDisconnect: z
     .union(
       [
         oneOf(['cancel', 'detach']),
-        map({ cancelAfter: duration(0).describe('How long no client has read before the run is cancelled.') }),
+        map({ cancelAfter: duration(0).describe('Time without a connected client after which the run is cancelled.') }),
       ],
       'must be cancel, detach or {cancelAfter: 15s}',
     )
     .optional()
-    .describe('What happens when the client leaves; the default depends on the protocol.'),
+    .describe('What happens when the client disconnects. The default depends on the protocol.'),
   onBusy: oneOf(['interrupt', 'queue', 'reject'])
     .optional()
-    .describe('What a second message does while a run of its thread is active; the default depends on the protocol.'),
+    .describe('What a second message does while a run of its thread is active. The default depends on the protocol.'),
   history: oneOf(['client', 'server'])
     .optional()
-    .describe('Who says which messages came before; the default depends on the protocol.'),
+    .describe(
+      'Where the earlier messages of a conversation come from: the client’s request or the server’s record. The default depends on the protocol.',
+    ),
   recover: preset(
     flag,
     false,
-    'Go on after a crash from the last complete model or tool call; ended after three in a row that got nowhere.',
+    'true: after a crash, continue from the last complete model or tool call. The run ends after three crashes in a row without progress.',
   ),
 })

@@ -1,4 +1,4 @@
-/** The step types, each with the schema of its `config` and its reader. A new one is a file under steps/ and a line here. */
+/** The step types, each with the schema of its `config` and its reader. To add one: a file in steps/ and a line here. */
 import type { z } from 'zod'
 import { child } from './check.ts'
 import type { builtinSteps } from './names.ts'
@@ -15,7 +15,7 @@ import { parallelConfig, readParallel } from './steps/parallel.ts'
 import { readRouter, routerConfig } from './steps/router.ts'
 import type { Node } from './tree.ts'
 
-/** A step without what all steps have; `budget` and `timeouts` when its config has them as well. */
+/** A step without the common keys; with `budget` and `timeouts` if its config has them. */
 export type StepBody = Step extends infer S ? (S extends Step ? Omit<S, 'id' | 'result' | 'line'> : never) : never
 
 export interface StepType {
@@ -27,33 +27,37 @@ export interface StepType {
 
 export const stepTypes: ReadonlyMap<string, StepType> = new Map(
   Object.entries({
-    llm: { about: 'One conversation with a model, tool calls included.', config: llmConfig, read: readLlm },
+    llm: { about: 'One conversation with a model, including tool calls.', config: llmConfig, read: readLlm },
     router: {
       about:
-        'A model that calls tools until it hands over to a later step, which answers; it hands over with its own tool ' +
-        '`respond`, by calling nothing, after two rounds of repeated calls, or at `maxSteps`. Its value: `messages` (for the ' +
-        '`messages` of the step that answers), `context` (the same calls and outcomes as text), `respond` (`reason`, `notes`), ' +
+        'A model that calls tools until it hands over to a later step, which answers. It hands over when it calls its built-in ' +
+        'tool `respond`, calls no tool, repeats its calls for two rounds, or reaches `maxSteps`. Its value: `messages` (for the ' +
+        '`messages` of the step that answers), `context` (the same calls and results as text), `respond` (`reason`, `notes`), ' +
         '`text`, `toolCalls`, `toolResults`, `steps`, `usage`, `finishReason`.',
       config: routerConfig,
       read: readRouter,
     },
     memory: {
       about:
-        'Recalls what fits of earlier runs of the thread, or keeps facts for later ones. The value of recall: `facts`, `turns` ' +
-        '(`user`, `assistant`, `runId`, `at`) and both as `text`, without what the request’s messages hold; that of store: `stored`.',
+        'Recalls relevant parts of earlier runs of the thread, or stores facts for later runs. The value of recall: `facts`, ' +
+        '`turns` (`user`, `assistant`, `runId`, `at`) and both as `text`, without what the request already contains; of store: `stored`.',
       config: memoryConfig,
       read: readMemory,
     },
     'output-generator': {
-      about: 'A value made of variables, or JSON read out of a text.',
+      about: 'A value built from variables, or JSON read from a string.',
       config: outputConfig,
       read: readOutputGenerator,
     },
-    'call-agent': { about: 'Another agent as a step.', config: callAgentConfig, read: readCallAgent },
-    'mcp-tool': { about: 'One call of an MCP server’s tool.', config: mcpToolConfig, read: readMcpTool },
-    condition: { about: 'Steps that run when something holds.', config: conditionConfig, read: readCondition },
-    loop: { about: 'Steps that run several times.', config: loopConfig, read: readLoop },
-    parallel: { about: 'Lists of steps that run at once.', config: parallelConfig, read: readParallel },
+    'call-agent': { about: 'Runs another agent as a step.', config: callAgentConfig, read: readCallAgent },
+    'mcp-tool': { about: 'Calls one tool of an MCP server.', config: mcpToolConfig, read: readMcpTool },
+    condition: {
+      about: 'Runs steps if a condition is true, and optionally others if it is false.',
+      config: conditionConfig,
+      read: readCondition,
+    },
+    loop: { about: 'Runs steps several times.', config: loopConfig, read: readLoop },
+    parallel: { about: 'Runs lists of steps at the same time.', config: parallelConfig, read: readParallel },
   } satisfies Record<(typeof builtinSteps)[number], StepType>),
 )
 
@@ -63,7 +67,7 @@ const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ['loop', ['steps']],
 ])
 
-/** The lists of steps that a step holds, as they stand in the text. */
+/** The lists of steps inside a step, in file order. */
 export function nestedLists(step: Node): Node[] {
   const config = child(step, 'config')
   const type = child(step, 'type')
@@ -73,7 +77,7 @@ export function nestedLists(step: Node): Node[] {
   return [...named, ...(listKeys.get(type.text) ?? []).flatMap((key) => child(config, key) ?? [])]
 }
 
-/** Every step of the lists and of the lists inside them, with the lists that it stands in. */
+/** Every step of the innermost list and of the lists inside its steps, with the lists that contain it. */
 export function* walkSteps(lists: readonly StepList[]): Generator<{ step: Node; lists: readonly StepList[] }> {
   for (const step of itemsOf(lists.at(-1)?.list)) {
     yield { step, lists }

@@ -188,7 +188,7 @@ test('loadYaml: faults carry file:line:col, of the file that has them', async ()
   const load = (file: string) => loadYaml(join(dir, file))
   await expect(load('bad.yaml')).rejects.toThrow(new RegExp(`^${place('bad.yaml')}:2:14 unknown key "typ"`))
   await expect(load('caller.yaml')).rejects.toThrow(new RegExp(`^${place('bad.yaml')}:2:14 `))
-  await expect(load('round.yaml')).rejects.toThrow(new RegExp(`^${place('round.yaml')}:1:56 this call never ends`))
+  await expect(load('round.yaml')).rejects.toThrow(new RegExp(`^${place('round.yaml')}:1:56 circular call`))
   await expect(load('nowhere.yaml')).rejects.toThrow(
     new RegExp(`^${place('nowhere.yaml')}:1:56 unknown agent "missing"`),
   )

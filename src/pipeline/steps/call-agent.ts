@@ -1,4 +1,4 @@
-/** `call-agent`: another agent's pipeline, with variables of its own. */
+/** `call-agent`: runs another agent's pipeline with its own variables. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
 import { checkAgent } from '../names.ts'
@@ -16,13 +16,15 @@ export const callAgentConfig = map({
       (value) => references(value).length === 0 || wholeReference(value) !== undefined,
       'must be an id or a single reference',
     )
-    .describe('Id of the agent, or a reference to one.'),
+    .describe('Id of the agent, or a reference to an id.'),
   input: z
     .unknown()
     .refine(isMapOrReference, 'must be a map, or a reference to one')
     .optional()
-    .describe('Its $input: a map, or a reference to one. Default: the $input of this run.'),
-  stream: flag.optional().describe('Whether its answer is the answer. Default: when the call is the last step.'),
+    .describe('The $input of the called agent: a map, or a reference to one. Default: the $input of this run.'),
+  stream: flag
+    .optional()
+    .describe('true: the answer of the called agent is the answer. Default: true if the call is the last step.'),
 })
 
 export function isMapOrReference(value: unknown): boolean {

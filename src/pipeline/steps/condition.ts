@@ -11,8 +11,8 @@ export const expressionWords = 'A comparison over variables, such as $draft.scor
 export const conditionConfig = map({
   if: name.describe(`${expressionWords}.`),
   // oxlint-disable-next-line unicorn/no-thenable -- the word of the language; no function, so nothing awaits it
-  then: list(later('step')).min(1, noSteps).describe('Steps that run when it holds.'),
-  else: list(later('step')).min(1, noSteps).optional().describe('Steps that run when it does not.'),
+  then: list(later('step')).min(1, noSteps).describe('Steps that run if the condition is true.'),
+  else: list(later('step')).min(1, noSteps).optional().describe('Steps that run if the condition is false.'),
 })
 
 export function readCondition(node: Node, { reader, place, id }: StepContext) {

@@ -28,14 +28,14 @@ import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 
 const textPart = map({
-  type: z.literal('text').describe('A text.'),
+  type: z.literal('text').describe('A text part or a file part.'),
   text: prompt.describe('The text, or { file: path }.'),
 })
 const filePart = map({
-  type: z.literal('file').describe('A file or an image.'),
-  mediaType: name.describe('For instance image/png.'),
+  type: z.literal('file').describe('A text part or a file part.'),
+  mediaType: name.describe('Media type, for example image/png.'),
   data: name.describe('Base64, a data: URL or an http(s) URL.'),
-  filename: name.optional().describe('Its name.'),
+  filename: name.optional().describe('File name.'),
 })
 const contentWords =
   'must be a string, { file: path }, or a list of parts {type: text, text} or {type: file, mediaType, data}'
@@ -43,8 +43,8 @@ const userPart = z.discriminatedUnion('type', [textPart, filePart], {
   error: ({ note }) => (note ? 'must be one of text, file' : contentWords),
 })
 const messageWords = 'must be {role, content}, where role is system, user or assistant'
-const role = 'Who speaks: system, user or assistant.'
-const content = 'What is said: a text, { file: path } or a list of parts.'
+const role = 'Author of the message: system, user or assistant.'
+const content = 'Content of the message: a string, { file: path } or a list of parts.'
 const message = z.discriminatedUnion(
   'role',
   [
@@ -58,52 +58,54 @@ const message = z.discriminatedUnion(
       content: z.union([prompt, list(textPart)], contentWords).describe(content),
     }),
   ],
-  // The same union speaks of its discriminator (an unknown role) and of the whole (no map at all).
+  // The union reports both an unknown discriminator (role) and a value that is not a map.
   { error: ({ note }) => (note ? 'must be one of system, user, assistant' : messageWords) },
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const approval = flag.optional().describe('Ask a person before every call.')
-const timeout = duration(1).optional().describe('How long a call may take; its own limit when left out, else 60s.')
+const approval = flag.optional().describe('true: every call needs the approval of a person.')
+const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
 const toolUse = map({
-  name: name.describe('Name of a registered tool, server_tool of an MCP server, or of a tool of the client.'),
+  name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
   description: prompt
     .optional()
-    .describe('What the model is told of it, instead of its own description: a text or { file: path }.'),
+    .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
   approval,
   timeout,
-  client: flag.optional().describe('true: the tool runs in the client, and the run waits for its answer.'),
+  client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
   parameters: later('shapes')
     .refine(isMap, 'must be a map: name → type')
     .optional()
-    .describe('What a tool of the client takes, by name, written as "input" is.'),
+    .describe('Parameters of a client tool, by name, in the format of "input".'),
 }).meta({ yaml: 'toolUse' })
 const mcpUse = map({
-  mcp: nameOf('mcpServers').describe('Name of an MCP server: its tools are offered as server_tool.'),
-  tools: list(name).optional().describe('Only these, by the server’s own names.'),
+  mcp: nameOf('mcpServers').describe('Name of an MCP server. Its tools are offered as server_tool.'),
+  tools: list(name).optional().describe('Offer only these tools, by their names on the server.'),
   approval,
   timeout,
 }) satisfies z.ZodType<McpToolUse>
 const toolWords = 'must be the name of a tool, or a map with "name" or "mcp"'
-const callback = (when: string) => nameOf('callbacks').optional().describe(`Callback that is called ${when}.`)
+const callback = (when: string) => nameOf('callbacks').optional().describe(`Name of a callback, called ${when}.`)
 
 export const llmConfig = map({
   model: z
     .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
     .optional()
-    .describe('The model as provider:model; of a list the first that does not refuse. Default: that of the config.'),
+    .describe(
+      'The model, as provider:model. In a list, the next one is used when the one before refuses. Default: the model in the config.',
+    ),
   system: prompt
     .optional()
-    .describe('The system message: a text, or { file: prompts/poet.md }, a file below the folder of this one.'),
+    .describe('The system message: a string, or { file: prompts/poet.md } for a file below the folder of this one.'),
   messages: z
     .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
     .default('$input.messages')
     .describe('The conversation: a reference or a list of messages.'),
-  stream: preset(flag, false, 'true: this is the answer, the client reads it while it is written.'),
-  stage: name.optional().describe('Name of the model call in traces; "response" when left out.'),
+  stream: preset(flag, false, 'true: this step is the answer. Clients read it while the model writes it.'),
+  stage: name.optional().describe('Name of the model call in traces. Default: "response".'),
   tools: list(z.union([nameOf('tools'), toolUse, mcpUse], toolWords))
     .default([])
-    .describe('What the model may call.'),
+    .describe('Tools that the model may call.'),
   toolChoice: z
     .union(
       [oneOf(['auto', 'none', 'required']), map({ tool: name.describe('The tool that must be called.') })],
@@ -111,40 +113,42 @@ export const llmConfig = map({
     )
     .optional()
     .describe('Whether the model may, must or must not call a tool.'),
-  maxSteps: preset(integer(1, 1000), 5, 'Most model calls for one answer.'),
+  maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls for one answer.'),
   output: map({
-    schema: later('shapes').describe('Shape of the answer, by name, written as "input" is.'),
+    schema: later('shapes').describe('Schema of the answer, by name, in the format of "input".'),
     retries: preset(
       integer(0, 20),
       1,
-      'How often the model is told what is wrong with its answer and asked again, within maxSteps. Where it is 0 and there are no tools, the text is shown while it is written.',
+      'How many times an invalid answer is returned to the model with its errors, within maxSteps. With 0 and no tools, the text streams as the model writes it.',
     ),
   })
     .optional()
-    .describe('The answer must be JSON of this shape.'),
-  temperature: number(0).optional().describe('How much chance decides; what the provider takes.'),
-  maxOutputTokens: integer(1).optional().describe('Most tokens of one model call’s output.'),
-  topP: number(0, 1).optional().describe('Only the likeliest words, up to this sum of chances.'),
-  stopSequences: list(text).optional().describe('Texts that end the output.'),
+    .describe('The answer must be JSON that matches a schema.'),
+  temperature: number(0).optional().describe('Sampling temperature. The range depends on the provider.'),
+  maxOutputTokens: integer(1).optional().describe('Maximum number of output tokens of one model call.'),
+  topP: number(0, 1)
+    .optional()
+    .describe('Nucleus sampling: only the most likely tokens, up to this total probability.'),
+  stopSequences: list(text).optional().describe('Strings that end the output.'),
   seed: integer(-Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe('Makes the same request give the same answer, where providers can.'),
+    .describe('Seed for repeatable answers, if the provider supports it.'),
   reasoning: oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
     .optional()
-    .describe('How much the model thinks before it answers.'),
+    .describe('How much the model reasons before it answers.'),
   providerOptions: z
     .record(z.string(), z.record(z.string(), z.unknown(), 'must be a map'), 'must be a map: provider → its options')
     .optional()
-    .describe('What only one provider understands: provider → its options.'),
+    .describe('Provider-specific options: provider → its options.'),
   headers: z
     .record(z.string(), text, 'must be a map: header → text')
     .optional()
-    .describe('HTTP headers for the provider.'),
-  retries: preset(integer(0, 20), 2, 'Further attempts when a call fails before its first content.'),
-  budget: budget.optional().describe('What this step may spend.'),
-  timeouts: stepTimeouts.optional().describe('How long things may take in this step.'),
-  onChunk: callback('with every piece of the stream'),
-  onStepFinish: callback('after every model call and its tools'),
+    .describe('HTTP headers for requests to the provider.'),
+  retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
+  budget: budget.optional().describe('Limits of this step.'),
+  timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
+  onChunk: callback('with every chunk of the stream'),
+  onStepFinish: callback('after every model call and its tool calls'),
   onFinish: callback('once, when the step is done'),
   onError: callback('once, when the step fails'),
   onAbort: callback('once, when the run is stopped, with the text so far'),
@@ -173,7 +177,7 @@ export function readLlm(node: Node, context: StepContext) {
   return { type: 'llm' as const, config: llm, ...own }
 }
 
-/** What `llm` and `router` have in common: names and references. Those inside the nodes of `except` are not looked at. */
+/** Checks the names and references that `llm` and `router` share, except those inside the nodes of `except`. */
 export function checkToolLoop(node: Node, { reader, place }: StepContext, except: readonly Node[] = []): void {
   const { faults, known } = reader
   const parameters = itemsOf(child(node, 'tools')).flatMap((item) => child(item, 'parameters') ?? [])
@@ -185,7 +189,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
 
 type ToolLoopKeys = Omit<z.infer<typeof llmConfig>, 'stream' | 'output'>
 
-/** The keys that `llm` and `router` share, as the engine takes them. */
+/** The keys that `llm` and `router` share, in the form the engine uses. */
 export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSpec[]) {
   const { model, tools: uses, budget: own, timeouts, ...rest } = keys
   const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])

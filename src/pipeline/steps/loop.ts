@@ -1,4 +1,4 @@
-/** `loop`: a list of steps once per item of a list, or while something holds. */
+/** `loop`: runs steps once per item of a list, or while a condition is true. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
 import type { LoopConfig } from '../pipeline.ts'
@@ -19,11 +19,17 @@ export const loopConfig = map({
   over: z
     .union([name.refine((value) => wholeReference(value) !== undefined, overWords), z.array(z.unknown())], overWords)
     .optional()
-    .describe('The list whose items the rounds take: a reference or a list. Either this or "while".'),
-  while: name.optional().describe(`${expressionWords}: looked at before every round. Either this or "over".`),
-  max: preset(integer(1, 1000), 10, 'Most rounds. A longer list is an error; "while" ends after them.'),
-  as: resultName.default('item').describe('Variable that holds the item of a round. $index counts rounds from 0.'),
-  steps: list(later('step')).min(1, noSteps).describe('Steps of a round.'),
+    .describe('The list to iterate over: a reference or a list. Use either "over" or "while".'),
+  while: name.optional().describe(`${expressionWords}. Checked before every round. Use either "while" or "over".`),
+  max: preset(
+    integer(1, 1000),
+    10,
+    'Maximum number of rounds. A longer list in "over" is an error; "while" stops after this many.',
+  ),
+  as: resultName
+    .default('item')
+    .describe('Name of the variable for the current item. $index is the number of the round, from 0.'),
+  steps: list(later('step')).min(1, noSteps).describe('Steps of each round.'),
 })
 
 export function readLoop(node: Node, { reader, place, id }: StepContext) {

@@ -10,14 +10,14 @@ import type { Node } from '../tree.ts'
 import { isMapOrReference } from './call-agent.ts'
 
 export const mcpToolConfig = map({
-  server: nameOf('mcpServers').describe('Name of an MCP server of the config.'),
-  tool: name.describe('The tool, by the server’s own name.'),
+  server: nameOf('mcpServers').describe('Name of an MCP server in the config.'),
+  tool: name.describe('Name of the tool on the server.'),
   input: z
     .unknown()
     .refine(isMapOrReference, 'must be a map, or a reference to one')
     .optional()
-    .describe('The tool’s arguments.'),
-  timeout: duration(1).optional().describe('How long the call may take.'),
+    .describe('Arguments of the tool: a map, or a reference to one.'),
+  timeout: duration(1).optional().describe('Time limit of the call.'),
 })
 
 export function readMcpTool(node: Node, { reader, place }: StepContext) {

@@ -1,4 +1,4 @@
-/** `memory`: what earlier runs of the thread hold, and facts for the runs to come. */
+/** `memory`: recalls earlier runs of the thread, and stores facts for later ones. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
 import type { MemoryConfig } from '../pipeline.ts'
@@ -11,13 +11,13 @@ export const memoryConfig = map({
   action: oneOf(['recall', 'store']).describe(
     'recall: read earlier runs of the thread. store: keep facts for later ones.',
   ),
-  query: text.optional().describe('For recall: what is looked for. Default: the last message of the user.'),
-  limit: preset(integer(1, 100), 5, 'For recall: most facts, and most earlier turns.'),
+  query: text.optional().describe('For recall: the search text. Default: the last user message.'),
+  limit: preset(integer(1, 100), 5, 'For recall: maximum number of facts, and of earlier turns.'),
   facts: z
     .unknown()
     .optional()
-    .describe('For store: a text, a list of texts, or a reference to one. Default: the last message of the user.'),
-  runs: preset(integer(1, 1000), 50, 'Most earlier runs of the thread that are read, the newest first.'),
+    .describe('For store: a string, a list of strings, or a reference to one. Default: the last user message.'),
+  runs: preset(integer(1, 1000), 50, 'Maximum number of earlier runs of the thread to read, newest first.'),
 })
 
 const owners = { query: 'recall', limit: 'recall', facts: 'store' } as const

@@ -1,4 +1,4 @@
-/** `output-generator`: a template over variables, or the JSON in a text. */
+/** `output-generator`: a template over variables, or the JSON in a string. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
@@ -7,8 +7,10 @@ import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 
 export const outputConfig = map({
-  template: z.unknown().optional().describe('Any value; references in it are replaced.'),
-  json: text.optional().describe('A text, such as $answer.text, to read JSON out of: bare or in a fenced block.'),
+  template: z.unknown().optional().describe('Any value. References in it are replaced with their values.'),
+  json: text
+    .optional()
+    .describe('A string to read JSON from, such as $answer.text. The JSON may be in a fenced code block.'),
 })
 
 export function readOutputGenerator(node: Node, { reader, place }: StepContext) {

@@ -1,4 +1,4 @@
-/** `parallel`: lists of steps that run at once. */
+/** `parallel`: lists of steps that run at the same time. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
 import { enter, type StepContext } from '../reader.ts'
@@ -13,13 +13,15 @@ export const parallelConfig = map({
   branches: z
     .record(z.string(), list(later('step')).min(1, noSteps), branchesWords)
     .refine((branches) => Object.keys(branches).length > 0, 'has no branches; add one: name → list of steps')
-    .describe('Lists of steps that run at once: name → steps. A branch does not see what another one sets.'),
+    .describe('Lists of steps that run at the same time: name → steps. Branches do not see each other’s variables.'),
   order: oneOf(['declared', 'live'])
     .default('declared')
-    .describe('Order of several streamed answers where a client takes one text: as in the file, or as they come.'),
+    .describe(
+      'Order of several streamed answers for clients that receive one text. declared: as in the file. live: as they arrive.',
+    ),
   onError: oneOf(['fail', 'continue'])
     .default('fail')
-    .describe('fail: the first failure stops the other branches. continue: they run on.'),
+    .describe('fail: the first failure stops the other branches. continue: the other branches keep running.'),
 })
 
 export function readParallel(node: Node, { reader, place, id }: StepContext) {

@@ -1,4 +1,4 @@
-/** `router`: a model that calls tools before another step answers. It takes what `llm` takes, but for what makes an answer. */
+/** `router`: a model that calls tools before another step answers. It has the keys of `llm` except those for an answer. */
 import { respondTool } from '../../part/respond.ts'
 import { check, child } from '../check.ts'
 import type { RouterConfig } from '../llm-config.ts'
@@ -11,12 +11,12 @@ const { stream: _, output: __, maxSteps: ___, stage: ____, ...shared } = llmConf
 
 export const routerConfig = map({
   ...shared,
-  stage: name.optional().describe('Name of the model call in traces; "router" when left out.'),
-  maxSteps: preset(integer(1, 1000), 5, 'Most model calls before it hands over.'),
+  stage: name.optional().describe('Name of the model call in traces. Default: "router".'),
+  maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls before it hands over.'),
   clientTools: preset(
     flag,
     false,
-    'true: the router may call the tools that a client offers with its request; otherwise only the answering step may.',
+    'true: the router may also call the tools that a client sends with its request. Otherwise only the answering step may.',
   ),
 })
 
