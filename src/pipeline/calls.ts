@@ -1,4 +1,4 @@
-/** Which agents call which: what can be checked only once all of them are loaded. */
+/** Checks of calls between agents, which need all agents to be loaded. */
 import { child } from './check.ts'
 import { createFaultCollector, faultsOf, type FaultCollector } from './fault.ts'
 import { listNames } from './nearest.ts'
@@ -10,9 +10,9 @@ import { parseTree } from './tree.ts'
 type Message = Parameters<FaultCollector['add']>[1]
 
 /**
- * Calls of unknown agents, and calls that lead back to the agent that makes them: `agents` by id and by alias (the same
- * pipeline under several names). A fault per call at the place of its `agent`, under the first name of the calling agent.
- * Calls of an agent that a variable names are not followed; the depth of calls is capped while they run.
+ * Finds calls of unknown agents and circular calls. `agents`: by id and by alias (the same pipeline under several names).
+ * Returns one fault per call, at its `agent` key, under the first name of the calling agent. Calls whose agent is a variable
+ * are not checked; at run time the depth of calls is limited.
  */
 export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: string; fault: Fault }[] {
   const names = new Map<Pipeline, string>()
@@ -48,7 +48,7 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
   })
 }
 
-/** The ids that a pipeline's calls name, in containers as well; each once. */
+/** The agent ids that a pipeline calls, including inside containers, without duplicates. */
 export function callsOf({ workflow, after }: Pipeline): Set<string> {
   const calls = new Set<string>()
   const steps = [...workflow, ...after]
@@ -59,7 +59,7 @@ export function callsOf({ workflow, after }: Pipeline): Set<string> {
   return calls
 }
 
-/** The steps right inside a container, of all its lists; none for other steps. */
+/** The direct child steps of a container; empty for other steps. */
 export function stepsInside(step: Step): Step[] {
   switch (step.type) {
     case 'condition':
@@ -73,7 +73,7 @@ export function stepsInside(step: Step): Step[] {
   }
 }
 
-/** The shortest way of calls from one agent to another, both included. */
+/** The shortest chain of calls from one agent to another, including both. */
 function wayBack(from: Pipeline, to: Pipeline, next: (pipeline: Pipeline) => Pipeline[]): Pipeline[] | undefined {
   const before = new Map<Pipeline, Pipeline | undefined>([[from, undefined]])
   for (const [pipeline] of before) {
@@ -87,7 +87,7 @@ function wayBack(from: Pipeline, to: Pipeline, next: (pipeline: Pipeline) => Pip
   return undefined
 }
 
-/** Where an agent gives itself this alias; the start of its text when it does not. */
+/** The place of an alias in an agent's text; the start of the text if it is not there. */
 export function placeOfAlias(
   { text: inlined, source: text = inlined }: Pipeline,
   alias: string,
@@ -101,7 +101,7 @@ export function placeOfAlias(
   return { line, column }
 }
 
-/** The text is read once more, since a pipeline keeps no places: files are small, and faults are rare. */
+/** Parses the text again, because a pipeline keeps no places: files are small, and faults are rare. */
 function placeFaults(
   { text: inlined, source: text = inlined }: Pipeline,
   wrong: ReadonlyMap<string, Message>,

@@ -1,4 +1,4 @@
-/** A value against a {@link ValueSchema}: what it lacks is filled in where there is a default, what is wrong is said at once. */
+/** Checks a value against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. */
 import { MillraceError } from '../part/error.ts'
 import { equal } from './equal.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
@@ -6,8 +6,8 @@ import { compilePattern, fullBudget, PatternTooCostly, type PatternBudget } from
 import type { ValueSchema } from './value-schema.ts'
 
 /**
- * `$input` as a pipeline declares it (`pipeline.input`), with its defaults; the value itself is left as it is. Throws
- * `bad-input` (400) with every fault and its path, at most 20 of them. Nothing is converted: `"3"` is no integer.
+ * Checks `$input` against `pipeline.input` and returns a copy with defaults filled in. Throws `bad-input` (400) with the path
+ * of every fault, at most 20. Values are not converted: `"3"` is not an integer.
  */
 export function checkInput(schema: ValueSchema | undefined, value: unknown): Record<string, unknown> {
   const { value: filled, faults } = checkValue({ ...schema, type: 'object' }, value, '$input')
@@ -15,23 +15,23 @@ export function checkInput(schema: ValueSchema | undefined, value: unknown): Rec
   throw new MillraceError('bad-input', `Invalid input: ${firstFaults(faults)}.`, { status: 400 })
 }
 
-/** At most 20 of them, as a sentence goes on. */
+/** Joins the first 20 faults for use inside a sentence. */
 export function firstFaults(faults: readonly string[]): string {
   const rest = faults.length - told
   const more = rest > 0 ? `; and ${faults.length >= enough ? 'many' : rest} more` : ''
   return `${faults.slice(0, told).join('; ')}${more}`
 }
 
-/** So many faults are told one by one. */
+/** How many faults are listed. */
 const told = 20
 
-/** A value may hold a fault in each of its bytes: behind so many it is not looked at any more. */
+/** Checking stops after this many faults: a value may have one in every byte. */
 const enough = 1000
 
-/** Every fault begins with the path that it is about; there are at most 1000. */
+/** Every fault starts with its path; there are at most 1000. */
 export function checkValue(schema: ValueSchema, value: unknown, path: string): { value: unknown; faults: string[] } {
   const faults: string[] = []
-  // Suggestions are costly, and only the first faults are told.
+  // Suggestions are expensive, and only the first faults are listed.
   const add: Faults['add'] = (message) => void faults.push(message(faults.length < told ? didYouMean : () => ''))
   const budget = { left: fullBudget }
   return { value: fill(schema, value, path, { add, isFull: () => faults.length >= enough, budget }), faults }
@@ -40,7 +40,7 @@ export function checkValue(schema: ValueSchema, value: unknown, path: string): {
 interface Faults {
   add(message: (hint: Hint) => string): void
   isFull(): boolean
-  /** For all patterns and texts of the value. */
+  /** Shared by all patterns and strings of the value. */
   budget: PatternBudget
 }
 
@@ -78,7 +78,7 @@ function isAmong(values: readonly unknown[], value: unknown): boolean {
 
 function fillAny(forms: readonly ValueSchema[], value: unknown, path: string, faults: Faults): unknown {
   for (const form of forms) {
-    // What is wrong with a form is told nowhere: it is not put into words, and the first fault is enough.
+    // The faults of an alternative are not reported: the first one rules it out.
     let fits = true
     const filled = fill(form, value, path, { add: () => (fits = false), isFull: () => !fits, budget: faults.budget })
     if (fits) return filled
@@ -173,6 +173,6 @@ function nameOf(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'object' && value !== null) return 'an object'
   const text = JSON.stringify(value) ?? String(value)
-  // Not a piece of it: a secret that is cut is found by nobody.
+  // Never a part of it: redaction would not find a truncated secret.
   return text.length > 40 ? `a string of ${String(value).length} characters` : text
 }

@@ -1,4 +1,4 @@
-/** A reference whose root is known, against what is known of the value there. */
+/** Checks the path of a reference whose root is known against the known shape of its value. */
 import { listNames, type Hint } from './nearest.ts'
 import type { Place, Reader } from './reader.ts'
 import type { Reference } from './reference.ts'
@@ -7,8 +7,8 @@ import { deadEnd, type DeadEnd } from './shape.ts'
 import { rootOf } from './root-shape.ts'
 
 /**
- * Adds a fault for a reference that can have no value. One with `?` may lack it, and in a recorded run, where no names are
- * known, references are left to the run.
+ * Adds a fault for a reference that can never have a value. References with `?` are not checked, nor are those of a recorded
+ * run, where no names are known.
  */
 export function checkPath({ text, path, optional }: Reference, at: number, place: Place, reader: Reader): void {
   const { known, faults } = reader

@@ -1,11 +1,11 @@
-/** A tree against a schema: typed data, or faults at the place in the text that each one is about. */
+/** Checks a tree against a schema: returns typed data, or adds faults at their places in the text. */
 import type { z } from 'zod'
 import { mostFaults, type FaultCollector } from './fault.ts'
 import { listNames, nearest } from './nearest.ts'
 import { toText } from './template.ts'
 import type { MapNode, Node } from './tree.ts'
 
-/** `subject` is what the node is called when it is wrong as a whole; `elsewhere` says where an unknown key of it belongs. */
+/** `subject` names the node in faults about the whole node; `elsewhere` returns where an unknown key belongs. */
 export function check<S extends z.ZodType>(
   schema: S,
   node: Node,
@@ -16,7 +16,7 @@ export function check<S extends z.ZodType>(
   const parsed = schema.safeParse(toText(node))
   if (parsed.success) return parsed.data
   const issues = parsed.error.issues.flatMap(flatten)
-  // A misspelt `id` is one mistake, not an unknown key and a missing one; a value has one complaint, the first.
+  // A misspelt `id` is one fault, not an unknown key and a missing one. Only the first fault of a value is reported.
   const meant = new Set<string>()
   const reported = new Set<string>()
   for (const issue of issues)
@@ -49,7 +49,7 @@ function reportUnknownKeys(
   const free = known.filter((name) => !owner.entries.has(name))
   for (const [i, key] of issue.keys.entries()) {
     const at = owner.entries.get(key)?.at ?? owner.at
-    // The others are not reported one by one.
+    // Further faults are only counted.
     const suggestion = i < mostFaults ? nearest(key, free) : undefined
     const place = issue.path.length === 0 ? elsewhere(key) : undefined
     if (place !== undefined) faults.add(at, `"${key}" belongs ${place}; move it there`)
@@ -87,7 +87,7 @@ function reportValue(
 }
 
 function reportMissing(issue: Issue, key: string, owner: Node, faults: FaultCollector): void {
-  // A map whose kind is unknown has no known keys either: the one that was meant to say the kind is found by likeness.
+  // Without its discriminator a map has no known keys, so a misspelt discriminator is found by similarity.
   const misspelt =
     issue.code === 'invalid_union' && owner.kind === 'map' ? nearest(key, owner.entries.keys()) : undefined
   if (misspelt === undefined) faults.add(owner.at, `missing key "${key}"; add it`)
@@ -97,13 +97,13 @@ function reportMissing(issue: Issue, key: string, owner: Node, faults: FaultColl
   }
 }
 
-/** A union's complaint, or, when the value was clearly meant for one of its branches, that branch's own. */
+/** The issue of a union or, if the value clearly belongs to one branch, the issues of that branch. */
 function flatten(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const branches = issue.errors.map((branch) => branch.flatMap(flatten))
   const fits = ({ path, code }: Issue) => path.length > 0 || code === 'unrecognized_keys'
   const fitting = branches.filter((branch) => branch.length > 0 && branch.every(fits))
-  // Of several kinds of map the one that was meant is the one with the least amiss; of equals the first.
+  // The branch with the fewest issues is the one that was meant; the first of several.
   const meant = fitting.toSorted((a, b) => weigh(a) - weigh(b))[0]
   if (meant === undefined) return [issue]
   return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))

@@ -1,4 +1,4 @@
-/** Whether two JSON values say the same. Keys in any order; of different types, never. Takes any depth. */
+/** Whether two JSON values are equal. Key order is ignored, values of different types are never equal, any depth works. */
 export function equal(left: unknown, right: unknown): boolean {
   const pairs: [unknown, unknown][] = [[left, right]]
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {

@@ -4,8 +4,8 @@ import type { Expression, Operator, Term } from './expression.ts'
 import { lookUp, type Scope } from './resolve.ts'
 
 /**
- * Whether an expression of `if` or `while` holds. Throws `missing-value` for a reference that has none and is not written
- * with `?`, and `bad-expression` naming the operands whose types have no order or are no condition.
+ * Evaluates the expression of `if` or `while`. Throws `missing-value` for a reference without a value and without `?`, and
+ * `bad-expression` with the names of operands whose types cannot be compared or are not conditions.
  */
 export function evaluate(expression: Expression, scope: Scope): boolean {
   return isTrue(expression.root, scope, expression.text)

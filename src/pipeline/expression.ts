@@ -1,5 +1,5 @@
 /**
- * The language of `if` and `while`: comparisons over variables, nothing that computes or calls.
+ * The language of `if` and `while`: comparisons over variables, without arithmetic or function calls.
  *
  *     expression = and { "or" and }
  *     and        = not { "and" not }
@@ -10,13 +10,13 @@
  *     reference  = "$" name { "." name } [ "?" ]               text = '…' or "…", with \\ before a quote or a backslash
  *
  * `$a.b` without a value is an error; `$a.b?` is then null. Values keep their types: `==` of different types is false (`"5"
- * == 5`), `<` of different types is an error. A condition is true or false; null counts as false; everything else is an
- * error: ask `not empty $x`. `empty` is null, `""`, `[]` or `{}`. `contains` finds a text in a text and an item in a list;
- * `in` is the same the other way round, for lists. At most 2,000 characters and 50 levels.
+ * == 5`), `<` of different types is an error. A condition must be true, false or null (false); anything else is an error:
+ * write `not empty $x`. `empty` tests for null, `""`, `[]` or `{}`. `contains` finds a string in a string or an item in a
+ * list; `in` tests whether a list has an item. At most 2,000 characters and 50 levels.
  */
 import { referenceAt, type Reference } from './reference.ts'
 
-/** Parsed once, when the file is loaded; `evaluate` takes it. Plain data. */
+/** Plain data, parsed once when the file is loaded; see `evaluate`. */
 export interface Expression {
   text: string
   root: Term
@@ -47,7 +47,7 @@ class Misread extends Error {
   }
 }
 
-/** Undefined when the text is no expression: `fault` is then told where (from 0) and why, with the cure. */
+/** Returns undefined if the text is not a valid expression, after calling `fault` with the offset (from 0) and the message. */
 export function parseExpression(
   text: string,
   fault: (offset: number, message: string) => void,
@@ -215,7 +215,7 @@ function unexpected({ kind, text }: Token, wanted: string): string {
   return `${wanted} before ${text}`
 }
 
-/** What can only be wrong, whatever the variables hold. */
+/** Rejects terms that can never be a condition, whatever the variables contain. */
 function condition(term: Term, at: number): Term {
   if (term.kind === 'list') throw new Misread(at, 'a list is not true or false; compare it')
   if (term.kind === 'literal' && term.value !== null && typeof term.value !== 'boolean') {

@@ -2,11 +2,11 @@ import { messageOf, MillraceError } from '../part/error.ts'
 import { didYouMean, type Hint } from './nearest.ts'
 import type { Fault } from './pipeline.ts'
 
-/** A YAML text that is no valid agent: code `bad-pipeline`, with every fault of the text, in the order of the text. */
+/** An invalid agent: code `bad-pipeline`, with every fault of the text, in text order. */
 export class PipelineError extends MillraceError {
   readonly faults: Fault[]
 
-  /** `message`: the faults as lines, unless something else is told. */
+  /** `message` defaults to one line per fault. */
   constructor(faults: Fault[], message = faults.map(formatFault).join('\n')) {
     super('bad-pipeline', message)
     this.faults = faults
@@ -14,8 +14,8 @@ export class PipelineError extends MillraceError {
 }
 
 /**
- * Whatever was thrown while a text was read, as faults of that text: a file that breaks the parser must not hide or block
- * the others.
+ * Converts anything thrown while reading a text to faults of that text: a file that crashes the parser must not hide or block
+ * other files.
  */
 export function faultsOf(error: unknown): Fault[] {
   if (error instanceof PipelineError) return error.faults
@@ -23,23 +23,23 @@ export function faultsOf(error: unknown): Fault[] {
   return [{ line: 1, column: 1, message }]
 }
 
-/** One `file:line:col message` line per fault, as editors and terminals make clickable. */
+/** One `file:line:col message` line per fault, which editors and terminals make clickable. */
 export function formatFaults(file: string, faults: readonly Fault[]): string {
   return faults.map((fault) => `${file}:${formatFault(fault)}`).join('\n')
 }
 
-/** Most faults of one text that are reported in full: a file with more of them has one mistake, repeated. */
+/** Maximum number of faults reported in full: a file with more usually repeats one mistake. */
 export const mostFaults = 100
 
 /**
- * Collects faults by their offset in the text: the first {@link mostFaults}, and of the others how many there are. A message
- * with a suggestion is a function of `hint`, which is costly and therefore called for reported faults only.
+ * Collects faults by their offset in the text: the first {@link mostFaults}, and the number of others. A message with a
+ * suggestion is a function of `hint`, which is expensive and therefore called only for reported faults.
  */
 export interface FaultCollector {
   add(offset: number, message: string | ((hint: Hint) => string)): void
-  /** The line, from 1, that an offset lies in. */
+  /** The line of an offset, from 1. */
   lineOf(offset: number): number
-  /** All of them by place, each once. */
+  /** All faults in text order, without duplicates. */
   list(): Fault[]
 }
 
@@ -64,7 +64,7 @@ export function createFaultCollector(text: string): FaultCollector {
 
   return {
     add: (offset, message) => {
-      // An anchored node is checked wherever it is used: the same fault at the same place counts once.
+      // A node with an anchor is checked at every alias: the same fault at the same place counts once.
       const id = `${offset} ${typeof message === 'string' ? message : message(() => '')}`
       if (found.has(id)) return
       if (found.size >= mostFaults) unreported.add(offset)

@@ -1,6 +1,6 @@
 /**
- * `{ file: prompts/poet.md }` where a prompt may stand becomes the text of that file: in the tree, which is checked as if the
- * text stood in the agent's file, and in the agent's own text, which a run records and needs no files to run on.
+ * Replaces `{ file: prompts/poet.md }` prompts with the text of the file: in the tree, which is checked as if the text were in
+ * the agent's file, and in the agent's text, which every run records, so that a resumed run needs no files.
  */
 import { child } from './check.ts'
 import { createFaultCollector, type FaultCollector } from './fault.ts'
@@ -12,14 +12,14 @@ import { walkSteps } from './step-types.ts'
 import { parseTree, type Node } from './tree.ts'
 
 /**
- * The text of a file, by its path from the folder of the agent's file. Throws an error whose message goes on "the file x …":
- * `is missing`.
+ * Returns the text of a file by its path relative to the agent's file. Throws an error whose message continues "the file x …",
+ * such as `is missing`.
  */
 export type ReadText = (path: string) => string
 
 export interface InlineOptions {
   faults: FaultCollector
-  /** Without it a file is a fault. */
+  /** Without it, every file is a fault. */
   readText: ReadText | undefined
   secrets: readonly Secret[] | undefined
 }
@@ -30,7 +30,7 @@ interface Slot {
   value: Extract<Node, { kind: 'map' }>
 }
 
-/** Replaces the files in the tree and gives the text with their contents in place. */
+/** Replaces the files in the tree and returns the text with their contents inserted. */
 export function inlineFiles(text: string, root: Node, options: InlineOptions): string {
   const { faults } = options
   const edits = new Map<number, { start: number; end: number; content: string }>()
@@ -53,7 +53,7 @@ export function inlineFiles(text: string, root: Node, options: InlineOptions): s
     from = end
   }
   inlined += text.slice(from)
-  // What is recorded must be read again when the run goes on.
+  // The recorded text must be parsable when the run is resumed.
   const trial = createFaultCollector(inlined)
   parseTree(inlined, trial)
   const [fault] = trial.list()
@@ -62,7 +62,7 @@ export function inlineFiles(text: string, root: Node, options: InlineOptions): s
   return inlined
 }
 
-/** Where a prompt may stand and a file does. */
+/** All prompts that are written as a map. */
 function* slotsOf(root: Node): Generator<Slot> {
   const lists = ['workflow', 'after'].flatMap((key) => child(root, key) ?? [])
   for (const list of lists) {
@@ -119,7 +119,7 @@ function read(value: Slot['value'], { faults, readText, secrets = [] }: InlineOp
 
 const cure = 'write the prompt here, or pass a reader: parseYaml(text, { readText })'
 
-/** Below the folder of the agent's file, as it is written: where links lead is the reader's to check. */
+/** Checks that a path stays below the folder of the agent's file. Resolving links is up to `readText`. */
 function pathFault(path: string): string | undefined {
   if (path === '') return 'is empty; name a file, such as prompts/poet.md'
   if (path.length > 300) return 'is longer than 300 characters'
@@ -132,7 +132,7 @@ function pathFault(path: string): string | undefined {
 }
 
 function spanOf(text: string, value: Node, file: Node): { start: number; end: number } {
-  // An anchor stays: aliases of it then mean the text.
+  // Keep an anchor, so that its aliases refer to the inserted text.
   const anchor = /&\S+\s*/y
   anchor.lastIndex = value.at
   const start = anchor.test(text) ? anchor.lastIndex : value.at
@@ -143,7 +143,7 @@ function spanOf(text: string, value: Node, file: Node): { start: number; end: nu
   return { start, end: close.test(text) ? close.lastIndex : end }
 }
 
-/** As a double-quoted scalar: JSON's escapes are YAML's, and what YAML does not print is escaped as well. */
+/** Writes a double-quoted scalar: YAML accepts JSON's escapes; characters that YAML does not allow are escaped too. */
 function quote(content: string): string {
   return JSON.stringify(content).replaceAll(
     /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g,

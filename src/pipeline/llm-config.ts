@@ -2,18 +2,18 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import type { ValueSchema } from './value-schema.ts'
 
 /**
- * What the configs of `llm` and `router` have in common, typed. `messages` may still be a reference (`$input.messages`).
- * Milliseconds everywhere.
+ * The typed config that `llm` and `router` share. `messages` may still be a reference (`$input.messages`).
+ * All durations are in milliseconds.
  */
 export interface ToolLoopConfig {
   model?: string
-  /** Models to try in turn when the one before refuses: the rest of `model: [a, b, c]`. */
+  /** Models to try in order when the previous one refuses: the rest of `model: [a, b, c]`. */
   fallbacks?: string[]
   system?: string
   messages: string | Message[]
   stage?: string
   tools: ToolUse[]
-  /** MCP servers all of whose tools are offered, as `server_tool`: the items `{mcp: server}` of `tools`. */
+  /** MCP servers whose tools are offered as `server_tool`: the items `{mcp: server}` of `tools`. */
   toolSources?: McpToolUse[]
   /** Tools that run in the client: the items with `client: true` of `tools`. */
   clientTools?: ToolSpec[]
@@ -37,20 +37,20 @@ export interface ToolLoopConfig {
 
 export interface LlmConfig extends ToolLoopConfig {
   stream: boolean
-  /** The answer must be JSON that fits. */
+  /** The answer must be JSON that matches `schema`. */
   output?: {
     schema: ValueSchema
-    /** How often the model is told what is wrong with its JSON before the step fails. */
+    /** How many times invalid JSON is returned to the model with its errors before the step fails. */
     retries?: number
   }
 }
 
 export interface RouterConfig extends ToolLoopConfig {
-  /** Whether the tools that a client offers with its request are the router's to call, too. */
+  /** Whether the router may also call the tools that a client sends with its request. */
   requestTools: boolean
 }
 
-/** A tool as a step uses it: a registered name or an MCP tool's `server_tool`, with what the file overrides. */
+/** A tool of a step: a registered name or an MCP tool's `server_tool`, with the settings that the file overrides. */
 export interface ToolUse {
   name: string
   description?: string
@@ -58,7 +58,7 @@ export interface ToolUse {
   timeout?: number
 }
 
-/** All tools of an MCP server, or those named in `tools` (by the server's own names, without its prefix). */
+/** All tools of an MCP server, or only `tools` (by their names on the server, without the prefix). */
 export interface McpToolUse {
   mcp: string
   tools?: string[]

@@ -1,4 +1,4 @@
-/** Names that must exist outside the file: step types, tools, callbacks, models, agents, MCP servers. Nothing is checked that is not known. */
+/** Checks names that are defined outside the file: step types, tools, callbacks, models, agents, MCP servers. Unknown registries are not checked. */
 import { agentIdFault } from './agent-id.ts'
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
@@ -20,7 +20,7 @@ export const builtinSteps = [
 ] as const
 const laterSteps = new Set(['cli-agent'])
 const callbackKeys = ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'onAbort']
-// The names people write without a provider; which provider they mean is the model resolver's business.
+// Model names that need no provider; the model resolver finds it.
 const bareModel = /^(?:gemini-|gpt-|chatgpt-|claude-|o\d)/
 
 export function checkStepType(type: Node, known: Known, faults: FaultCollector): void {
@@ -44,7 +44,7 @@ export function checkLlmNames(config: Node, known: Known, faults: FaultCollector
   }
 }
 
-/** The names of a step's tools: known, each once, and `toolChoice` among them. */
+/** Checks that the tools of a step are known and unique, and that `toolChoice` is one of them. */
 export function checkTools(config: Node, known: Known | undefined, faults: FaultCollector): void {
   const tools = child(config, 'tools')
   const names = new Set<string>()
@@ -77,7 +77,7 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
   }
 }
 
-/** Which tools a server has is known only once somebody has asked it. */
+/** Compares prefixes only: the tools of a server are known only after connecting to it. */
 function isOfServer(tool: string, servers: Iterable<string> = []): boolean {
   return [...servers].some((server) => tool.startsWith(`${server}_`) && tool.length > server.length + 1)
 }
@@ -101,7 +101,7 @@ export function checkAgent(name: Node | undefined, known: Known | undefined, fau
 const ownServer = 'for a server of your own, use --endpoint name=http://…'
 
 function checkModel(model: string, at: number, providers: readonly string[], faults: FaultCollector): void {
-  // What a reference stands for is known only when the run has come that far.
+  // The value of a reference is known only at run time.
   if (references(model).length > 0) return
   const list = `known providers: ${listNames(providers)}`
   const colon = model.indexOf(':')

@@ -1,6 +1,6 @@
-/** The candidate that `word` was probably meant to be, or undefined when none is near enough to be worth naming. */
+/** The candidate most similar to `word`, or undefined if none is similar enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  // Distances cost the product of both lengths, for every candidate: long words and long lists are not worth it.
+  // A distance costs the product of both lengths, for every candidate: skip long words and long lists.
   if (word.length > 60) return undefined
   // A third of the letters may be wrong: `maxStep` finds `maxSteps`, `foo` does not find `for`.
   let limit = Math.max(1, Math.floor(word.length / 3)) + 1
@@ -21,7 +21,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 /** ` (did you mean "x"?)`, or nothing. */
 export type Hint = (word: string, candidates: Iterable<string>) => string
 
-/** The {@link Hint} of a message that is told. */
+/** The {@link Hint} of a reported message. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const meant = nearest(word, candidates)
   return meant === undefined ? '' : ` (did you mean "${meant}"?)`
@@ -35,8 +35,8 @@ export function listNames(names: Iterable<string>): string {
 }
 
 /**
- * Optimal string alignment: a swap of neighbours is one mistake, since it is the commonest one. Ends early, with some
- * number from `limit` on, when the distance can no longer be less than that.
+ * Optimal string alignment: swapping two neighbours, the most common typo, counts as one edit. Stops early, with some
+ * number >= `limit`, when the distance cannot be less than `limit`.
  */
 function editDistance(a: string, b: string, limit: number): number {
   const width = b.length + 1

@@ -2,7 +2,7 @@
  * YAML text → a checked {@link Pipeline}.
  *
  * text → tree with places (tree.ts) → typed constructs (schema.ts and steps/ through check.ts) → names and references. Each
- * stage adds its faults and goes on with what it can, so that a file's author sees all of them at once.
+ * stage adds its faults and continues with the rest, so that authors see all faults at once.
  */
 import { check, child } from './check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from './fault.ts'
@@ -23,9 +23,9 @@ import { parseTree, type Node } from './tree.ts'
 export { formatFaults, PipelineError } from './fault.ts'
 
 /**
- * Throws {@link PipelineError} with every fault of the text. Without `known` (a recorded run that goes on) the names of
- * step types, tools, callbacks, providers and agents are not checked. Limits: 1 MB, 100,000 values with aliases, 100 levels.
- * `readText` reads the files that prompts name; `text` of the pipeline then holds their contents.
+ * Throws {@link PipelineError} with every fault of the text. Without `known` (a resumed run) the names of step types, tools,
+ * callbacks, providers and agents are not checked. Limits: 1 MB, 100,000 values counting aliases, 100 levels.
+ * `readText` reads prompt files; `text` of the pipeline then contains their contents.
  */
 export function parsePipeline(text: string, known?: Known, readText?: ReadText): Pipeline {
   if (typeof text !== 'string') {
@@ -33,7 +33,7 @@ export function parsePipeline(text: string, known?: Known, readText?: ReadText):
   }
   const faults = createFaultCollector(text)
   if (known?.secrets !== undefined) refuseSecrets(text, known.secrets, faults)
-  // Alone: the message of another fault would repeat a piece of it.
+  // Report secrets alone: the message of another fault could quote a part of one.
   if (faults.list().length > 0) throw new PipelineError(faults.list())
   const root = parseTree(text, faults)
   const inlined = root && inlineFiles(text, root, { faults, readText, secrets: known?.secrets })
@@ -79,7 +79,7 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
   return pipeline
 }
 
-/** What a request may bring besides is a key like those that are declared. */
+/** The declared keys and those that every request may have. */
 function inputShape(schema: ValueSchema | undefined): Shape | undefined {
   const shape = shapeOfSchema(schema)
   if (shape?.kind !== 'map') return shape
