@@ -1,4 +1,4 @@
-/** A module with a `fetch` export: what Deno (`deno serve main.ts`), Bun (`bun main.ts`) and Cloudflare Workers run. */
+/** A module with a `fetch` export, for Deno (`deno serve main.ts`), Bun (`bun main.ts`) and Cloudflare Workers. */
 import { createRuntime } from 'millrace'
 import { createHandler } from 'millrace/server'
 

@@ -1,4 +1,4 @@
-/** Millrace inside a Hono app, beside routes of its own. On Node: `serve(app)` of `@hono/node-server`. */
+/** Millrace in a Hono app with its own routes. On Node, serve it with `serve(app)` from `@hono/node-server`. */
 import { Hono } from 'hono'
 import { createRuntime } from 'millrace'
 import { createHandler } from 'millrace/server'

@@ -1,4 +1,4 @@
-// Next.js calls this once when the server starts: the place to register what the agents name.
+// Next.js calls this once when the server starts. Register the callbacks, tools and step types of your agents here.
 import { callbackRegistry } from 'millrace'
 
 export function register(): void {

@@ -1,6 +1,6 @@
 import type { NextConfig } from 'next'
 
 export default {
-  // Agents are read while the server runs: platforms that copy only traced files have to be told of them.
+  // Agents are read at runtime, so platforms that deploy only traced files must be told to include them.
   outputFileTracingIncludes: { '/api/**': ['./src/agents/**'] },
 } satisfies NextConfig

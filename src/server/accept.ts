@@ -1,6 +1,6 @@
 /**
- * Which of these media types the request names first choice in `Accept`: by weight, then by its own order. Undefined when it
- * names none of them; a wildcard names none, and what has the weight 0 is refused.
+ * The media type of `types` that the request prefers in `Accept`: by weight, then by the order of the header. Undefined when
+ * none is listed. Wildcards do not count, and a weight of 0 rules a type out.
  */
 export function preferredType<T extends string>({ headers }: Request, types: readonly T[]): T | undefined {
   let best: T | undefined

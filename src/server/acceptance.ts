@@ -1,7 +1,6 @@
 /**
- * What a client may be told before the first byte. A refused key or a rate limit shall be a real 4xx/5xx, so the status
- * waits for the answering model to accept the request; but never longer than a second, because a stream that is silent
- * looks broken.
+ * Decides the response before its first byte. A refused key or a rate limit must be a real 4xx/5xx, so the status waits
+ * until the answering model accepts the request, for at most one second, because a silent stream looks broken.
  */
 import type { ErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
@@ -13,7 +12,7 @@ import type { RunReader } from './run-reader.ts'
 
 const patience = 1000
 
-/** `left`: the client did not wait for it. */
+/** `left`: the client disconnected first. */
 export type Acceptance =
   | { kind: 'stream' | 'left' }
   | { kind: 'value'; output: unknown }
@@ -22,13 +21,13 @@ export type Acceptance =
   | { kind: 'response'; head: ResponseHead }
 
 export interface AcceptanceOptions {
-  /** Of the run, from its beginning: what is looked at here is still there for the answer. */
+  /** Reads the run from its start. Entries peeked here are still delivered to the answer. */
   reader: RunReader
-  /** What other steps do is shown too: the first model that accepts ends the wait. Default: only the answering one. */
+  /** The client also sees other steps, so the first model that accepts ends the wait. Default: only the answering one. */
   anyStep?: boolean
-  /** Some step of the agent streams for certain; otherwise the wait ends only with the answer or the run. */
+  /** The agent may stream. If not, the wait has no time limit: it ends with the answer or the run. */
   streams: boolean
-  /** The turn's part of the answer begins with this `seq`. */
+  /** First `seq` of this turn. */
   from: number
   signal: AbortSignal
 }
@@ -67,7 +66,7 @@ export async function awaitAcceptance(
             return { kind: 'value', output: entry.output }
           case 'step-start': {
             const { step, head } = entry
-            // One of several answers is no head for all of them.
+            // In a parallel step other answers follow, so the head of one does not apply to all.
             const isAlone = !parallels.some((path) => isUnder(step, path))
             if (head !== undefined && isAlone && answering.speaks(step)) return { kind: 'response', head }
             break
@@ -84,7 +83,7 @@ export async function awaitAcceptance(
         }
       }
     }
-    // The log gives no more, but the run has no end: its server is shutting down.
+    // The log ended before the run did: the server is shutting down.
     const { code, message } = closingError()
     return { kind: 'error', error: { code, message } }
   }

@@ -1,6 +1,6 @@
 /**
- * Which versions of a folder's agents are served, and what is wrong with the others. A text is taken when it is valid by
- * itself and its calls lead to agents that are there and never back to itself; otherwise the last good one stays.
+ * Chooses which version of each agent in a folder is served, and collects the errors of the others. A new version is served
+ * if it is valid, the agents it calls exist and no call leads back to it. Otherwise the last good version stays.
  */
 import { checkCalls, placeOfAlias } from '../pipeline/calls.ts'
 import { formatFaults } from '../pipeline/parse.ts'
@@ -9,9 +9,9 @@ import type { Agent } from '../run/runtime.ts'
 
 export interface AgentError {
   file: string
-  /** `file:line:col message`, one fault a line. */
+  /** `file:line:col message`, one fault per line. */
   message: string
-  /** The same, apart. */
+  /** The same faults as data. */
   faults: Fault[]
 }
 
@@ -23,11 +23,11 @@ export interface AgentFile {
   id: string
   /** Undefined when it could not be read. */
   text: string | undefined
-  /** The prompt files that it names, by path: what each gave, its text or why there is none. */
+  /** The prompt files that it names, by path: the text of each, or the error. */
   prompts: ReadonlyMap<string, string>
-  /** What the text says; undefined when it has faults. */
+  /** The parsed text; undefined when it has faults. */
   next: Agent | undefined
-  /** What is served. */
+  /** The version that is served. */
   good: Agent | undefined
   fault: AgentError | undefined
 }
@@ -38,11 +38,11 @@ export interface AgentSet {
   errors: AgentError[]
 }
 
-/** Decides for each file; sets its `good`. */
+/** Sets `good` of each file. */
 export function settle(files: ReadonlyMap<string, AgentFile>): AgentSet {
   const wanted = callFaults(files, ({ next, good }) => next ?? good)
   for (const [file, each] of files) if (each.next !== undefined && !wanted.has(file)) each.good = each.next
-  // Looked at again with what is served: a call whose target has gone is told, though nobody touched the file.
+  // Checked again with the served versions: a call whose target was removed is an error, even if its file is unchanged.
   const served = callFaults(files, ({ good }) => good)
   const errors: AgentError[] = []
   for (const [file, each] of files) {
@@ -65,7 +65,7 @@ function callFaults(files: ReadonlyMap<string, AgentFile>, choose: Choice): Map<
   const fileOf = new Map<string, string>()
   for (const [file, { id }] of files) {
     if (!fileOf.has(id)) fileOf.set(id, file)
-    // One that has faults of its own is there, for those who call it: they need not hear of its faults.
+    // An agent with faults of its own still counts as existing, so that its callers do not report it too.
     if (!pipelines.has(id)) pipelines.set(id, { text: '', metadata: {}, workflow: [], after: [], recover: false })
   }
   const found = new Map<string, Fault[]>()
@@ -76,7 +76,7 @@ function callFaults(files: ReadonlyMap<string, AgentFile>, choose: Choice): Map<
   return found
 }
 
-/** Ids before aliases: an alias never takes another agent's own name. */
+/** Ids come before aliases, so an alias never hides another agent's id. */
 function claimNames(files: ReadonlyMap<string, AgentFile>, choose: Choice) {
   const names = new Map<string, Agent>()
   const clashes: AgentError[] = []
@@ -88,7 +88,7 @@ function claimNames(files: ReadonlyMap<string, AgentFile>, choose: Choice) {
     const other = names.get(name)
     if (other === undefined) names.set(name, agent)
     else if (other !== agent) {
-      const message = `the name "${name}" belongs to agent ${other.id} already; choose another`
+      const message = `the name "${name}" already belongs to agent ${other.id}; choose another`
       clashes.push(faultyFile(file, [{ ...placeOfAlias(agent.pipeline, name), message }]))
     }
   }

@@ -1,6 +1,6 @@
 /**
- * A folder of YAML agents, watched: a changed file is checked and taken, a broken one is reported and the last good
- * version stays. A run that is under way keeps the text it started with, because its log holds it.
+ * A watched folder of YAML agents. A changed file is checked and loaded; if it is invalid, the error is reported and the last
+ * good version stays. An active run keeps the text it started with, because its log contains it.
  */
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,20 +19,20 @@ export type { AgentError } from './agent-set.ts'
 
 export interface AgentFolder extends AgentSource {
   readonly errors: AgentError[]
-  /** Reads what has changed; resolves names again. Gives the ids that changed, or whose faults did. */
+  /** Reads changed files and resolves names again. Returns the ids whose agent or faults changed. */
   reload(): string[]
-  /** Calls back after each reload that a change in the folder caused, and when the config file or `.env` has changed. */
+  /** Calls `onReload` after each reload that changed something, `onConfig` when the config file or `.env` has changed. */
   watch(onReload: (changed: string[], errors: AgentError[]) => void, onConfig?: (file: string) => void): void
   close(): void
 }
 
-/** What is read when the server starts, and not again. */
+/** Files that are read only when the server starts. */
 const atStart = [...configNames, '.env']
 
 const none: ReadonlyMap<string, string> = new Map()
 const extension = /\.ya?ml$/u
 
-/** `packAgents`: id → text; an agent of the folder with the same id is served in its place. */
+/** `packAgents`: id → text. An agent of the folder replaces the pack's agent with the same id. */
 export function openAgentFolder(dir: string, known: Known, packAgents: Record<string, string> = {}): AgentFolder {
   let files = new Map<string, AgentFile>()
   let { names, errors } = settle(files)
@@ -62,16 +62,16 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
     let text: string
     try {
       const path = join(dir, file)
-      // Clusters mount files as links to a folder within the folder.
+      // Kubernetes mounts files as symlinks to a subfolder.
       if (!isInside(realpathSync(dir), realpathSync(path))) {
-        const message = 'this link leads out of the folder; put the file itself here'
+        const message = 'this symlink points outside the agents folder; put the file itself here'
         const fault = faultyFile(file, [{ line: 1, column: 1, message }])
         return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
       }
       text = readFileSync(path, 'utf8')
     } catch (error) {
-      // Editors replace files: one that is gone for a moment keeps its last version.
-      // Clients see this. The system's own message would hold the path of the folder.
+      // Editors replace files, so a file that is missing for a moment keeps its last version.
+      // Clients see this message; the system's own would contain the path of the folder.
       const fault = faultyFile(file, [{ line: 1, column: 1, message: `this file cannot be read: ${whyNot(error)}` }])
       return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
     }
@@ -90,7 +90,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   }
 
   function soon(what: string, act: () => void): void {
-    // One save is several events.
+    // One save causes several events.
     clearTimeout(timers.get(what))
     timers.set(what, setTimeout(act, 50))
   }
@@ -147,7 +147,7 @@ interface State {
   errors: readonly AgentError[]
 }
 
-/** The ids of files that have come, gone or changed, and of those that others have made faulty or sound. */
+/** The ids of files that were added, removed or changed, and of those whose faults changed because of other files. */
 function changes(before: State, after: State): string[] {
   const messageAt = ({ errors }: State, file: string) => errors.find((error) => error.file === file)?.message
   const changed = new Set<string>()
@@ -160,7 +160,7 @@ function changes(before: State, after: State): string[] {
   return [...changed]
 }
 
-/** Without the path, which the fault names already. */
+/** Without the path: the fault names the file. */
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   return code === 'EISDIR' ? 'it is a folder' : (code ?? 'unknown reason')
@@ -179,7 +179,7 @@ function filesOf(dir: string): string[] {
   try {
     names = readdirSync(dir)
   } catch (error) {
-    throw new MillraceError('bad-folder', `The folder of agents cannot be read: ${messageOf(error)}`, { cause: error })
+    throw new MillraceError('bad-folder', `The agents folder cannot be read: ${messageOf(error)}`, { cause: error })
   }
   return names.filter((name) => extension.test(name)).toSorted()
 }

@@ -1,15 +1,15 @@
-/** A JSON request body, read with a cap and checked before anything else happens. */
+/** Reads and checks JSON request bodies, with a size limit. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isDeepText, maxDepth, parseFinite } from '../part/json.ts'
 import { readMessage, takeMessage } from './incoming-request.ts'
 import { ownValue } from '../part/own-value.ts'
 
-/** A client sends back values that it was given, some levels down in its messages. */
+/** Clients send values that they received back inside their messages, so a body may be somewhat deeper than a value. */
 const deepest = maxDepth + 32
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
-  // Also when it is missing: a page of another site may send a body without a type unasked, but not one of this type.
+  // A missing type is refused too: a page of another origin can send that without a preflight, but not JSON.
   if (!/^application\/(?:[\w.-]+\+)?json\b/iu.test(type ?? '')) {
     const cure = 'The body must be JSON: send content-type: application/json'
     throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
@@ -31,11 +31,11 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
   return value as Record<string, unknown>
 }
 
-/** The body is read as it arrives: a compressed one could be of any size once it is unpacked. */
+/** Compressed bodies are refused: they could decompress to any size. */
 function checkEncoding(headers: Headers): void {
   const coding = headers.get('content-encoding')?.trim() ?? ''
   if (coding !== '' && !/^identity$/iu.test(coding)) {
-    const cure = 'Send it uncompressed, without the header content-encoding.'
+    const cure = 'Send it uncompressed, without a content-encoding header.'
     throw new MillraceError('unsupported-type', `The body is compressed (${coding.slice(0, 40)}). ${cure}`)
   }
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/iu.exec(headers.get('content-type') ?? '')?.[1] ?? 'utf-8'
@@ -49,7 +49,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  // The announced length may be missing or a lie: what arrives is counted as well.
+  // Content-Length may be missing or wrong, so the bytes are counted as well.
   const pieces: Uint8Array[] = []
   let bytes = 0
   const take = (piece: Uint8Array) => {
@@ -63,7 +63,7 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     else await readStream(request.body, take)
   } catch (error) {
     if (error instanceof MillraceError) throw error
-    // The client has gone in the middle of it: nobody reads this answer, and it is no failure of ours.
+    // The client disconnected while sending. This is not a server error.
     throw new MillraceError('bad-request', `The body was cut off: ${messageOf(error)}`, { cause: error })
   }
   try {
@@ -97,7 +97,7 @@ async function readStream(body: ReadableStream<Uint8Array> | null, take: (piece:
   }
 }
 
-/** A field that must be a short string when it is there. Names and ids only: they must be text that every store keeps. */
+/** An optional name or id: 1 to 256 characters that every store can keep. Throws `bad-input`. */
 export function optionalText(body: Record<string, unknown>, name: string): string | undefined {
   const value = ownValue(body, name)
   if (value === undefined || value === null) return undefined
@@ -105,7 +105,7 @@ export function optionalText(body: Record<string, unknown>, name: string): strin
     throw new MillraceError('bad-input', `${name} must be a string of 1 to 256 characters.`)
   }
   if (!value.isWellFormed() || /\p{Cc}/u.test(value)) {
-    throw new MillraceError('bad-input', `${name} must not hold control characters or halves of characters.`)
+    throw new MillraceError('bad-input', `${name} must not contain control characters or unpaired surrogates.`)
   }
   return value
 }

@@ -28,9 +28,8 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   }
   const wire = wireOf(request, defaultWire)
   const threadId = optionalText(body, 'id')
-  // One request can be given several forms of the same messages: decoded once for the model, once for its answers.
   const messages = fromClientMessages(body['messages'])
-  // Without a conversation of its own a message id means nothing: clients count theirs from 1.
+  // Message ids are unique only within a thread: some clients count from 1.
   const key = threadId === undefined ? undefined : turnKey(body)
   const turn: Turn = {
     agentId,
@@ -44,12 +43,12 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     ...(key === undefined ? undefined : { turnKey: key }),
   }
   const { run, how, from } = await continueOrStart(runtime, turn)
-  // Asked for only where it is wanted: to know the result is to read the log.
+  // Read `run.result` only if needed: it reads the log.
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
   const pipeline = runtime.agents.get(agentId)?.pipeline
   const policy = pipeline?.onDisconnect ?? defaultPolicy(runtime)
 
-  // While the status waits, the client is as present as it will be while it reads.
+  // The client counts as connected while it waits for the status.
   const release = runtime.attach(run.id, policy)
   let answer: StreamedAnswer | undefined
   let finished = false
@@ -58,7 +57,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from
     const filter = joined ? await replayFilter(runtime, run.id) : undefined
     const encoder = { ui7: isUi7(request), resumedAt }
-    // Made while the model is still being asked.
+    // Created while the model request is still pending.
     answer = streamAnswer(context, { runId: run.id, wire, from, filter, policy, encoder })
     const { reader } = answer
     const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
@@ -69,7 +68,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     finished = isRaw || accepted.kind === 'value' || accepted.kind === 'error'
     if (isRaw) return await stepResponse(context, { runId: run.id, head, policy, from, signal: request.signal })
     if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
-    // That an answer was stopped is no failure where the protocol can say it.
+    // The UI stream has a chunk for a stopped answer, so there it is not an HTTP error.
     if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {
       return withRunId(errorResponse(fromErrorValue(accepted.error)), run.id)
     }
@@ -82,7 +81,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   }
 }
 
-/** The active answer of a chat, from its start: what `useChat({resume: true})` asks for after a reload. */
+/** The active answer of a chat from its start, or 204. `useChat({resume: true})` requests it after a reload. */
 export async function getChatStream(context: HandlerContext, request: Request, threadId: string): Promise<Response> {
   const { runtime } = context
   const none = () => new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
@@ -90,7 +89,7 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   if (row?.status !== 'running') return none()
   const { resumedAt, answered } = await standing(runtime, row.id)
   if (answered) return none()
-  // What was started to run on its own (by /api/runs, a program) is not stopped because somebody looked at it.
+  // A run that was not started by a chat (but by /api/runs or a program) goes on when a reader disconnects.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy(runtime)) : 'detach'
   const wire = wireOf(request, uiWire)
@@ -99,12 +98,12 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   return streamAnswer(context, { runId: row.id, wire, filter, policy, encoder }).response
 }
 
-/** A client that comes back finds its run in a durable store only: without one, what it left would run for nobody. */
+/** Clients can come back to a run only if the store is durable. Otherwise a run stops when its client disconnects. */
 function defaultPolicy({ store }: Runtime): DisconnectPolicy {
   return store.durable ? { cancelAfter: 15_000 } : 'cancel'
 }
 
-/** Where a run stands for a client that comes to it later. */
+/** The state of a run for a client that connects later. */
 async function standing({ store }: Runtime, runId: string): Promise<{ resumedAt: number; answered: boolean }> {
   const found = { resumedAt: 0, answered: false }
   for await (const batch of store.log.read(runId)) {
@@ -126,7 +125,7 @@ function wireOf(request: Request, otherwise: Wire): Wire {
   return wanted === 'text/plain' ? textWire : uiWire
 }
 
-/** Every key of the body that is not the route's own is the pipeline's. */
+/** All other keys of the body are input for the pipeline. */
 function inputOf(body: Record<string, unknown>): Record<string, unknown> {
   const { agentId, messages, id, trigger, messageId, ...input } = body
   void [agentId, messages, id, trigger, messageId]

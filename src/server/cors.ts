@@ -1,10 +1,10 @@
-/** Pages of other origins, by name: the browser's preflight is answered, and their scripts may read what comes back. */
+/** CORS for the allowed origins: answers preflights and lets their scripts read responses. */
 
-/** What a page may read beside the body. */
+/** Headers that a page may read. */
 const exposed = 'x-millrace-run-id, x-vercel-ai-ui-message-stream, retry-after, x-should-retry'
 
 export interface Cors {
-  /** For a preflight of an allowed page: it asks for a page that has not sent its key yet, so nothing else looks at it. */
+  /** The response to a preflight from an allowed origin. Call it before authorization: preflights carry no key. */
   preflight(request: Request): Response | undefined
   allow(request: Request, response: Response): Response
 }
@@ -31,7 +31,7 @@ export function createCors(origins: ReadonlySet<string>): Cors {
       return new Response(null, { status: 204, headers: answer })
     },
     allow(request, response) {
-      // Also where the page is none of them: a cache must not give one page's answer to another.
+      // Also for other origins: a cache must not serve one origin's response to another.
       if (origins.size > 0) response.headers.append('vary', 'origin')
       const origin = originOf(request)
       if (origin === undefined) return response

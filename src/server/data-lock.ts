@@ -1,7 +1,7 @@
 /**
- * Who may use a data folder. One server owns it: two would each take the other's runs for crashed. Single runs of the
- * command line share it, and keep a server out while they last. The lock is the operating system's (SQLite's file
- * locks): it ends with its process, however that ends, and a recycled process id cannot hold it.
+ * Locks a data folder. A server locks it exclusively: two servers would each treat the other's runs as crashed. `millrace run`
+ * takes a shared lock, which keeps servers out until it ends. These are SQLite's file locks: the operating system
+ * releases them when the process ends, even after a crash, and a reused process id cannot hold one.
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,12 +11,12 @@ import { MillraceError, messageOf } from '../part/error.ts'
 export type Release = () => void
 
 /**
- * Undefined when another process holds the folder in a way that excludes this one, and goes on doing so for `patience` ms:
- * who only looks whether it is held lets go at once.
+ * Undefined when another process holds a conflicting lock for longer than `patience` ms. The wait covers processes that only
+ * check the lock. Throws `data-lock`.
  */
 export function lockData(data: string, how: 'alone' | 'shared', patience = 200): Release | undefined {
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  // The file stays empty and is never deleted: whoever deleted it could part two holders.
+  // The file stays empty and is never deleted: after a deletion two processes could lock different files.
   let db: DatabaseSync
   try {
     db = new DatabaseSync(fileOf(data), { timeout: patience })
@@ -24,7 +24,7 @@ export function lockData(data: string, how: 'alone' | 'shared', patience = 200):
     throw unusable(data, error)
   }
   try {
-    // Nothing is ever written: a journal would only be left lying by a process that is killed.
+    // Nothing is written, and a killed process would leave a journal file behind.
     db.exec('PRAGMA journal_mode = MEMORY')
     db.exec(how === 'alone' ? 'BEGIN EXCLUSIVE' : 'BEGIN; SELECT count(*) FROM sqlite_schema')
   } catch (error) {
@@ -35,23 +35,24 @@ export function lockData(data: string, how: 'alone' | 'shared', patience = 200):
   return () => db.close()
 }
 
-/** Whether a server, or a server or single runs, hold the folder at this moment. What can hold nothing is not made. */
+/** Whether a server (or, with `anyone`, also a single run) holds the folder now. Creates no file. */
 export function isHeld(data: string, by: 'server' | 'anyone'): boolean {
   if (!existsSync(fileOf(data))) return false
   try {
-    // A moment's patience: another look is no holder.
+    // Wait briefly: another process may be checking the lock too.
     const release = lockData(data, by === 'server' ? 'shared' : 'alone', 20)
     release?.()
     return release === undefined
   } catch {
-    // A lock of another account: who may not open it may not open the log either.
+    // The lock file belongs to another account, and so does the log.
     return false
   }
 }
 
-/** It holds something, is a folder, or belongs to another account. */
+/** The lock file is not empty, is a folder, or belongs to another account. */
 function unusable(data: string, cause: unknown): MillraceError {
-  const cure = 'It must be an empty file that you may write to. Stop what uses the folder, then delete the file.'
+  const cure =
+    'It must be an empty file that you can write to. Stop all processes that use the folder, then delete the file.'
   return new MillraceError('data-lock', `${fileOf(data)} cannot be locked: ${messageOf(cause)}. ${cure}`, { cause })
 }
 

@@ -1,7 +1,7 @@
 /**
- * Catches what code of an application throws where nobody awaits it (a timer, an event handler, a floating promise). Left to
- * Node it would end the process, with all runs, and print the error as it is, secrets included. Only for a process that is
- * ours alone: a library must not decide this for its host.
+ * Catches uncaught errors of application code (a timer, an event handler, a floating promise). Node would end the process
+ * with all its runs and print the error, secrets included. Only `serve` installs it: a library must not change how its
+ * host handles uncaught errors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { toMillraceError, type MillraceError } from '../part/error.ts'
@@ -12,21 +12,21 @@ import { stackOf, type Reporter } from './report.ts'
 
 export interface GuardOptions {
   report: Reporter
-  /** Ends the process after an error that it must not go on from. */
+  /** Ends the process after an error that makes it unreliable. */
   exit(): void
 }
 
 export interface ErrorGuard {
   readonly attribute: Attribute
-  /** Errors that belong to no active run. */
+  /** Number of errors that belong to no active run. */
   readonly unattributed: number
-  /** Whose runs these are, and whose secrets. Until this is called no error has a run. */
+  /** Sets the runtime that fails runs and redacts secrets. Until then, errors are attributed to no run. */
   bind(runtime: Pick<Runtime, 'fail' | 'redact'>): void
-  /** Listens for the rest of the process's life, or until the function that it gives back is called. */
+  /** Adds the listeners to `process`. Returns a function that removes them. */
   install(): () => void
 }
 
-/** Reports in so many ms are at most so many: a timer may throw a thousand times a second. */
+/** At most `mostReports` reports per `windowMs`: a timer may throw a thousand times per second. */
 const windowMs = 10_000
 const mostReports = 20
 
@@ -46,7 +46,7 @@ export function createErrorGuard(options: GuardOptions): ErrorGuard {
       if (isUnsafe || mayReport())
         report({ level: 'error', event: 'uncaught-error', ...describe(thrown, origin, effect) })
     } catch {
-      // Nothing may come out of here: Node would end the process, and print it.
+      // An error thrown here would end the process and be printed.
     }
     if (isUnsafe) options.exit()
   }
@@ -101,17 +101,17 @@ const effects: Record<FailEffect, string> = {
 function describe(thrown: unknown, origin: Origin | undefined, effect: FailEffect) {
   const stack = stackOf(thrown)
   const cure = 'Await the promise, or handle the error where it happens.'
-  if (origin === undefined) return { message: `An error that nobody awaited, in no run. ${cure}\n${stack}` }
+  if (origin === undefined) return { message: `Uncaught error outside any run. ${cure}\n${stack}` }
   const { run, step } = origin
   const where = `${step === undefined ? 'a callback' : formatStepName(step)} of run ${run}`
   return {
-    message: `An error that nobody awaited, from ${where}. ${effects[effect]} ${cure}\n${stack}`,
+    message: `Uncaught error in ${where}. ${effects[effect]} ${cure}\n${stack}`,
     ...(effect === 'failed' ? { run } : undefined),
     ...(step === undefined ? undefined : { step: step.path }),
   }
 }
 
-/** After these nothing in the process can be relied on. (When V8 itself runs out of memory, it ends the process.) */
+/** Errors after which the process is unreliable. (V8 itself ends the process when its heap is full.) */
 function isUnsafeError(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false
   const { code, message } = thrown as NodeJS.ErrnoException

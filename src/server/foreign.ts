@@ -1,7 +1,7 @@
 /**
- * Whether a request comes from a page of another site: a keyless server on this machine trusts whoever sits at it, not
- * whatever their browser is shown. Programs send no `Origin`; pages of this machine (a development server) may ask. Images,
- * scripts and links of a page come without an `Origin`: browsers tell them by `Sec-Fetch-Site`.
+ * Refuses requests from pages of other sites. A local server without a key trusts its user, but not the pages that the user
+ * visits. Programs send no `Origin`; pages of this machine (a development server) are allowed. Requests for images,
+ * scripts and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`.
  */
 import { isLoopback } from './loopback.ts'
 
@@ -13,16 +13,17 @@ export interface Sender {
 
 export function foreignFault({ host, origin, site }: Sender, allowedOrigins?: ReadonlySet<string>): string | undefined {
   if (host !== undefined && !isHere(`http://${host}`)) {
-    return `This server answers as localhost only, not as ${host}. Set MILLRACE_API_KEY to serve other names.`
+    return `This server accepts requests to localhost only, not to ${host}. Set MILLRACE_API_KEY to serve other host names.`
   }
-  const cure = 'Set MILLRACE_API_KEY and put both behind one address, or name its origin in server.allowedOrigins.'
-  // To browsers localhost and 127.0.0.1 are two sites: an origin that is told decides.
-  if (origin === undefined && site === 'cross-site') return `Pages of other sites may not use this server. ${cure}`
+  const cure =
+    'Set MILLRACE_API_KEY and serve both from one origin, or add the origin of the page to server.allowedOrigins.'
+  // Browsers treat localhost and 127.0.0.1 as two sites, so `Origin` decides when it is present.
+  if (origin === undefined && site === 'cross-site') return `Pages of other sites must not use this server. ${cure}`
   if (origin === undefined || isHere(origin) || allowedOrigins?.has(origin) === true) return undefined
-  return `Pages of ${origin} may not use this server. ${cure}`
+  return `Pages of ${origin} must not use this server. ${cure}`
 }
 
-/** The last one that was found here: they are all the same, request for request. */
+/** The last URL found to be local: most requests have the same one. */
 let lastHere: string | undefined
 
 function isHere(url: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * The HTTP server as one function, `(Request) => Promise<Response>`, on Web APIs only: it runs in Node, Next.js, Hono, Bun,
- * Deno. What is behind a route stands in the file of that name.
+ * The HTTP server as one function, `(Request) => Promise<Response>`. It uses Web APIs only, so it runs in Node, Next.js, Hono,
+ * Bun and Deno. Each group of routes has its own file.
  */
 import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
@@ -29,41 +29,41 @@ import { unknownRoute } from './unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../run/listed.ts'
 
-/** What the routes serve, and within which limits. */
+/** What the routes serve, who may use them, and their limits. */
 export interface HandlerOptions {
   runtime: Runtime
-  /** With a key, every route but `GET /health` and `GET /` (which then shows no agents) wants `Authorization: Bearer <key>`. */
+  /** Every route except `GET /health` and `GET /` (which hides the agents) then requires `Authorization: Bearer <key>`. */
   apiKey?: string
   /**
-   * Who may send this request, by the application's own means (a session, a token): asked for every route but
-   * `GET /health`; a false answer is a 403 (and a page without agents at `GET /`), a throw a 500.
+   * Decides whether the application allows this request (by session, token …). Called for every route except `GET /health`.
+   * False is answered with 403 (at `GET /` with a page without agents), a throw with 500.
    */
   authorize?: (request: Request) => boolean | Promise<boolean>
   /**
-   * The server is for this machine alone and has no key: requests that a web page of another site makes the browser send
-   * (a foreign `Origin`, or a name that was pointed at this machine in `Host`) are refused with 403.
+   * The server is for this machine only and has no key. Requests that a web page of another site makes the browser send
+   * (a foreign `Origin`, or DNS rebinding, seen in `Host`) are refused with 403.
    */
   localOnly?: boolean
-  /** Origins (`https://app.example`) whose pages may use the handler from the browser, also when it is `localOnly`. */
+  /** Origins (`https://app.example`) whose pages may use the handler from the browser, even with `localOnly`. */
   allowedOrigins?: readonly string[]
-  /** Default 4 MiB; more is 413. */
+  /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
-  /** ms of silence after which an SSE stream sends a comment frame, so that no proxy takes it for dead. Default 15,000. */
+  /** ms of silence after which an SSE stream sends a comment, so that proxies keep the connection. Default 15,000. */
   keepAliveMs?: number
-  /** What `/health` says about the process; any reason makes it `degraded`, with status 503. */
+  /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503. */
   health?: () => { reasons: string[]; uncaughtErrors: number }
-  /** Load errors of the agents, to be shown with them. */
+  /** Load errors of the agents, listed with them. */
   agentErrors?: () => { file: string; message: string }[]
-  /** Told of every failure that a client is not told of. */
+  /** Called with errors of the server itself, such as a failing store. Errors of runs are in their logs. */
   onError?: (error: unknown) => void
   /**
-   * The platform's own `waitUntil`, where a process ends with its response (Vercel, Cloudflare): given the end of every
-   * run, so that callbacks and `after` steps are not cut off.
+   * The platform's `waitUntil` (Vercel, Cloudflare), for platforms that stop the process after the response. It gets a promise
+   * for the end of every run, so that callbacks and `after` steps can finish.
    */
   waitUntil?: (ended: Promise<unknown>) => void
-  /** What the OpenAI routes show beside the protocol itself. */
+  /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
-  /** The `protocol` that runs and answers of the routes under `/api/runs` are recorded with. Default `api`. */
+  /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
 }
 
@@ -77,12 +77,12 @@ export interface HandlerContext {
   protocol: string
 }
 
-/** For any server that speaks `fetch`. Never rejects: every failure is a Response. */
+/** For any server with a `fetch` interface. Never rejects: every failure is a Response. */
 export type Handler = (request: Request) => Promise<Response>
 
 /**
- * Every route of the server (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Routes under `/api/runs` read, stop
- * and answer everybody's runs: they are there only with `apiKey`, `authorize` or `localOnly`.
+ * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Routes under
+ * `/api/runs` give access to all runs, so they exist only with `apiKey`, `authorize` or `localOnly`.
  */
 export function createHandler(options: HandlerOptions): Handler {
   const {
@@ -94,7 +94,7 @@ export function createHandler(options: HandlerOptions): Handler {
     keepAliveMs = 15_000,
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
-  // An empty one lets nobody in.
+  // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, protocol }
   const began = performance.now()
@@ -113,7 +113,7 @@ export function createHandler(options: HandlerOptions): Handler {
 
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
-    // A link on another site may lead here: nobody there sees what it shows.
+    // A link on another site may open this page: that site cannot read it.
     const site = path === '/' ? undefined : (headers.get('sec-fetch-site') ?? undefined)
     const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
     const fault = foreignFault(sender, allowedOrigins)
@@ -126,7 +126,7 @@ export function createHandler(options: HandlerOptions): Handler {
     return response
   }
 
-  /** Before the routes and not among them: so each of them is called at once, and nothing gets by. */
+  /** Checks access before routing: no route can be missed, and handlers run without middleware. */
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
@@ -181,7 +181,7 @@ export function createHandler(options: HandlerOptions): Handler {
   return async (request) => cors.preflight(request) ?? cors.allow(request, await answer(request))
 }
 
-/** The page itself tells nobody more than that it is there. */
+/** Paths that need no key. Without one, the page at `/` shows no agents. */
 function isOpen(path: string, method: string): boolean {
   return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
 }

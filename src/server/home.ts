@@ -1,19 +1,19 @@
 /**
- * `GET /`: what this server is and how to talk to it, for whoever opens its address in a browser, and as JSON. One page
- * that asks for nothing: no script, no file, no other origin.
+ * `GET /`: what this server is and how to use it, as a page and as JSON. The page loads nothing else: no scripts, no files, no
+ * other origins.
  */
 import { preferredType } from './accept.ts'
 import type { Agent } from '../run/runtime.ts'
 import { version } from './version.ts'
 
 export interface HomeFacts {
-  /** What the asker may see: the agents; or why nothing. */
+  /** The agents, or why the client may not see them. */
   agents: readonly Agent[] | { refusal: string }
-  /** What is wrong with agents that are not there. */
+  /** Load errors of agents. */
   faults: readonly string[]
-  /** Whether curl has to send a key. */
+  /** Whether requests need a key. */
   key: boolean
-  /** Paths worth a look. */
+  /** Paths to link to. */
   links: readonly string[]
 }
 
@@ -50,7 +50,7 @@ function curlLine(origin: string, agentId: string, key: boolean): string {
   return `curl -N ${quote(`${origin}/api/beddel/chat`)}${auth} -H 'Content-Type: application/json' -d ${quote(body)}`
 }
 
-/** As a shell takes it: whatever stands in it is text. */
+/** Quotes text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
@@ -76,11 +76,11 @@ function page({ nonce, agents, faults, refusal, links, openai }: PageFacts): str
     ({ id, name, description, curl }) =>
       `<h3>${escape(id)}${name === undefined ? '' : ` <small>${escape(name)}</small>`}</h3>
 ${description === undefined ? '' : `<p>${escape(description)}</p>`}
-<pre tabindex="0" role="region" aria-label="A request to ${escape(id)}"><code>${escape(curl)}</code></pre>`,
+<pre tabindex="0" role="region" aria-label="Example request to ${escape(id)}"><code>${escape(curl)}</code></pre>`,
   )
-  const none = '<p>None yet: put a YAML file into the folder.</p>'
+  const none = '<p>None yet: add a YAML file to the agents folder.</p>'
   const wrong = faults.length === 0 ? '' : `<h2>Not loaded</h2><pre tabindex="0">${escape(faults.join('\n'))}</pre>`
-  const models = `<p>To OpenAI clients each is a model; the base URL is <code>${escape(openai.baseURL)}</code></p>`
+  const models = `<p>OpenAI clients use each agent as a model, with the base URL <code>${escape(openai.baseURL)}</code></p>`
   const told = refusal === undefined ? `${cards.join('\n') || none}\n${models}\n${wrong}` : `<p>${escape(refusal)}</p>`
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">

@@ -1,7 +1,7 @@
-/** Errors as HTTP says them: `{"error": {message, code, type}}`, a status, `Retry-After`; internals stay in the log. */
+/** Errors as HTTP responses: `{"error": {message, code, type}}`, a status and `Retry-After`. Internals stay in the log. */
 import { MillraceError, unexplained, type ErrorValue } from '../part/error.ts'
 
-// A map: codes of an application's own may be called `constructor`.
+// A Map, because an application may use a code such as `constructor`.
 const statuses: ReadonlyMap<string, number> = new Map(
   Object.entries({
     'bad-input': 400,
@@ -44,12 +44,12 @@ const statuses: ReadonlyMap<string, number> = new Map(
 )
 
 export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>): number {
-  // A provider's 401 is our misconfiguration, not the client's missing key.
+  // A provider's 401 or 403 means that this server is misconfigured, not that the client's key is wrong.
   if (code === 'model-refused' && (status === 401 || status === 403)) return 500
   return statuses.get(code) ?? 500
 }
 
-/** An error of a run, which is an `ErrorValue`, comes here by `fromErrorValue`. `says`: how a protocol names it. */
+/** For the error of a run, convert its `ErrorValue` with `fromErrorValue` first. `says`: further fields, by protocol. */
 export function errorResponse(error: Error, says: (code: string) => object = (code) => ({ code })): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
   const { code, message, retryAfter } = value

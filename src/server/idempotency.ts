@@ -1,14 +1,14 @@
 /**
- * `Idempotency-Key`: sent again with the same request it finds the same run; with another one it is refused, as
- * https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/ wants it, because whoever sent it would
- * take the answer to one request for that to another.
+ * `Idempotency-Key`: with the same request it returns the same run, with a different request it is refused, as in
+ * https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/. Otherwise the client would take the answer to
+ * one request for the answer to another.
  */
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { bad } from './query.ts'
 import { ownValue } from '../part/own-value.ts'
 
-/** The request's key, if it has one. Throws `bad-input`. */
+/** The key of the request, if any. Throws `bad-input`. */
 export function idempotencyKey({ headers }: Request): string | undefined {
   const key = headers.get('idempotency-key')?.trim()
   if (key === '' || (key !== undefined && key.length > 256)) throw bad('Idempotency-Key', '1 to 256 characters')
@@ -16,18 +16,21 @@ export function idempotencyKey({ headers }: Request): string | undefined {
 }
 
 /**
- * Binds the key to what this request asks for, for ever, or throws `idempotency-key-reused` (422). Call it once the
- * request is known to be a good one: one that was refused and then mended may come with the same key.
+ * Binds the key to this body permanently, or throws `idempotency-key-reused` (422). Call it after validation, so that a client
+ * can fix a refused request and send it with the same key.
  */
 export async function bindKey(log: Log, key: string, body: unknown): Promise<void> {
   const digest = await digestOf(canonical(body))
   const { message } = await log.post(`key:${key}`, 'body', { digest })
   if ((message as { digest: string }).digest === digest) return
-  const cure = 'Send a new key with a new request, and the same request with the same key.'
-  throw new MillraceError('idempotency-key-reused', `This Idempotency-Key came with another body before. ${cure}`)
+  const cure = 'Use a new key for each new request.'
+  throw new MillraceError(
+    'idempotency-key-reused',
+    `This Idempotency-Key was already used with a different body. ${cure}`,
+  )
 }
 
-/** JSON in which the order of keys, which means nothing, is always the same. */
+/** JSON with sorted keys. */
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`

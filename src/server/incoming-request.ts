@@ -1,6 +1,6 @@
 /**
- * What `node:http` received, as a `Request`. Our routes want its line, its headers and its text; a real one, with a stream
- * and a signal of its own, costs more than all else of a small request and is made for whoever wants more of it.
+ * A lightweight `Request` over what `node:http` received. Our routes need only method, URL, headers and body text. A real
+ * `Request`, with its stream and signal, costs more than the rest of a small request, so it is created on demand.
  */
 import type { IncomingMessage } from 'node:http'
 
@@ -9,7 +9,7 @@ class IncomingRequest {
   readonly url: string
   readonly headers: Headers
   readonly signal: AbortSignal
-  /** Whose body nobody has asked for. */
+  /** The message while its body is unread. */
   #message: IncomingMessage | undefined
   #real: Request | undefined
 
@@ -44,10 +44,10 @@ class IncomingRequest {
   }
 }
 
-/** Undefined when the request line or a header is nothing that a `Request` can hold. */
+/** Undefined when a `Request` cannot represent the request line or a header. */
 export function toRequest(message: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url: target = '/', rawHeaders } = message
-  // In the absolute form, which proxies send, the path stands behind the origin.
+  // Proxies send the absolute form: origin and path.
   const isWhole = /^https?:\/\//iu.test(target)
   const url = URL.parse(isWhole ? target : `http://${message.headers.host ?? 'localhost'}${target}`)
   if (url === null || url.username !== '' || url.password !== '' || refused.has(method)) return undefined
@@ -62,33 +62,33 @@ export function toRequest(message: IncomingMessage, signal: AbortSignal): Reques
   return request as Request
 }
 
-/** No `Request` may have them. */
+/** Methods that the Fetch standard forbids. */
 const refused: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
 
-/** The request for code that is not ours: Node's own functions take no other. */
+/** A real `Request` for application code: Node's functions accept no other. */
 export function realRequest(request: Request): Request {
   return IncomingRequest.real(request) ?? request
 }
 
-/** The message behind a request whose body nobody has asked for, to be read instead of the body. */
+/** The Node message behind a request whose body is unread, to read instead of the body. Undefined after the first call. */
 export function takeMessage(request: Request): IncomingMessage | undefined {
   return IncomingRequest.take(request)
 }
 
-/** Hands on the pieces of a message; what `take` throws ends the reading, the rest of it stays where it is. */
+/** Calls `take` with each chunk of a message. If `take` throws, reading stops and the rest stays unread. */
 export async function readMessage(message: IncomingMessage, take: (piece: Uint8Array) => void): Promise<void> {
   if (message.destroyed) throw message.errored ?? new Error('aborted')
   if (message.readableLength === Number(message.headers['content-length'])) {
-    // A small one has come with its head: it is there, and needs no events.
+    // A small body arrived together with its headers: no events are needed.
     const all = message.read() as Uint8Array | null
     if (all !== null) take(all)
-    // Its end is told behind the request to the model, which leaves with this turn or the next.
+    // Its end event can wait: the request to the model goes out in this turn of the event loop or the next.
     setImmediate(() => setImmediate(() => message.resume()))
     return
   }
   await new Promise<void>((resolve, reject) => {
     const settle = (then: () => void) => {
-      // The message stays for as long as its answer.
+      // The message lives as long as its response.
       message.off('data', onData).off('end', onEnd).off('error', onError)
       then()
     }
@@ -108,7 +108,7 @@ export async function readMessage(message: IncomingMessage, take: (piece: Uint8A
 
 let isComplete = false
 
-/** With the first request: what makes a `Request` takes its time to load, and a server is to listen before. */
+/** Runs with the first request: loading `Request` is slow and would delay the start of the server. */
 function complete(): void {
   isComplete = true
   Object.setPrototypeOf(IncomingRequest.prototype, Request.prototype)
@@ -138,7 +138,7 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
         incoming.on('data', take).on('error', fail)
         incoming.once('end', () => {
           if (!left) controller.close()
-          // The message stays for as long as its answer.
+          // The message lives as long as its response.
           incoming.off('data', take).off('error', fail)
         })
         incoming.pause()

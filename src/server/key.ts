@@ -1,6 +1,6 @@
 /**
- * Compares an `Authorization: Bearer` header with the key, in a time that depends on nothing but the length of what was
- * given; at once, because a digest of the Web comes from another thread and every request would wait for it.
+ * Compares an `Authorization: Bearer` header with the key, in a time that depends only on the length of the header. Synchronous:
+ * Web Crypto digests run on another thread, and every request would wait for one.
  */
 export function createKeyCheck(key: string): (header: string | null) => boolean {
   return (header) => {

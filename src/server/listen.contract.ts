@@ -1,4 +1,4 @@
-/** A handler of a test behind our listener. */
+/** Serves a test's handler with our listener. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'

@@ -7,10 +7,10 @@ import { checkConfig } from '../library/check-config.ts'
 import type { Config } from '../library/config.ts'
 import { awaitPacks, unpack } from '../library/packs.ts'
 
-/** The first that is there is taken. */
+/** The first that exists is used. */
 export const configNames = ['millrace.config.ts', 'millrace.config.mts', 'millrace.config.js', 'millrace.config.mjs']
 
-/** The config beside the agents, its packs awaited; else an empty one. Throws `bad-config` naming the file. */
+/** The config in the agents folder with its packs loaded, or an empty one. Throws `bad-config` naming the file. */
 export async function loadConfig(dir: string): Promise<Config> {
   const file = configNames.map((name) => resolve(join(dir, name))).find((path) => existsSync(path))
   if (file === undefined) return {}

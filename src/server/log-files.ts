@@ -1,7 +1,7 @@
 /**
- * Runs as files beside the database: `<run>.ndjson`, one entry a line, and `<run>.summary.json` once a run has ended. They
- * are a reader's copy: what stands in them was stored before, and what a crash or a full disk kept out of them is copied
- * from the log later. The log never waits for them.
+ * Runs as files beside the database: `<run>.ndjson`, one entry per line, and `<run>.summary.json` once a run has ended. They
+ * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
+ * copied from the log later. The log never waits for them.
  */
 import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,32 +13,32 @@ import { encodeEntries } from '../record/encode.ts'
 import { readView } from '../run/history.ts'
 
 export interface LogFiles {
-  /** The store, whose appends are copied. Closing it waits, for a few seconds, until all of them are. */
+  /** The store, whose appends are copied to files. Closing it waits up to 5 s for pending copies. */
   store: Store
-  /** Brings the files of runs up to date that were recorded by others: by an earlier process, or before files were wanted. */
+  /** Copies runs that have no complete files: recorded by an earlier process, or while log files were off. */
   catchUp(): Promise<void>
 }
 
-/** How far a run has been copied, and how far it has been recorded. */
+/** `after`: the last `seq` copied. `last`: the last `seq` recorded. */
 interface Copy {
-  /** Undefined before its file was looked at. */
+  /** Undefined until the file has been read. */
   after: number | undefined
   last: number
   working: boolean
 }
 
-/** ms between two writes to a file: a token a write would cost more than the run. */
+/** ms between two writes to a file: one write per token would cost more than the run. */
 const rest = 100
 const patience = 5000
 
-/** `dir` is made when it is needed. `log` is told what cannot be written, once until it can. */
+/** Creates `dir` when needed. Calls `log` when writing starts to fail, and again only after it has worked. */
 export function createLogFiles(inner: Store, dir: string, log: (line: string) => void): LogFiles {
   const copies = new Map<string, Copy>()
   const jobs = new Set<Promise<void>>()
   const closing = new AbortController()
   let failing = false
 
-  // Ids may have been given by a program, or by another machine.
+  // Ids may come from a program or another machine.
   const fileOf = (run: string, ending: string) => join(dir, encodeURIComponent(run) + ending)
 
   function note(run: string, last: number): void {
@@ -53,16 +53,16 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     void job.then(() => jobs.delete(job))
   }
 
-  /** Never rejects. Tries again, at longer and longer distances, until all is copied or the server closes. */
+  /** Never rejects. Retries with increasing delays until everything is copied or the server closes. */
   async function work(run: string, copy: Copy): Promise<void> {
     copy.working = true
     for (let delay = 1000; ; delay = Math.min(delay * 2, 60_000)) {
       try {
         await bringUpToDate(run, copy)
-        // Nothing may come between this look and the end of the work: it would find nobody to do it.
+        // No `await` between this check and the end: an entry noted in between would not be copied.
         if (copy.after! >= copy.last) break
       } catch (error) {
-        // How much of a line was written is not known.
+        // A line may have been written partially: read the file again.
         copy.after = undefined
         tell(error)
         if (closing.signal.aborted) break
@@ -76,8 +76,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     do {
       const before = copy.after
       await copyEntries(run, copy)
-      if (copy.after === before && copy.after! < copy.last)
-        throw new Error(`run ${run} has nothing behind entry ${before}`)
+      if (copy.after === before && copy.after! < copy.last) throw new Error(`run ${run} has no entries after ${before}`)
       const row = await inner.runs.get(run)
       if (row !== undefined && hasEnded(row.status)) {
         copy.last = row.lastSeq
@@ -95,7 +94,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     if (copy.after === undefined) {
       await mkdir(dir, { recursive: true, mode: 0o700 })
       const { seq, torn } = await readTail(file)
-      if (torn) log(`${file}: the last line was cut off, and is written anew`)
+      if (torn) log(`${file}: the last line was incomplete and is written again`)
       copy.after = seq
     }
     if (copy.after >= copy.last) return
@@ -111,19 +110,19 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     const view = await readView(inner, row.id)
     if (view === undefined) return
     const { runId: id, agent, threadId, status, startedAt, endedAt = row.updatedAt, summary, usage, cost, error } = view
-    // Negative in a log of an earlier version whose clock was set back.
+    // It can be negative in logs of earlier versions, if the clock was set back.
     const duration = Math.max(0, endedAt - startedAt)
     const { totalTokens: tokens } = usage
     const told = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
     const file = fileOf(row.id, '.summary.json')
-    // Whole or not at all: that it is there says that the run has been copied.
+    // Written atomically: if the file exists, the run has been copied.
     await writeFile(`${file}.tmp`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 })
     await rename(`${file}.tmp`, file)
   }
 
   function tell(error: unknown): true {
     if (!failing && !closing.signal.aborted) {
-      log(`log files cannot be written for now: ${messageOf(error)}. Runs are recorded all the same.`)
+      log(`log files cannot be written at the moment: ${messageOf(error)}. Runs are still recorded in the database.`)
     }
     return (failing = true)
   }
@@ -139,7 +138,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         copies.set(id, copy)
         const failed = await bringUpToDate(id, copy).then(() => false, tell)
         copy.working = false
-        // One that cannot be copied waits for the next start: there may be many.
+        // A run that cannot be copied is retried at the next start: there may be many.
         if (failed) copies.delete(id)
         else if (copy.after! < copy.last) note(id, copy.last)
       }
@@ -181,7 +180,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
   }
 }
 
-/** The last whole line's `seq`; what stands behind it is cut off. A file that cannot be gone on with is emptied. */
+/** The `seq` of the last complete line. Removes an incomplete line after it, and empties a file without a valid last line. */
 async function readTail(file: string): Promise<{ seq: number; torn: boolean }> {
   const handle = await open(file, 'r+').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -194,7 +193,7 @@ async function readTail(file: string): Promise<{ seq: number; torn: boolean }> {
       const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length)
       const end = buffer.lastIndexOf(10) + 1
       const start = end < 2 ? 0 : buffer.lastIndexOf(10, end - 2) + 1
-      // It may begin before what was read.
+      // The line may start before this buffer.
       if (start === 0 && length < size) continue
       const seq = seqOf(buffer.toString('utf8', start, end))
       const whole = seq === 0 ? 0 : size - length + end

@@ -1,9 +1,6 @@
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 
-/**
- * Whether the answer may be a stream. A step of a type of one's own may answer as well; whether it does is seen when it
- * does.
- */
+/** Whether the answer may be a stream. Custom steps are not counted: they may stream, but that is known only when they do. */
 export function mayStream(
   pipeline: Pipeline,
   agent: (id: string) => Pipeline | undefined,
@@ -21,7 +18,7 @@ export function mayStream(
         case 'call-agent': {
           if (!(step.config.stream ?? isLast)) return false
           const called = agent(step.config.agent)
-          // Which agent a variable names is not known yet.
+          // The agent is unknown: its name may come from a variable.
           return called === undefined || mayStream(called, agent, seen)
         }
         case 'condition':

@@ -1,7 +1,7 @@
 /**
- * A handler of Web requests behind `node:http`. What a streaming server must be sure of: headers leave before the first
- * chunk, a client that does not read costs one chunk, a body that fails breaks the transfer instead of ending it, and
- * `request.signal` fires when the client goes.
+ * Serves a Web request handler with `node:http`. Guarantees for streams: headers are sent before the first chunk, a client
+ * that does not read costs one chunk, a failed body aborts the transfer instead of completing it, and `request.signal`
+ * fires when the client disconnects.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { MillraceError } from '../part/error.ts'
@@ -10,12 +10,12 @@ import { errorResponse } from './http-error.ts'
 import { toRequest } from './incoming-request.ts'
 import { sourceOf, type BodySource } from './streamed-body.ts'
 
-/** How long the rest of a refused body is read and thrown away, so that its sender gets to see the answer. */
+/** ms for which the rest of a refused body is read and discarded, so that its sender receives the response. */
 const lingerMs = 1000
 
 export function createNodeListener(handler: Handler, onError: (error: unknown) => void): RequestListener {
   return (incoming, outgoing) => {
-    // Pumped from outside, so that a stream holds neither its request nor its response for as long as it is open.
+    // Sent outside `answer`, so that an open stream keeps neither its request nor its response in memory.
     answer(handler, incoming, outgoing)
       .then((body) => body && pump(sourceOf(body) ?? fromStream(body), outgoing))
       .catch((error: unknown) => {
@@ -25,7 +25,7 @@ export function createNodeListener(handler: Handler, onError: (error: unknown) =
   }
 }
 
-/** Resolves with the body that is left to be sent; undefined when all is done. */
+/** Resolves with the body to stream, or undefined when the response is complete. */
 async function answer(
   handler: Handler,
   incoming: IncomingMessage,
@@ -57,16 +57,16 @@ async function answer(
   return undefined
 }
 
-/** JSON is one value, sent whole with its length. */
+/** JSON is sent at once, with its length. */
 function isValue({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('application/json') === true
 }
 
 function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): void {
-  // With the first piece when that is there already: one packet instead of two.
+  // Headers and an available first chunk go out in one packet.
   const flush = setImmediate(() => outgoing.flushHeaders())
   let isFull = false
-  // Called back instead of waited for: `stream-response.ts` says why.
+  // Callbacks instead of `await`: see `stream-response.ts`.
   const ask = () => void source.next().then(take, breakOff)
 
   function take(piece: string | Uint8Array | undefined): void {
@@ -74,17 +74,17 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
     if (outgoing.destroyed) return
     if (piece === undefined) return void outgoing.end()
     try {
-      // Nothing more is pulled before the client's socket has taken what it was given.
+      // Backpressure: nothing more is read until the socket has drained.
       isFull = !outgoing.write(piece)
     } catch {
-      // A body of somebody else's may hold anything.
+      // A body from another source may contain values that are not bytes.
       source.leave()
       return breakOff()
     }
     if (!isFull) ask()
   }
 
-  /** The body is incomplete and must look so: what was written is flushed, the last chunk is missing. */
+  /** Flushes what was written and closes without the last chunk, so that the client sees an incomplete body. */
   function breakOff(): void {
     clearImmediate(flush)
     outgoing.flushHeaders()
@@ -102,17 +102,17 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
   ask()
 }
 
-/** A body of somebody else's. */
+/** A body that is not ours. */
 function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   const reader = body.getReader()
   return {
     next: async () => (await reader.read()).value,
-    // What the body's own clean-up throws concerns nobody who is still there.
+    // The client is gone, so errors of the body's own cleanup are ignored.
     leave: () => void reader.cancel().catch(() => undefined),
   }
 }
 
-/** A body that nobody read blocks the connection's next request. */
+/** Discards an unread body, which would block the next request of the connection. */
 function linger(incoming: IncomingMessage): void {
   const { socket } = incoming
   if (incoming.readableEnded) return

@@ -1,4 +1,4 @@
-/** Errors as OpenAI's clients read them: `{"error": {message, type, code, param}}`, with the codes that they know. */
+/** Errors in OpenAI's format: `{"error": {message, type, code, param}}`, with OpenAI's codes. */
 import { MillraceError } from '../part/error.ts'
 import { BadParameter } from '../wire/from-openai-messages.ts'
 import { toOpenAiCode } from '../wire/openai-output.ts'
@@ -12,12 +12,12 @@ export function openAiError(error: Error): Response {
   return errorResponse(error, (code) => ({ code: toOpenAiCode(code), param: paramOf(error) }))
 }
 
-/** Statuses whose cause passes by itself: nothing was wrong with the run. */
+/** Temporary failures, after which a retry makes sense. */
 const passing: ReadonlySet<number> = new Set([429, 503])
 
 /**
- * The failure of a run. OpenAI's own clients send a request again, twice, after a 409 or 5xx; an agent's tools would run
- * again with it, and a run that somebody has stopped would go on.
+ * The failure of a run. OpenAI's clients retry twice after a 409 or 5xx. That would run the agent's tools again, or restart a
+ * run that was stopped, so `x-should-retry: false` prevents it.
  */
 export function openAiRunError(error: Error): Response {
   const response = openAiError(error)
@@ -29,7 +29,7 @@ function paramOf(error: Error): string | null {
   if (error instanceof BadParameter) return error.param
   if (!(error instanceof MillraceError)) return null
   if (error.code === 'unknown-agent') return 'model'
-  // What an agent's `input` declares is the request's own parameter.
+  // A key that the agent's `input` declares is a parameter of the request.
   const fault = /^Invalid input: \$input\.([\w-]+)/u.exec(error.message)
   return fault?.[1] ?? null
 }

@@ -1,6 +1,6 @@
 /**
- * What an OpenAI client asks for, checked: every parameter is served, or refused by name. Neutral values of parameters that
- * are not served (`n: 1`, `logprobs: false`) are taken, because clients send them unasked.
+ * Checks an OpenAI request: every parameter is supported or refused by name. Neutral values of unsupported parameters
+ * (`n: 1`, `logprobs: false`) are accepted, because some clients always send them.
  */
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/settings.ts'
@@ -13,23 +13,23 @@ import { ownValue } from '../part/own-value.ts'
 export interface OpenAiRequest {
   model: string
   messages: Message[]
-  /** For the answering model. */
+  /** Settings for the answering model. */
   settings: CallSettings
-  /** What the pipeline sees as `$input.…`, by the client's names. */
+  /** `$input` of the pipeline, with the names that the client sent. */
   input: Record<string, unknown>
   stream: boolean
   includeUsage: boolean
-  /** As the body names them; not checked here. */
+  /** Unchecked. */
   extensions: unknown
 }
 
 type Body = Record<string, unknown>
 type Check = (value: unknown, name: string) => void
 
-/** Parameters that are the route's own, not the pipeline's. */
+/** Parameters of the route; they do not reach the pipeline. */
 const own = new Set(['model', 'messages', 'prompt', 'stream', 'stream_options', 'extensions'])
 
-/** Those of both APIs that reach the pipeline, and how they are checked. */
+/** Parameters of both APIs that reach the pipeline, with their checks. */
 const shared: Readonly<Record<string, Check>> = {
   temperature: (value, name) => void toNumber(value, name, 0, 2),
   top_p: (value, name) => void toNumber(value, name, 0, 1),
@@ -63,7 +63,7 @@ const chat: Readonly<Record<string, Check>> = {
   store: (value, name) => void toFlag(value, name),
   service_tier: only('auto', 'default'),
   modalities: (value, name) => {
-    if (JSON.stringify(value) !== '["text"]') notServed(name, 'Answers are text.')
+    if (JSON.stringify(value) !== '["text"]') notServed(name, 'Answers are text only.')
   },
   safety_identifier: toText,
   prompt_cache_key: toText,
@@ -77,17 +77,17 @@ const completions: Readonly<Record<string, Check>> = {
   suffix: only(''),
 } satisfies Checks
 
-/** Known and refused, whatever they say. */
+/** Known parameters that are always refused, with a hint. */
 const refused: Readonly<Record<string, string>> = {
   functions: 'Use tools.',
   function_call: 'Use tool_choice.',
-  audio: 'Answers are text.',
+  audio: 'Answers are text only.',
   prediction: '',
   web_search_options: 'Give the agent a tool instead.',
   verbosity: '',
 }
 
-/** `declared`: further keys that the agent's `input` names. Throws {@link BadParameter}. */
+/** `declared`: keys that the agent's `input` declares. Throws {@link BadParameter}. */
 export function readChatRequest(body: Body, declared: readonly string[]): OpenAiRequest {
   const request = readRequest(body, chat, declared)
   const { settings } = request
@@ -104,13 +104,14 @@ export function readChatRequest(body: Body, declared: readonly string[]): OpenAi
 export function readTextRequest(body: Body, declared: readonly string[]): OpenAiRequest {
   const { prompt } = body
   const list = Array.isArray(prompt) && prompt.length === 1 ? (prompt as unknown[])[0] : prompt
-  if (typeof list !== 'string') throw new BadParameter('prompt', 'must be one text: no list of prompts, no tokens.')
+  if (typeof list !== 'string')
+    throw new BadParameter('prompt', 'must be a single string; several prompts and token arrays are not supported.')
   const request = readRequest(body, completions, declared)
   if (typeof body['max_tokens'] === 'number') request.settings.maxOutputTokens = body['max_tokens']
   return { ...request, messages: [{ role: 'user', content: list }] }
 }
 
-/** The model's name, needed before anything else can be checked. */
+/** The name of the model, which selects the agent. Throws {@link BadParameter}. */
 export function readModel({ model }: Body): string {
   if (typeof model === 'string' && model !== '' && model.length <= 256) return model
   throw new BadParameter('model', 'must be the name of an agent; GET /v1/models lists them.')
@@ -130,7 +131,7 @@ function readRequest(
       const reason = ownValue(refused, name)
       if (reason !== undefined) notServed(name, reason)
       const hint = didYouMean(name, [...own, ...Object.keys(checks), ...declared])
-      const words = `is no parameter here${hint}; an agent takes further ones when its "input" names them.`
+      const words = `is not a known parameter${hint}; an agent accepts more parameters if its "input" declares them.`
       throw new BadParameter(name.slice(0, 100), words)
     }
     if (name !== '__proto__') input[name] = value
@@ -169,12 +170,12 @@ function readUsageOption(options: unknown, isStream: boolean): boolean {
   if (typeof options !== 'object' || Array.isArray(options)) {
     throw new BadParameter(name, 'must be an object such as {"include_usage": true}.')
   }
-  if (!isStream) throw new BadParameter(name, 'is only for requests with stream: true.')
+  if (!isStream) throw new BadParameter(name, 'is only allowed with stream: true.')
   const { include_usage: usage, include_obfuscation: padding, ...rest } = options as Body
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, ['include_usage'])
-    throw new BadParameter(`${name}.${unknown.slice(0, 100)}`, `is no parameter here${hint}.`)
+    throw new BadParameter(`${name}.${unknown.slice(0, 100)}`, `is not a known parameter${hint}.`)
   }
   if (padding != null && toFlag(padding, `${name}.include_obfuscation`)) notServed(`${name}.include_obfuscation`)
   return usage == null ? false : toFlag(usage, `${name}.include_usage`)
@@ -184,12 +185,12 @@ function only(...neutral: unknown[]): Check {
   return (value, name) => {
     if (neutral.includes(value)) return
     const words = neutral.map((each) => JSON.stringify(each)).join(' or ')
-    notServed(name, `Leave it out, or send ${words}.`)
+    notServed(name, `Omit it, or send ${words}.`)
   }
 }
 
 function notServed(name: string, cure = ''): never {
-  throw new BadParameter(name, `is not served. ${cure}`.trimEnd())
+  throw new BadParameter(name, `is not supported. ${cure}`.trimEnd())
 }
 
 function toText(value: unknown, name: string): void {
@@ -210,7 +211,7 @@ function toNumber(value: unknown, name: string, from: number, to: number, whole 
 function toStop(value: unknown, name: string): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value]
   if (list.length <= 4 && list.every((each) => typeof each === 'string' && each !== '')) return list as string[]
-  throw new BadParameter(name, 'must be a text, or at most 4 of them.')
+  throw new BadParameter(name, 'must be a string, or an array of at most 4 strings.')
 }
 
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const

@@ -1,4 +1,4 @@
-/** `tools`, `tool_choice` and `response_format` of an OpenAI request, checked. */
+/** Checks `tools`, `tool_choice` and `response_format` of an OpenAI request. */
 import type { CallSettings } from '../part/settings.ts'
 import { BadParameter } from '../wire/from-openai-messages.ts'
 
@@ -6,11 +6,11 @@ type Fields = Record<string, unknown>
 
 const maxTools = 128
 
-/** The names of the functions, each of which is well formed. They reach the pipeline as the client wrote them. */
+/** Checks the functions and returns their names. The pipeline gets them as the client sent them. */
 export function readTools(value: unknown, name: string): string[] {
   if (!Array.isArray(value)) throw new BadParameter(name, 'must be an array of {type: "function", function: {…}}.')
   if (value.length > maxTools)
-    throw new BadParameter(name, `has ${value.length} entries; at most ${maxTools} are taken.`)
+    throw new BadParameter(name, `has ${value.length} entries; at most ${maxTools} are allowed.`)
   const names = new Set<string>()
   for (const [i, item] of value.entries()) {
     const place = `${name}[${i}]`
@@ -21,7 +21,8 @@ export function readTools(value: unknown, name: string): string[] {
     if (typeof called !== 'string' || !/^[\w-]{1,64}$/u.test(called)) {
       throw new BadParameter(`${place}.function.name`, 'must be 1 to 64 letters, digits, _ or -.')
     }
-    if (names.has(called)) throw new BadParameter(`${place}.function.name`, `is "${called}" a second time.`)
+    if (names.has(called))
+      throw new BadParameter(`${place}.function.name`, `is "${called}", which is used more than once.`)
     names.add(called)
     const { description, parameters, strict } = made
     if (description != null && typeof description !== 'string') {
@@ -37,15 +38,16 @@ export function readTools(value: unknown, name: string): string[] {
 
 const choices = ['none', 'auto', 'required'] as const
 
-/** `tools`: what may be chosen; undefined while only the form is looked at. */
+/** `tools`: the names to choose from; undefined to check only the syntax. */
 export function readChoice(
   value: unknown,
   name: string,
   tools: readonly string[] | undefined,
 ): NonNullable<CallSettings['toolChoice']> {
   const word = choices.find((each) => each === value)
-  // With tools of the agent's own only, a model that has to call one could never answer.
-  if (word === 'required' && tools?.length === 0) throw new BadParameter(name, 'is required, and there are no tools.')
+  // With only the agent's own tools, a model that must call a tool could never answer.
+  if (word === 'required' && tools?.length === 0)
+    throw new BadParameter(name, 'is "required", but there are no tools in the request.')
   if (word !== undefined) return word
   const form = 'must be none, auto, required or {type: "function", function: {name}}.'
   if (typeof value !== 'object' || value === null) throw new BadParameter(name, form)
@@ -65,7 +67,8 @@ export function readFormat(value: unknown, name: string): Pick<CallSettings, 're
   if (type !== 'json_schema') throw new BadParameter(`${name}.type`, 'must be text, json_object or json_schema.')
   const place = `${name}.json_schema`
   const { name: called, description, schema, strict } = toFields(described, place)
-  if (typeof called !== 'string' || called === '') throw new BadParameter(`${place}.name`, 'must name the shape.')
+  if (typeof called !== 'string' || called === '')
+    throw new BadParameter(`${place}.name`, 'must be a non-empty string.')
   if (strict != null && typeof strict !== 'boolean') throw new BadParameter(`${place}.strict`, 'must be true or false.')
   const how = { strictJsonSchema: strict === true }
   return {
@@ -75,7 +78,7 @@ export function readFormat(value: unknown, name: string): Pick<CallSettings, 're
       ...(schema == null ? undefined : { schema: toFields(schema, `${place}.schema`) }),
       ...(typeof description === 'string' ? { description } : undefined),
     },
-    // The packages would hold the model to any schema, and OpenAI refuses one that is not made for it.
+    // The provider packages default to strict mode, in which OpenAI refuses schemas that do not meet its extra rules.
     providerOptions: { openai: how, openaiCompatible: how },
   }
 }

@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, and the same under `/api/v1`. */
+/** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, also under `/api/v1`. */
 import type { Hono } from 'hono'
 import { fromErrorValue, messageOf } from '../part/error.ts'
 import { continueOrStart, type Turn } from '../run/continue.ts'
@@ -23,9 +23,9 @@ const known: readonly OpenAiExtension[] = ['tools', 'trace']
 
 interface Base {
   path: string
-  /** Extensions that are on without being asked for, as far as the server allows them. */
+  /** Extensions that are on by default, if the server allows them. */
   on: readonly OpenAiExtension[]
-  /** What a request may ask for where the config says nothing. A trace holds the system prompts. */
+  /** Extensions that are allowed by default. A trace contains the system prompts. */
   allowed: readonly OpenAiExtension[]
 }
 
@@ -60,7 +60,7 @@ export function mountOpenAi(app: Hono, context: HandlerContext): void {
 
 type Kind = NonNullable<OpenAiOptions['object']>
 
-/** An agent has no day on which it was made that every server could tell; clients only want it to stay the same. */
+/** Agents have no creation date. Clients only need a constant value. */
 const created = Date.UTC(2026, 0, 1) / 1000
 
 function toModel(id: string) {
@@ -91,7 +91,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
     protocol: openaiWire.name,
     labels: { model },
     handOver: true,
-    // The header only groups: two requests of one thread at once (an answer and its title) are both wanted.
+    // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',
     history: 'client',
     ...(threadId === undefined ? undefined : { threadId }),
@@ -112,7 +112,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
       finished = response !== undefined
       return response ?? new Response(null, { status: 499 })
     }
-    // Made while the model is still being asked.
+    // Created while the model request is still pending.
     answer = streamAnswer(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
     const accepted = await awaitAcceptance(runtime, run.id, {
       reader: answer.reader,
@@ -136,7 +136,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
   }
 }
 
-/** `stream: false`: the whole answer as one JSON; undefined when the client has left before it was there. */
+/** `stream: false`: the whole answer as one JSON; undefined if the client disconnected first. */
 async function collect(
   context: HandlerContext,
   runId: string,
@@ -167,16 +167,16 @@ async function collect(
   }
   const { result } = completion
   if (result === undefined) {
-    // Its client is still there, so it is the server that leaves.
+    // If the client is still connected, the server is shutting down.
     return signal.aborted ? undefined : withRunId(openAiRunError(closingError()), runId)
   }
   return withRunId('error' in result ? openAiRunError(fromErrorValue(result.error)) : Response.json(result.body), runId)
 }
 
-/** No success that the protocol could frame: a redirect or an error, which these clients read off the status. */
+/** A redirect or an error that a step returned: the client reads it from the status. */
 async function rawResponse(context: HandlerContext, options: StepResponseOptions): Promise<Response> {
   const response = await stepResponse(context, options)
-  // As of a failed run: sent again, it would run the agent's tools again.
+  // As for a failed run: a retry would run the agent's tools again.
   if (response.status === 409 || response.status >= 500) response.headers.set('x-should-retry', 'false')
   return response
 }
@@ -190,7 +190,7 @@ function readThread({ headers }: Request): string | undefined {
   }
 }
 
-/** By header or body, as far as the server allows them. Throws {@link BadParameter}. */
+/** The extensions that the header or the body asks for. Throws {@link BadParameter}. */
 function readExtensions(
   { openai }: HandlerContext,
   request: Request,
@@ -210,11 +210,11 @@ function readExtensions(
       const extension = known.find((each) => each === name)
       if (extension === undefined) {
         const hint = typeof name === 'string' ? didYouMean(name, known) : ''
-        throw new BadParameter(param, `must be of ${known.join(', ')}${hint}.`)
+        throw new BadParameter(param, `must be one or more of ${known.join(', ')}${hint}.`)
       }
       if (!allowed.includes(extension)) {
-        const cure = `Its operator can allow it with server.openai.extensions: ['${extension}'] in the config`
-        throw new BadParameter(param, `must not be ${extension}: this server forbids it under ${path}. ${cure}.`)
+        const cure = `The operator can allow it with server.openai.extensions: ['${extension}'] in the config`
+        throw new BadParameter(param, `must not be ${extension}: this server does not allow it under ${path}. ${cure}.`)
       }
       return extension
     })

@@ -1,4 +1,4 @@
-/** A folder of agents with its config, its store and its runtime: what `serve` and `run` both stand on. Node only. */
+/** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
@@ -24,28 +24,28 @@ export interface Project {
   runtime: Runtime
   agents: AgentFolder
   config: Config
-  /** When they are wanted. */
+  /** Undefined without `logFiles`. */
   files?: LogFiles | undefined
-  /** Why runs cannot be stored, while they cannot. */
+  /** Why runs cannot be stored; undefined while the store works. */
   readonly storeFailure: MillraceError | undefined
 }
 
 export interface ProjectOptions {
   dir: string
-  /** The folder's config, when it has been loaded already. */
+  /** The folder's config, if already loaded. */
   config?: Config
   /** Folder for `millrace.db`; `none` keeps everything in memory. */
   data: string
-  /** Also write runs as files, in `<data>/runs`; nothing where `data` is `none`. */
+  /** Also write runs as files to `<data>/runs`. Ignored when `data` is `none`. */
   logFiles?: boolean
   env: Env
-  /** What the command line names; the environment comes behind it, the config last. */
+  /** Endpoints from the command line. They override those of the environment, which override those of the config. */
   endpoints?: readonly Endpoint[]
-  /** Further values that must never be recorded. */
+  /** More values that must never be recorded. */
   secrets?: readonly string[]
-  /** Told of what goes wrong beside the runs. */
+  /** Called with problems outside of runs. */
   log?: (line: string) => void
-  /** Called when the store begins to fail, and with nothing when it works again. */
+  /** Called when the store starts to fail, and with undefined when it works again. */
   onStore?: (failure: MillraceError | undefined) => void
   onRun?: (event: RunEvent) => void
   attribute?: Attribute
@@ -90,7 +90,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   }
 }
 
-/** The agents of a folder as `serve` would load them, for a look at what is wrong with them. Starts and keeps nothing. */
+/** Loads the agents of a folder as `serve` does, to check them. Starts no runs and opens no store. */
 export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
@@ -99,7 +99,7 @@ export async function readAgents(dir: string, env: Env, endpoints?: readonly End
 
 export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {
   if (data === 'none') return memoryStore()
-  // What people said is in it: other accounts of the machine are kept out.
+  // It contains conversations: other accounts of the machine get no access.
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
 }
@@ -112,7 +112,7 @@ export function parseEndpoint(text: string): Endpoint {
   if (name === undefined || baseURL === undefined || (protocol !== undefined && known === undefined)) {
     const form = `name=[protocol+]url, for example ollama=http://localhost:11434/v1`
     const list = `protocols: ${endpointProtocols.join(', ')}${didYouMean(protocol ?? '', endpointProtocols)}`
-    throw new MillraceError('bad-endpoint', `"${text}" is no endpoint: write ${form}; ${list}.`)
+    throw new MillraceError('bad-endpoint', `"${text}" is not a valid endpoint: write ${form}; ${list}.`)
   }
   return { name, baseURL, ...(known === undefined ? undefined : { protocol: known }) }
 }
@@ -127,7 +127,7 @@ function endpointsOf(env: Env): Endpoint[] {
   })
 }
 
-/** Who says it nearer to the command wins; a name that one of them gives twice is left for the registry to refuse. */
+/** Command line before environment before config. Duplicates within one source stay, for the registry to refuse. */
 function withEndpoints(config: Config, env: Env, given: readonly Endpoint[] = []): Config {
   const endpoints = [given, endpointsOf(env), config.models?.endpoints ?? []].reduceRight((below, above) => [
     ...below.filter(({ name }) => !above.some((each) => each.name === name)),

@@ -1,27 +1,27 @@
-/** The prompt files of a folder's agents: read with the agents, and looked at again for changes. */
+/** The prompt files of a folder's agents: read with the agents and polled for changes. */
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createPromptReader } from '../library/prompt-reader.ts'
 import { messageOf } from '../part/error.ts'
 
-/** ms between two looks: a `stat` a file, by its path, so that one is seen that comes, goes or is replaced. */
+/** ms between two polls. Each is a `stat` per path, which also detects files that are created, removed or replaced. */
 const every = 300
 
-/** By path: what a file gave, its text or why there is none. */
+/** By path: the text of a file, or why it could not be read. */
 export type PromptsRead = ReadonlyMap<string, string>
 
 export interface PromptFiles {
-  /** Gives the text of a file and notes in `into` what it gave. */
+  /** Reads a file and records its text or error in `into`. Throws when it cannot be read. */
   read(path: string, into: Map<string, string>): string
-  /** Whether the files give what they gave before. */
+  /** Reads the files again. True if every text or error is the same as before. */
   isSame(before: PromptsRead): boolean
-  /** Calls back when one of `paths` has changed since it was read. Gives how to stop. */
+  /** Calls `onChange` when one of `paths` has changed since it was read. Returns a function that stops watching. */
   watch(paths: () => Iterable<string>, onChange: () => void): () => void
 }
 
 export function createPromptFiles(dir: string): PromptFiles {
   const readText = createPromptReader(fs, dir)
-  /** Of each file, before it was last read. */
+  /** The `stat` of each file before it was last read. */
   const seen = new Map<string, string>()
 
   function read(path: string, into: Map<string, string>): string {
@@ -42,7 +42,7 @@ export function createPromptFiles(dir: string): PromptFiles {
       try {
         read(path, now)
       } catch {
-        // Why it cannot be read is noted like a text.
+        // `read` has recorded the error.
       }
     }
     return [...before].every(([path, gave]) => now.get(path) === gave)

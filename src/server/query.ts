@@ -1,9 +1,9 @@
-/** Query parameters, checked: what a URL asks for in words that are not known here is refused, not ignored. */
+/** Checks query parameters. Unknown ones are refused, not ignored. */
 import { MillraceError } from '../part/error.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { ownValue } from '../part/own-value.ts'
 
-/** The parameters that are there; `longest`: of each, how many characters it may have. Throws `bad-input`. */
+/** The parameters of a URL. `longest`: the maximum length of each known one. Throws `bad-input`. */
 export function readQuery<T extends string>(url: URL, longest: Record<T, number>): Partial<Record<T, string>> {
   const found = new Map<string, string>()
   const known = Object.keys(longest)
@@ -12,10 +12,7 @@ export function readQuery<T extends string>(url: URL, longest: Record<T, number>
     if (most === undefined) {
       const list = known.join(', ')
       const shown = name.slice(0, 60)
-      throw new MillraceError(
-        'bad-input',
-        `There is no parameter "${shown}"${didYouMean(shown, known)}. Known: ${list}.`,
-      )
+      throw new MillraceError('bad-input', `Unknown parameter "${shown}"${didYouMean(shown, known)}. Known: ${list}.`)
     }
     const [value = '', ...more] = url.searchParams.getAll(name)
     if (more.length > 0) throw bad(name, 'given once')

@@ -1,14 +1,14 @@
 import type { Handler } from './handler.ts'
 import type { Reporter } from './report.ts'
 
-/** Reports requests that were refused or failed without a run; what became of a run is reported with the run. */
+/** Reports requests that were refused or failed before a run started. The outcome of a run is reported by the run. */
 export function reportRequests(handler: Handler, report: Reporter): Handler {
   return async (request) => {
     const response = await handler(request)
     if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
       const { status, statusText } = response
       const { method } = request
-      // A query may hold what is nobody's business.
+      // Without the query, which may contain private data.
       const path = new URL(request.url).pathname
       void errorIn(response).then((error) => {
         const { code, message = statusText } = error

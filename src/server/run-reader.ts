@@ -1,6 +1,6 @@
 /**
- * One client's cursor into a run's log, live. Whether an answer may begin is read off the entries that it begins with
- * (`acceptance.ts`): they are looked at ahead and given again, instead of being read twice.
+ * A client's live cursor into a run's log. `acceptance.ts` peeks at the first entries to decide the response; peeked batches
+ * are kept and returned again by `next`, so they are read only once.
  */
 import type { Entry } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
@@ -8,17 +8,17 @@ import type { Log } from '../part/log.ts'
 type Batch = IteratorResult<Entry[], unknown>
 
 export interface RunReader {
-  /** The next batch that nobody has looked at. */
+  /** Peeks at the next batch. */
   look(): Promise<Batch>
-  /** The batches from the beginning, those that were looked at among them. Nobody looks ahead any more. */
+  /** The next batch from the start, including peeked ones. Ends peeking. */
   next(): Promise<Batch>
-  /** Whoever waits for a batch gets the end. */
+  /** Pending reads end. */
   close(): void
 }
 
 /**
- * Once so many entries have been looked at in vain, no more are kept, and `next` reads the log from the beginning. The batch
- * that an answer begins with is kept whatever its size: all of a short answer may be in it.
+ * The maximum number of entries kept while peeking. Beyond it nothing is kept, and `next` reads the log from the start. The
+ * last batch is kept whatever its size: it may contain a whole short answer.
  */
 const most = 256
 

@@ -1,4 +1,4 @@
-/** `/api/runs…`: the log as an API. */
+/** `/api/runs…`: runs and their logs as an API. */
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
@@ -33,7 +33,7 @@ export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<R
   return Response.json({ runs: await runtime.store.runs.list(query) })
 }
 
-/** Which page of a list of runs a URL asks for. */
+/** The page of a list of runs that a URL asks for. Throws `bad-input`. */
 export function toPage({ before, limit }: { before?: string | undefined; limit?: string | undefined }): RunQuery {
   if (before === '') throw bad('before', 'the id of a run')
   return {
@@ -58,22 +58,23 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
   const cursor = (sse ? request.headers.get('last-event-id') : null) ?? wanted ?? '0'
   const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
-  // A cursor beyond the log belongs to another run, or to a log that was lost.
+  // A cursor beyond the end of the log belongs to another run or to a lost log.
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
   const ended = hasEnded(status)
-  // Nothing is left: this is what tells an EventSource not to come back.
+  // The client has everything. 204 tells an EventSource not to reconnect.
   if (sse && ended && after === lastSeq)
     return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
   const types = listed?.split(',')
   const unknown = types?.find((type) => !partTypes.includes(type))
-  if (unknown !== undefined) throw bad('types', `types of parts, not "${unknown}"${didYouMean(unknown, partTypes)}`)
+  if (unknown !== undefined)
+    throw bad('types', `a list of part types, and "${unknown}" is not one${didYouMean(unknown, partTypes)}`)
   const wire = selected(sse ? partsSseWire : partsWire, types)
   const follow = (sse || follows === '1') && !(ended && after === lastSeq)
   if (follow) return streamAnswer(context, { runId: id, wire, from: after + 1, seek: true }).response
   return snapshot(context, id, wire, after)
 }
 
-/** The stored entries and no more, pulled page by page. */
+/** The stored entries without following the run, read page by page. */
 function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: number): Response {
   const encoder = wire.createEncoder()
   const entries = runtime.store.log.read(id, after)[Symbol.asyncIterator]()
@@ -134,7 +135,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) throw bad('agentId', 'the name of an agent')
   for (const key of Object.keys(body)) {
-    // Who names no agent that is there is told that first.
+    // An unknown agent is reported before unknown keys.
     if (runKeys.has(key) || runtime.agents.get(agentId) === undefined) continue
     throw new MillraceError('bad-input', `unknown key "${key}"; put it under "input"${didYouMean(key, runKeys)}`)
   }
@@ -174,7 +175,7 @@ export async function stopRun(
   request: Request,
   id: string,
 ): Promise<Response> {
-  // Most clients send no body, or whatever their library sends with an empty POST: a stop never fails for that.
+  // The body is optional, and a stop never fails because of it: libraries send various things with an empty POST.
   const { reason } = await readJson(request, maxBodyBytes).catch((): Record<string, unknown> => ({}))
   const isReason = typeof reason === 'string' && reason !== ''
   await runtime.stop(id, isReason ? reason.slice(0, 500) : 'Stopped by request.')
@@ -194,14 +195,14 @@ export async function answerRequest(
   id: string,
   requestId: string,
 ): Promise<Response> {
-  // As it is kept: the same answer given again is no other one.
+  // Redacted like the stored answer, so that the same answer compares as equal.
   const answer = runtime.redact(toAnswer(await readJson(request, maxBodyBytes)))
   const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol })
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
   }
   if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer)) {
-    throw new MillraceError('answer-conflict', `Request ${requestId} was answered before, and differently.`)
+    throw new MillraceError('answer-conflict', `Request ${requestId} already has a different answer.`)
   }
   return Response.json({ requestId, duplicate, answer: winner.answer })
 }
@@ -211,7 +212,7 @@ function toAnswer(body: Record<string, unknown>): Answer {
   if (typeof approved === 'boolean') {
     return { kind: 'approval', approved, ...(typeof reason === 'string' ? { reason } : undefined) }
   }
-  if (!('output' in body)) throw bad('output', 'there (or approved, for an approval)')
+  if (!('output' in body)) throw bad('output', 'present (or approved, for an approval)')
   return { kind: 'tool', output: body['output'], ...(isError === true ? { isError } : undefined) }
 }
 

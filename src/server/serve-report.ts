@@ -1,4 +1,4 @@
-/** What `serve` reports of itself, beside its runs. */
+/** Reports and health of `serve`. */
 import type { MillraceError } from '../part/error.ts'
 import type { ErrorGuard } from './error-guard.ts'
 import type { Project } from './project.ts'
@@ -6,7 +6,7 @@ import type { Report, Reporter } from './report.ts'
 import type { ServeOptions } from './serve.ts'
 import { storeReason } from './store-reason.ts'
 
-/** Nothing leaves the server with a secret in it. */
+/** Redacts secrets in every report. */
 export function createReporter(
   { report, log }: Pick<ServeOptions, 'report' | 'log'>,
   project: () => Project | undefined,

@@ -1,4 +1,4 @@
-/** The long-running server on Node: a project behind HTTP, from start to a tidy end. */
+/** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
@@ -19,15 +19,15 @@ import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from 
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
-/** Settings that are left out are the config's, else the defaults. */
+/** Settings that are left out come from the config, then from the defaults. */
 export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, Partial<Settings> {
   apiKey?: string
-  /** Listen beyond this machine without a key: said aloud. */
+  /** Allows a non-loopback host without a key. */
   insecureNoAuth?: boolean
-  /** Gets every report. Default: notes and errors go to `log`. */
+  /** Called with every report. Default: notes, errors included, go to `log`. */
   report?: Reporter
   log?: (line: string) => void
-  /** Catches what nobody awaits; installing it is the process's business. */
+  /** Catches uncaught errors. The caller must install it. */
   guard?: ErrorGuard
 }
 
@@ -35,7 +35,7 @@ export interface Served {
   url: string
   project: Project
   recovered: { resumed: number; interrupted: number }
-  /** Takes no more requests, gives runs their grace time, closes everything. */
+  /** Stops accepting requests, gives runs their grace period, then closes everything. */
   close(): Promise<void>
 }
 
@@ -45,26 +45,29 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const { host, port: wanted, data, logFiles } = settingsOf(config, options)
   const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
   const openai = openAiSettingsOf(config, options.env)
-  // An empty key would let everybody in.
+  // An empty key counts as no key.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
   if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
-    const cure = 'Set MILLRACE_API_KEY, or say --insecure-no-auth if everybody may use it.'
+    const cure = 'Set MILLRACE_API_KEY, or pass --insecure-no-auth if anyone may use it.'
     throw new MillraceError(
       'no-key',
       `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
     )
   }
   if (logFiles && data === 'none') {
-    throw new MillraceError('usage', 'Log files need a folder: leave out --data none (record.data), or log files.')
+    throw new MillraceError(
+      'usage',
+      'Log files need a data folder: remove --data none (record.data) or turn log files off.',
+    )
   }
   const release = takeData(data)
   let project: Project | undefined
   const report = createReporter(options, () => project)
   const note = (message: string, level: Level = 'info') => report({ level, event: 'note', message })
   const onError = (error: unknown) => {
-    // That the store fails was reported when it began, and is not reported again with every request.
+    // A failing store is reported once, not again with every request.
     const isKnown = project?.storeFailure !== undefined
     if (isKnown && error instanceof MillraceError && error.code === 'store-failed') return
     note(`error: ${stackOf(error)}`, 'error')
@@ -91,7 +94,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       agentErrors: () => agents.errors,
       health: () => healthOf(project!, guard),
       localOnly: isLocal && apiKey === undefined,
-      // Without a key beyond this machine is refused above unless it was said aloud.
+      // A non-loopback host without a key gets here only with `insecureNoAuth`.
       ...(isLocal || apiKey !== undefined ? undefined : { authorize: () => true }),
       onError,
       maxBodyBytes,
@@ -122,17 +125,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
         for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
         before = now
       },
-      (file) => note(`${file} has changed: restart the server to take it`),
+      (file) => note(`${file} has changed: restart the server to apply it`),
     )
 
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {
       agents.close()
       const closed = new Promise((done) => server.close(done))
-      // Connections that wait for a next request would go on being served.
+      // Idle keep-alive connections would keep the server open.
       const idle = setInterval(() => server.closeIdleConnections(), 10)
       await runtime.close(graceMs)
-      // Every run has ended: what its readers are still owed is little, but they may be slow, or not reading at all.
+      // All runs have ended and little remains to be sent, but readers may be slow or not reading at all.
       const enough = setTimeout(() => server.closeAllConnections(), 1000)
       await closed
       clearInterval(idle)
@@ -152,10 +155,10 @@ function byId(agents: readonly Agent[]): Map<string, Agent> {
   return new Map(agents.map((agent) => [agent.id, agent]))
 }
 
-/** What a reload did to an agent, in a line. */
+/** The effect of a reload on an agent, in one line. */
 function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, isBroken: boolean): string {
   if (isBroken && now === undefined) return `${id}: not loaded`
-  if (isBroken && now === before) return `${id}: not reloaded, the version from before stays`
+  if (isBroken && now === before) return `${id}: not reloaded, the previous version stays`
   if (now === undefined) return `removed: ${id}`
   return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
 }
@@ -165,7 +168,7 @@ const statusLines = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
 ])
 
-/** What is no HTTP, or too large for its head. */
+/** Answers malformed HTTP, oversized headers and timeouts. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const status = statusLines.get(error.code ?? '') ?? '400 Bad Request'
@@ -185,7 +188,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   })
 }
 
-/** One runner process per data folder: two would each take the other's runs for crashed. */
+/** Locks the data folder for this server, or throws `data-in-use`. */
 function takeData(data: string): () => void {
   if (data === 'none') return () => undefined
   const release = lockData(data, 'alone')

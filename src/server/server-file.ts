@@ -1,4 +1,4 @@
-/** `<data>/server.json`: where the server of a data folder is found. That there is only one is `data-lock.ts`'s matter. */
+/** `<data>/server.json`: how to reach the server of a data folder. `data-lock.ts` ensures that there is only one. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Endpoint } from '../run/models/resolver.ts'
@@ -6,18 +6,18 @@ import { hashText } from './hash-text.ts'
 
 export interface ServerFile {
   pid: number
-  /** Absent while it starts. */
+  /** Absent while the server starts. */
   url?: string
   version?: string
-  /** It wants `Authorization: Bearer`. */
+  /** Requests need `Authorization: Bearer`. */
   key?: boolean
-  /** The real path of its folder of agents. */
+  /** The real path of the agents folder. */
   dir?: string
-  /** Hashes of the endpoints that it knows: `hashEndpoint`. An address may hold a password. */
+  /** Its endpoints, hashed with `hashEndpoint` because a URL may contain a password. */
   endpoints?: string[]
 }
 
-/** The server that a data folder belongs to, if its process is alive. */
+/** The server of a data folder, if its process is alive. */
 export function readServerFile(data: string): ServerFile | undefined {
   try {
     const file = JSON.parse(readFileSync(pathOf(data), 'utf8')) as ServerFile
@@ -28,7 +28,7 @@ export function readServerFile(data: string): ServerFile | undefined {
   }
 }
 
-/** With `none` for a folder nothing is written: there is nothing that others could come for. */
+/** Writes nothing when `data` is `none`: without a store, other processes have nothing to connect for. */
 export function writeServerFile(data: string, file: ServerFile): void {
   if (data !== 'none') writeFileSync(pathOf(data), `${JSON.stringify(file)}\n`, { mode: 0o600 })
 }

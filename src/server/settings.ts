@@ -1,4 +1,4 @@
-/** Where the server listens and what it keeps runs in: what the command line says, else the config, else the defaults. */
+/** Address and data folder of the server: from the command line, then the config, then the defaults. */
 import { MillraceError } from '../part/error.ts'
 import type { Config, OpenAiConfig } from '../library/config.ts'
 import type { Env } from '../library/registry.ts'
@@ -21,7 +21,7 @@ export function settingsOf({ server = {}, record = {} }: Config, given: Partial<
 
 const limit = 'STREAM_TOOL_OUTPUT_MAX_CHARS'
 
-/** The config's, behind what the environment says. Throws `bad-config`. */
+/** The settings of the config; the environment overrides them. Throws `bad-config`. */
 export function openAiSettingsOf({ server = {} }: Config, env: Env): OpenAiConfig {
   const said = env[limit]
   if (said === undefined || said === '') return { ...server.openai }

@@ -1,4 +1,4 @@
-/** The `Response` that a step returned, as the response to the request: its head from the log, its body as it comes. */
+/** Answers a request with the `Response` that a step returned: its head from the log, its body streamed. */
 import { fromErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -12,15 +12,15 @@ export interface StepResponseOptions {
   runId: string
   head: ResponseHead
   policy: DisconnectPolicy
-  /** The turn's part of the answer begins with this `seq`. */
+  /** First `seq` of this turn. */
   from?: number
-  /** The client has left. */
+  /** Fires when the client disconnects. */
   signal: AbortSignal
 }
 
 /**
- * Plain text has no frames, so there a `Response` is answered as it is. A protocol with frames carries the text of a success in
- * them; anything else (a redirect, an error) it could not say, and its clients read the status.
+ * Whether a step's `Response` is sent as it is: always for plain text, which has no frames. Other protocols carry the text of a
+ * 2xx in their frames, and pass on any other status, which their clients read.
  */
 export function isAnsweredAsItIs({ status }: ResponseHead, wire: Wire): boolean {
   return wire === textWire || status < 200 || status > 299
@@ -29,7 +29,7 @@ export function isAnsweredAsItIs({ status }: ResponseHead, wire: Wire): boolean 
 /** Statuses that have no body. */
 const bodyless: ReadonlySet<number> = new Set([204, 205, 304])
 
-/** Rejects with the run's error when the run fails before a binary body is there. */
+/** Rejects with the run's error if the run fails before a binary body is complete. */
 export async function stepResponse(context: HandlerContext, options: StepResponseOptions): Promise<Response> {
   const { runId, head, policy, from, signal } = options
   const headers = new Headers(head.headers)
@@ -51,7 +51,7 @@ export async function stepResponse(context: HandlerContext, options: StepRespons
   return new Response(response.body, init)
 }
 
-/** A body of bytes is one part of the log. */
+/** Reads a binary body, which is one `file` part in the log. */
 async function readFile(
   { runtime }: HandlerContext,
   runId: string,

@@ -10,8 +10,8 @@ const reasons = new Map([
   [14, 'the database file cannot be opened'],
 ])
 
-/** Why a store fails, without a path: `/health` is open to everybody. */
+/** Why a store fails, without paths: `/health` is public. */
 export function storeReason({ cause }: MillraceError): string {
   const code = Number((cause as { errcode?: unknown } | undefined)?.errcode) & 0xff
-  return `Runs cannot be stored: ${reasons.get(code) ?? 'the store fails'}.`
+  return `Runs cannot be stored: ${reasons.get(code) ?? 'the store failed'}.`
 }

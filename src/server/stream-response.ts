@@ -1,6 +1,6 @@
 /**
- * A run's answer as a streamed response. The response is a cursor into the log: it pulls a batch when the client has room
- * for one, encodes it into one write, and holds nothing else; a slow client costs one batch.
+ * Streams a run's answer. The response is a cursor into the log: it reads a batch when the client is ready for more and
+ * encodes it into one write. It buffers nothing else, so a slow client costs one batch.
  */
 import type { Entry } from '../part/entry.ts'
 import { mergeDeltas } from '../part/entry.ts'
@@ -17,23 +17,23 @@ export interface StreamOptions {
   runId: string
   wire: Wire
   encoder?: EncoderOptions
-  /** The client has seen everything below this `seq`, or begins here. Default 0: from the run's start. */
+  /** Send entries from this `seq` on. Default 0: from the start of the run. */
   from?: number
-  /** The wire keeps nothing from entry to entry, so those below `from` need not be read. */
+  /** The wire is stateless, so entries below `from` need not be read. */
   seek?: boolean
-  /** What of each batch is told: {@link replayFilter}. Default: all of it. */
+  /** Selects the entries of each batch to send, see {@link replayFilter}. Default: all. */
   filter?: ((entries: Entry[]) => Entry[]) | undefined
-  /** What it means for the run when this client leaves. Absent: a follower, whose leaving means nothing. */
+  /** What happens to the run when this client disconnects. Default: nothing. */
   policy?: DisconnectPolicy
   headers?: Record<string, string>
 }
 
-/** A response that is ready to be sent, and may still turn out not to be. */
+/** A prepared response, to be sent or dropped. */
 export interface StreamedAnswer {
   response: Response
-  /** What its body reads: who looks ahead with it takes nothing from that. */
+  /** The reader of the body. Peeking with it does not consume entries. */
   reader: RunReader
-  /** Instead of sending it. `finished`: its client gets all there is by other means, and has not left. */
+  /** Call this instead of sending it. `finished`: the client gets another response, so this is not a disconnect. */
   drop(finished: boolean): void
 }
 
@@ -55,7 +55,7 @@ export function streamAnswer(context: HandlerContext, options: StreamOptions): S
 
 const same = (entries: Entry[]): Entry[] => entries
 
-/** For a fresh reader of an old run: finished blocks in few frames, attempts that a crash made void left out. */
+/** For a client that reads a run from its start later: merges deltas and drops attempts that a crash superseded. */
 export async function replayFilter(runtime: Runtime, runId: string): Promise<(entries: Entry[]) => Entry[]> {
   const superseded = createSuperseded()
   for await (const batch of runtime.store.log.read(runId)) for (const entry of batch) superseded.note(entry)
@@ -97,12 +97,12 @@ function createSource(
     return text
   }
 
-  // Callbacks that are made once instead of functions that wait: what waits for the next delta is made anew for each, and
-  // is most of what a stream that is silent in between leaves to be collected.
+  // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
+  // idle stream produces.
   let asked: PromiseWithResolvers<string | undefined> | undefined
 
   function advance(): void {
-    // What was written is taken before the transfer breaks, by the call before.
+    // The previous call has delivered what was written before the transfer breaks.
     if (encoder.state === 'broken') asked!.reject(new Error('The answer is incomplete.'))
     else if (encoder.state === 'complete') asked!.resolve(undefined)
     else {
@@ -140,10 +140,10 @@ function createSource(
 
   function lost(error: unknown): undefined {
     onError(error)
-    failure = { code: 'store-failed', message: 'The run cannot be read any more.' }
+    failure = { code: 'store-failed', message: 'The run can no longer be read.' }
   }
 
-  /** Text for the next write; undefined once the log gives no more. */
+  /** Delivers text for the next write; undefined at the end of the log. */
   function give(given: string | undefined): void {
     if (left) return asked!.resolve(undefined)
     const text = given ?? encoder.fail(failure)
@@ -153,7 +153,7 @@ function createSource(
     else asked!.resolve(text)
   }
 
-  // Looks when the silence may be over instead of being set anew with every write.
+  // Checks the time of the last write when it fires, instead of resetting the timer with every write.
   function watch(ms: number): void {
     timer = setTimeout(() => {
       const rest = lastWrite + keepAliveMs - performance.now()

@@ -1,20 +1,19 @@
 /**
- * A body that comes piece by piece. Whoever has the `Response` reads a stream of the Web; our own listener asks for the
- * source behind it and writes its text to the socket, because such a stream in between costs CPU for every piece and
- * some KB for as long as it is open.
+ * The source of a streamed body. Other servers read it as a `ReadableStream`. Our own listener reads the source itself and
+ * writes its text to the socket, because the stream would cost CPU for every chunk and some KB while it is open.
  */
 export interface BodySource<Piece = string> {
-  /** The next piece; undefined when the body is whole. Rejects when it must break off. One call at a time. */
+  /** The next chunk; undefined at the end. Rejects if the body must be aborted. One call at a time. */
   next(): Promise<Piece | undefined>
-  /** Nobody takes any more. */
+  /** Cancels the body. */
   leave(): void
-  /** Set by who sends it: what is to be written while no piece comes, unless the client has not taken the last one. */
+  /** Set by the sender: writes a keep-alive between chunks, unless the client has not read the last one. */
   say?: (text: string) => void
 }
 
 const sources = new WeakMap<ReadableStream, BodySource>()
 
-/** A stream that asks the source when it is asked itself. */
+/** A stream that pulls from the source on demand. */
 export function toBody(source: BodySource): ReadableStream<Uint8Array> {
   const bytes = new TextEncoder()
   const body = new ReadableStream<Uint8Array>(
@@ -37,7 +36,7 @@ export function toBody(source: BodySource): ReadableStream<Uint8Array> {
   return body
 }
 
-/** What a body comes from, when it is one of ours that nobody reads yet. From then on it is not to be read as a stream. */
+/** The source of a body that `toBody` made and that is not locked. Read it instead of the stream, not in addition. */
 export function sourceOf(body: ReadableStream<Uint8Array>): BodySource | undefined {
   return body.locked ? undefined : sources.get(body)
 }

@@ -1,4 +1,4 @@
-/** `/api/threads/:id`: a conversation, as the runs that it consists of and as the messages that they come to. */
+/** `/api/threads/:id`: a conversation, as its runs and as its messages. */
 import { MillraceError } from '../part/error.ts'
 import { conversation } from '../run/history.ts'
 import type { HandlerContext } from './handler.ts'
@@ -6,8 +6,8 @@ import { readQuery } from './query.ts'
 import { toPage } from './runs.ts'
 
 /**
- * `{id, runs, messages}`: the runs newest first, a page of them; of the messages all, as the newest run has them. Where the
- * client keeps the history, that is what it sent last and what was said to that.
+ * `{id, runs, messages}`: a page of runs, newest first, and all messages, as the newest run has them. If the client keeps the
+ * history, these are the messages that it sent last and the answer to them.
  */
 export async function showThread({ runtime: { store } }: HandlerContext, id: string, url: URL): Promise<Response> {
   const page = toPage(readQuery(url, { limit: 20, before: 256 }))

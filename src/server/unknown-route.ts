@@ -1,4 +1,4 @@
-/** What a request to a path, or with a method, that is not there is told: what was probably meant, and what there is. */
+/** Answers unknown paths (404) and methods (405) with the nearest route and the list of routes. */
 import type { Hono } from 'hono'
 import { MillraceError } from '../part/error.ts'
 import { listNames, nearest } from '../pipeline/nearest.ts'
@@ -8,7 +8,7 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
   const isRoute = (m: string) => app.router.match(m, path)[0].length > 0
   const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
   if (allowed.length > 0) {
-    const error = new MillraceError('method-not-allowed', `${path} takes ${allowed.join(', ')}, not ${method}.`)
+    const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
     const response = errorResponse(error)
     response.headers.set('allow', allowed.join(', '))
     return response
@@ -22,7 +22,7 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
   )
 }
 
-/** Segment by segment, what stands where a route takes an id as it was given; the first one may be missing, or one too many. */
+/** Compares segment by segment and keeps ids as given. The first segment may be missing or superfluous. */
 function nearestRoute(path: string, routes: readonly string[]): string | undefined {
   const given = segmentsOf(path)
   let best: string | undefined
@@ -57,7 +57,7 @@ function compare(
     }
     literals++
   }
-  // A route of nothing but ids is near to everything.
+  // Only ids: such a route is near to every path.
   return literals === 0
     ? undefined
     : { mistakes, path: wanted.map((segment, i) => (isParameter(segment) ? given[i]! : segment)) }

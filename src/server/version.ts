@@ -1,2 +1,2 @@
-/** The package's version; a test holds it equal to package.json, which the edge cannot read. */
+/** The package version. Edge platforms cannot read package.json; a test keeps both equal. */
 export const version = '0.1.0'

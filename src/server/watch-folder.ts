@@ -1,16 +1,16 @@
 /**
- * Watches a folder by its path. The system watches a folder that it has found once: one that is removed and created again, a
- * link that leads elsewhere or a parent that is renamed would be missed, so what the path leads to is checked as well.
+ * Watches a folder by its path. `fs.watch` watches the folder that it first found. It would miss a folder that is removed and
+ * created again, a symlink that is changed or a parent that is renamed, so the target of the path is polled as well.
  */
 import { statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, resolve } from 'node:path'
 
-/** ms between two checks of the path: a `stat` each. */
+/** ms between two checks of the path, one `stat` each. */
 const every = 500
 
 /**
- * `onChange` gets the name of a file in the folder; null when anything may have changed, the folder itself included. Throws
- * what the system throws when the folder cannot be watched. Gives back how to stop.
+ * Calls `onChange` with the name of a file in the folder, or with null when anything may have changed, including the folder
+ * itself. Throws the system's error if the folder cannot be watched. Returns a function that stops watching.
  */
 export function watchFolder(dir: string, onChange: (file: string | null) => void): () => void {
   let watcher: FSWatcher | undefined
@@ -22,7 +22,7 @@ export function watchFolder(dir: string, onChange: (file: string | null) => void
     watcher = undefined
     watched = identityOf(dir)
     const started = watch(dir, (_, file) => {
-      // An event of the folder itself carries its own name: it is gone, or has moved.
+      // An event with the folder's own name: it was removed or moved.
       if (file === basename(resolve(dir))) watched = undefined
       onChange(file)
     })
@@ -41,7 +41,7 @@ export function watchFolder(dir: string, onChange: (file: string | null) => void
       try {
         start()
       } catch {
-        // It has gone again, or the system has no watch left: the next check tries again.
+        // The folder is gone again, or the system's watch limit is reached: the next check tries again.
       }
       onChange(null)
     } else if (isNew) onChange(null)
@@ -56,7 +56,7 @@ export function watchFolder(dir: string, onChange: (file: string | null) => void
   }
 }
 
-/** A new folder may get the number of the old one: its age tells them apart. */
+/** A new folder may reuse the inode number of the old one, so the time of creation is included. */
 function identityOf(dir: string): string | undefined {
   try {
     const { dev, ino, birthtimeNs } = statSync(dir, { bigint: true })

@@ -1,4 +1,4 @@
-/** The Beddel document's executor: one agent, run in this process, its answer as a Response. Web APIs only. */
+/** The Beddel document's executor: runs one agent in this process and returns its answer. Web APIs only. */
 import { fromErrorValue, MillraceError } from '../part/error.ts'
 import { checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
@@ -16,24 +16,24 @@ import { mayStream } from './may-stream.ts'
 import { stepResponse } from './step-response.ts'
 import { streamAnswer } from './stream-response.ts'
 
-/** What an executor runs in. */
+/** Options of an executor. */
 export interface ExecutorOptions {
-  /** Where keys come from. Default: `process.env` where there is one. */
+  /** API keys and other variables. Default: `process.env`, if it exists. */
   environment?: Env
 }
 
-/** How one execution may be stopped. */
+/** Options of one execution. */
 export interface ExecuteOptions {
-  /** Stops the run. Whoever stops reading the Response stops it as well, unless the agent's `onDisconnect` says otherwise. */
+  /** Stops the run. Cancelling the Response stops it too, unless the agent's `onDisconnect` says otherwise. */
   signal?: AbortSignal
 }
 
 const agentId = 'workflow'
 
 /**
- * Runs one agent with what {@link handlerRegistry}, {@link toolRegistry} and {@link callbackRegistry} hold when it is made.
- * Throws {@link PipelineError} when the agent names what none of them has. Runs are kept in memory only; for a log, for
- * more agents and for clients that come back use `createRuntime`.
+ * Runs one agent with the step types, tools and callbacks that {@link handlerRegistry}, {@link toolRegistry} and
+ * {@link callbackRegistry} contain when it is created. Throws {@link PipelineError} for names that they do not contain. Runs
+ * are kept in memory only. For a durable log, several agents or reconnecting clients use `createRuntime`.
  *
  *     const result = await new WorkflowExecutor(await loadYaml('agents/assistant.yaml')).execute({ messages })
  *     return result instanceof Response ? result : Response.json(result)
@@ -45,12 +45,12 @@ export class WorkflowExecutor {
 
   constructor(yaml: ParsedYaml, { environment = globalThis.process?.env ?? {} }: ExecutorOptions = {}) {
     if (typeof yaml?.text !== 'string') {
-      throw new MillraceError('bad-pipeline', 'WorkflowExecutor takes what loadYaml or parseYaml give.')
+      throw new MillraceError('bad-pipeline', 'WorkflowExecutor expects the result of loadYaml or parseYaml.')
     }
     const store = memoryStore()
     const registry = createRegistry({}, environment, { log: store.log })
     const known = knownNames(registry, {}, findSecrets({}, environment))
-    // Parsed again: now it is known which names there are.
+    // Parsed again, now that the registered names are known.
     const pipeline = parsePipeline(yaml.text, known)
     const others = Object.entries(yaml.agents ?? {}).filter(([, agent]) => agent.text !== yaml.text)
     const agents = others.map(([id, agent]) => ({ id, pipeline: parsePipeline(agent.text, known) }))
@@ -75,11 +75,11 @@ export class WorkflowExecutor {
   }
 
   /**
-   * `input` is `$input`. A `Response` with the plain text stream when a step streams (a refusal before the first token is
-   * one with its 4xx or 5xx); otherwise what `return` says, or all results by name, and a failure is thrown as
-   * `MillraceError`.
+   * Runs the agent with `input` as `$input`. If a step streams, resolves with a `Response` with the plain text stream (or with a
+   * 4xx or 5xx if the run fails before the first token). Otherwise resolves with the value of `return`, or all results by
+   * name, and throws a failure as `MillraceError`.
    */
-  // oxlint-disable-next-line typescript/no-explicit-any -- what it gives without a stream is the agent's to say
+  // oxlint-disable-next-line typescript/no-explicit-any -- without a stream the agent decides the type of the result
   async execute(input: Record<string, unknown>, { signal }: ExecuteOptions = {}): Promise<any> {
     const runtime = this.#runtime
     signal?.throwIfAborted()
@@ -118,7 +118,7 @@ export class WorkflowExecutor {
   }
 }
 
-/** What the document's executor gives when nothing streamed: every result under its name. */
+/** The default result of the document's executor: every result under its name. */
 function shapeOf({ return: shape, workflow }: Pipeline): unknown {
   if (shape !== undefined) return shape
   return Object.fromEntries(workflow.flatMap(({ result }) => (result === undefined ? [] : [[result, `$${result}?`]])))

@@ -1,7 +1,6 @@
 /**
- * The words of an answer as one text (and its thoughts as another), for wires that have only one: parallel branches in the
- * order that their file declares, and a blank line before the first words of a further model call, unless what was said
- * ends in a newline.
+ * Merges an answer into one text (and its reasoning into another), for wires with a single text: parallel branches in file
+ * order, and a blank line before the text of each further model call, unless the text so far ends in a newline.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
@@ -10,9 +9,9 @@ import { createDeclaredOrder, type Spoken } from './declared-order.ts'
 type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>
 
 export interface AnswerWords {
-  /** What may be said now because of this entry, blank lines included; `''` for nothing yet. Text has to be the answer's. */
+  /** The text to send now, blank lines included; `''` for none. Pass only text that belongs to the answer. */
   add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
-  /** An attempt was made void: what is held of it will not be said. True when some of it was, and cannot be taken back. */
+  /** Drops the held text of a superseded attempt. True if some of its text was already sent and cannot be retracted. */
   reset(path: string): boolean
 }
 
@@ -45,9 +44,9 @@ export function createAnswerWords(): AnswerWords {
 }
 
 interface Paragraphs {
-  /** The text, with a blank line before it when it begins this path's words behind another's. */
+  /** The text, with a blank line before it if this path starts after another path's text. */
   add(path: string, text: string): string
-  /** Whether anything was said at or under this path. */
+  /** Whether any text came from this path or below. */
   has(root: string): boolean
 }
 
@@ -70,7 +69,7 @@ function createParagraphs(): Paragraphs {
   }
 }
 
-/** The value of a run in which no step answered. */
+/** The output of a run in which no step answered, as text. */
 export function outputText(output: unknown): string {
   return typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
 }

@@ -1,15 +1,15 @@
 /**
- * Which paths of a run belong to its answer. What lies at or under a step with `answer: true` does, except what a tool
- * does inside its own step: a sub-agent's words are the tool's result, not the answer, unless it answers itself.
+ * Decides which paths of a run belong to its answer: steps with `answer: true` and everything below them, except steps inside a
+ * tool. A sub-agent's text is the result of the tool, unless it has a step with `answer: true` itself.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
 
 export interface Answering {
-  /** Some step with `answer: true` has started. */
+  /** Whether a step with `answer: true` has started. */
   readonly started: boolean
   note(entry: EntryOf<'step-start'>): void
-  /** Words under this path are answer. One Map look-up once a path is known. */
+  /** Whether this path belongs to the answer. One Map lookup for a known path. */
   speaks(path: string): boolean
 }
 
@@ -26,7 +26,7 @@ export function createAnswering(): Answering {
   function note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
     if (answer === true) {
       answering.started = true
-      // A path looked up before its ancestor was known to answer would stay hidden for ever.
+      // Forget results that were cached before this ancestor was known to answer.
       for (const path of places.keys()) if (path.startsWith(`${step}/`)) places.delete(path)
       places.set(step, true)
     } else if (toolCallId !== undefined) places.set(step, false)

@@ -1,7 +1,7 @@
 /**
- * Branches that speak at once, for a wire with one text: in the order that their `parallel` declares, each from its first
- * word to its last. What a branch says before its turn is held back here, in memory: at most the text of the answers that
- * wait, their deltas joined. (The log holds it as well; reading it back would bound this, and needs a reader.)
+ * Orders the text of parallel branches for a wire with a single text: one branch after the other, as their `parallel` declares
+ * them. Text of later branches is buffered in memory, with its deltas joined. (The log contains it as well. Reading it
+ * back would bound the memory, but needs a reader.)
  */
 import { isUnder, parentPath } from '../part/path.ts'
 
@@ -11,11 +11,11 @@ export type Spoken =
   | { type: 'start'; path: string; order: readonly string[] }
 
 export interface DeclaredOrder {
-  /** Some step has branches that speak in an order: else whatever is said may be said at once. */
+  /** Whether any branches are being ordered. If not, all text can be sent at once. */
   waits(): boolean
-  /** What may be said now because of this, in order. */
+  /** The text to send now, in order. */
   take(event: Spoken): Extract<Spoken, { type: 'say' }>[]
-  /** An attempt was made void by a crash: what is held of it will not be said. */
+  /** Drops the buffered text of an attempt that a crash superseded. */
   forget(path: string): void
 }
 
@@ -27,7 +27,7 @@ interface Parallel {
 }
 
 export function createDeclaredOrder(): DeclaredOrder {
-  /** Outer ones before those inside them: an inner one starts later. */
+  /** Outer steps come before inner ones, which start later. */
   const parallels = new Map<string, Parallel>()
 
   function take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
@@ -48,7 +48,7 @@ export function createDeclaredOrder(): DeclaredOrder {
     if (next === undefined) return []
     const waiting = parallel.held.get(next) ?? []
     parallel.held.delete(next)
-    // The end of that branch may be among what waited; then it is the next one's turn.
+    // The buffered events may include the end of that branch, which starts the next one.
     return waiting.flatMap(take)
   }
 

@@ -1,7 +1,7 @@
-/** An error in one text, for protocols whose error frames have no place for more: a status and headers went out before. */
+/** An error as one text, for error frames without further fields, sent after status and headers. */
 import type { ErrorValue } from '../part/error.ts'
 
-/** With the time to wait, as whole seconds, when the error has one: what `Retry-After` would have said. */
+/** The message, with the seconds to wait if the error has `retryAfter`. */
 export function errorText({ message, retryAfter }: Pick<ErrorValue, 'message' | 'retryAfter'>): string {
   if (retryAfter === undefined) return message
   const seconds = Math.ceil(retryAfter)

@@ -1,13 +1,13 @@
 /**
- * The messages of an OpenAI request → a conversation. Nobody has checked them: every field is read with its place for the
- * error. Called names and ids are only ever keys of Maps, so none of them reaches a prototype.
+ * Converts the messages of an OpenAI request to a conversation. The input is untrusted: every field is checked, and errors name
+ * its place. Names and ids are used only as Map keys, so they cannot reach a prototype.
  */
 import { MillraceError } from '../part/error.ts'
 import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../part/message.ts'
 import { parseInput } from '../part/turns.ts'
 import { toArray, toFields, toString, type Fields } from './ui-parts.ts'
 
-/** A field of the request that cannot be served as it is: `param` is its place, as OpenAI's errors name it. */
+/** An invalid or unsupported field of the request. `param` is its place, as in OpenAI's errors. */
 export class BadParameter extends MillraceError {
   readonly param: string
 
@@ -21,18 +21,18 @@ const roles = ['system', 'developer', 'user', 'assistant', 'tool']
 const maxMessages = 10_000
 
 /**
- * `developer` counts as `system`; `reasoning_content` of an assistant is kept; results of tools that follow each other
- * become one message. At most 10,000 messages. Throws {@link BadParameter} for what models cannot be told: a call without
- * a result, a result without a call, an unknown role or kind of content.
+ * `developer` is treated as `system`, `reasoning_content` of an assistant is kept, and consecutive tool results become one
+ * message. At most 10,000 messages. Throws {@link BadParameter} for input that models cannot handle: a call without a
+ * result, a result without a call, an unknown role or content type.
  */
 export function fromOpenAiMessages(value: unknown): Message[] {
   if (!Array.isArray(value)) throw new BadParameter('messages', 'must be an array of {role, content}.')
   if (value.length === 0) throw new BadParameter('messages', 'is empty; it needs at least one message.')
   if (value.length > maxMessages) {
-    throw new BadParameter('messages', `has ${value.length} entries; at most ${maxMessages} are taken.`)
+    throw new BadParameter('messages', `has ${value.length} entries; at most ${maxMessages} are allowed.`)
   }
   const messages: Message[] = []
-  /** Calls of the last assistant message that wait for their results: id → tool. */
+  /** Calls of the last assistant message without a result: id → tool. */
   const open = new Map<string, string>()
   const settled = (place: string, verb: string) => {
     const [id] = open.keys()
@@ -67,7 +67,10 @@ export function fromOpenAiMessages(value: unknown): Message[] {
           break
         }
         case 'function':
-          throw new BadParameter(`${place}.role`, 'is "function", which is not served: use tools and the role "tool".')
+          throw new BadParameter(
+            `${place}.role`,
+            'is "function", which is not supported: use tools and the role "tool".',
+          )
         default:
           throw new BadParameter(`${place}.role`, `must be one of ${roles.join(', ')}.`)
       }
@@ -77,11 +80,11 @@ export function fromOpenAiMessages(value: unknown): Message[] {
     }
   }
   settled('messages', 'ends')
-  if (messages.length === 0) throw new BadParameter('messages', 'says nothing.')
+  if (messages.length === 0) throw new BadParameter('messages', 'has no content.')
   return messages
 }
 
-/** `place cure…`, as the readers of fields write it. */
+/** Splits `place cure…`, the format of the field readers. */
 function splitPlace(message: string): [string, string] {
   const at = message.indexOf(' ')
   return [message.slice(0, at), message.slice(at + 1)]
@@ -119,7 +122,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
     case 'image_url': {
       const image = part[type]
       const at = `${place}.image_url.url`
-      // Some clients send the URL itself where the API has {url, detail}.
+      // Some clients send the URL itself instead of {url, detail}.
       const url = typeof image === 'string' ? image : toString(toFields(image, `${place}.image_url`)['url'], at)
       return toFile(url, at, 'image/*')
     }
@@ -135,7 +138,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
       const file = toFields(part[type], `${place}.file`)
       const at = `${place}.file.file_data`
       if (file['file_data'] === undefined) {
-        throw new BadParameter(at, 'is missing: files are taken as a data: URL; none can be uploaded here.')
+        throw new BadParameter(at, 'is missing: send the file as a data: URL; uploaded files are not supported.')
       }
       const made = toFile(toString(file['file_data'], at), at, 'application/octet-stream')
       return typeof file['filename'] === 'string' ? { ...made, filename: file['filename'] } : made
@@ -145,7 +148,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
   }
 }
 
-/** The media type that a data: URL names, else what the place it stands at suggests. */
+/** With the media type of the data: URL, or `otherwise` for an http(s) URL. */
 function toFile(url: string, place: string, otherwise: string): FileContent {
   if (/^https?:\/\//iu.test(url)) return { type: 'file', mediaType: otherwise, data: url }
   const head = /^data:([\w.+*-]+\/[\w.+*-]+)(?:;[\w=.+-]+)*;base64,/iu.exec(url.slice(0, 300))
@@ -153,15 +156,15 @@ function toFile(url: string, place: string, otherwise: string): FileContent {
   return { type: 'file', mediaType: head[1]!, data: toBase64(url.slice(head[0].length), place) }
 }
 
-/** The padding may be left out, but not be half there. */
+/** Padding is optional, but must not be incomplete. */
 function toBase64(text: string, place: string): string {
   const [, data = '', padding] = /^([A-Za-z0-9+/_-]+)(={0,2})$/u.exec(text) ?? []
   const rest = data.length % 4
   if (data !== '' && rest !== 1 && (padding === '' || rest + padding!.length === 4)) return text
-  throw new BadParameter(place, text === '' ? 'is empty.' : 'holds what is not base64.')
+  throw new BadParameter(place, text === '' ? 'is empty.' : 'is not valid base64.')
 }
 
-/** An id or a name, as a call has it. */
+/** The id or name of a call. */
 function toName(value: unknown, place: string): string {
   const name = toString(value, place)
   if (name !== '' && name.length <= 256) return name
@@ -188,7 +191,7 @@ function toAssistantContent(message: Fields, place: string, open: Map<string, st
     const toolCallId = toName(call['id'], `${at}.id`)
     const toolName = toName(made['name'], `${at}.function.name`)
     const json = made['arguments'] === undefined ? '' : toString(made['arguments'], `${at}.function.arguments`)
-    if (open.has(toolCallId)) throw new BadParameter(`${at}.id`, 'is that of another call of the same message.')
+    if (open.has(toolCallId)) throw new BadParameter(`${at}.id`, 'is also the id of another call in the same message.')
     open.set(toolCallId, toolName)
     content.push({ type: 'tool-call', toolCallId, toolName, input: parseInput(json) })
   }
@@ -209,7 +212,7 @@ function toResult(message: Fields, place: string, open: Map<string, string>): To
   const toolCallId = toString(message['tool_call_id'], `${place}.tool_call_id`)
   const toolName = open.get(toolCallId)
   if (toolName === undefined) {
-    throw new BadParameter(`${place}.tool_call_id`, 'is that of no open call in the assistant message before it.')
+    throw new BadParameter(`${place}.tool_call_id`, 'does not match an open call of the preceding assistant message.')
   }
   open.delete(toolCallId)
   const value = toWords(message['content'], `${place}.content`)

@@ -1,9 +1,8 @@
 /**
- * The text of an answer that is JSON, held back until it is known to be the answer. What a model says before it calls a tool,
- * and a try that does not fit, cannot be taken back by any protocol once it was sent. So text under a step with
- * `object: true` waits for the end of its model call: it is dropped when the call made tool calls of ours, when a `retry`
- * asks for another try, and when the call failed; else it goes out as one block with the JSON alone. Held in memory: the text of one
- * model call.
+ * Buffers structured output until it is known to be the answer. No protocol can retract text that a model writes before a tool
+ * call, or output that does not match the schema. So text under a step with `object: true` waits for the end of its model
+ * call. It is dropped if the call made tool calls for us, if a `retry` follows, or if the call failed. Otherwise it is
+ * sent as one block that contains only the JSON. Memory: the text of one model call.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
@@ -11,7 +10,7 @@ import { jsonOf } from '../part/read-json.ts'
 import { badOutput } from '../part/turn-messages.ts'
 
 export interface HeldText {
-  /** What to say instead of an entry; undefined for the entry itself, as nearly always. */
+  /** The entries to encode instead of this one; undefined, as in most cases, for the entry itself. */
   take(entry: Entry): Entry[] | undefined
 }
 

@@ -1,4 +1,4 @@
-/** `{role, content}` as a client sends it: plain text, or the parts of an AI SDK `ModelMessage`. */
+/** Reads `{role, content}` from a client: plain text, or the parts of an AI SDK `ModelMessage`. */
 import type { AssistantContent, Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
 
@@ -36,7 +36,7 @@ export function fromModelMessage(role: Message['role'], message: Fields, place: 
 export function toUserContent(part: Fields, place: string) {
   const content = toContent(part, place)
   if (content && content.type !== 'reasoning') return content
-  throw bad(`${place}.type`, `is ${JSON.stringify(part['type'])}; a user message takes text and file.`)
+  throw bad(`${place}.type`, `is ${JSON.stringify(part['type'])}; a user message can contain text and file parts.`)
 }
 
 function toAssistantContent(part: Fields, place: string): AssistantContent | undefined {
@@ -62,12 +62,12 @@ function toAssistantContent(part: Fields, place: string): AssistantContent | und
     default: {
       const content = toContent(part, place)
       if (content) return content
-      throw bad(`${place}.type`, `is ${JSON.stringify(part['type'])}, which is no part of an assistant message.`)
+      throw bad(`${place}.type`, `is ${JSON.stringify(part['type'])}, which is not a part of an assistant message.`)
     }
   }
 }
 
-/** A provider's own kind of content, in either form. */
+/** Provider-specific content, as a UI part or a model message part. */
 export function toCustom(part: Fields, place: string): AssistantContent {
   const kind = toString(part['kind'], `${place}.kind`) as `${string}.${string}`
   return { type: 'custom', kind, ...toOptions(part['providerMetadata'] ?? part['providerOptions']) }
@@ -89,7 +89,7 @@ export function toResult(part: Fields, place: string): ToolResultContent {
   }
 }
 
-/** Approvals in a `tool` message name the request only; the assistant message before says for which call it was. */
+/** Approval id → call id. Approvals in a `tool` message name only the request; the assistant message names its call. */
 export function approvalsOf(message: Fields): Map<string, string> {
   const approvals = new Map<string, string>()
   if (!Array.isArray(message['content'])) return approvals

@@ -1,6 +1,6 @@
 /**
- * A run's entries → what an OpenAI client is told of them, in order: one state machine for the stream and for the one
- * JSON, so that both say the same. The table is in `openai.ts`.
+ * Converts a run's entries to OpenAI output, in order: one state machine for the stream and for the single JSON, so that both
+ * have the same content. The mapping is in `openai.ts`.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -18,7 +18,7 @@ import type { Encoder, EncoderOptions } from './wire.ts'
 
 export interface OpenAiAnswer {
   apply(entry: Entry): void
-  /** A failure that the log does not hold. */
+  /** Ends the answer with a failure that is not in the log. */
   fail(error: ErrorValue): void
   readonly state: Exclude<Encoder['state'], 'broken'>
 }
@@ -121,7 +121,7 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
     }
   }
 
-  /** What a branch has held back is due when the one before it ends. */
+  /** Emits text of a branch that was buffered until the previous branch ended. */
   function speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
     think(thoughts.add(entry))
     say(words.add(entry))
@@ -175,4 +175,4 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
   return answer
 }
 
-const waits = 'The run waits for an answer that this protocol cannot bring.'
+const waits = 'The run waits for input that clients of this protocol cannot send.'

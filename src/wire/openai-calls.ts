@@ -1,10 +1,10 @@
 /**
- * Tool calls → what an OpenAI client is shown of them.
+ * Converts tool calls to OpenAI output.
  *
- * A call of a client's tool is the answer's last word: it is shown while it is written, and only one that is handed over
- * in the end may stand. Calls that the server runs are hidden: a client would try to run them. With the extension `tools`
- * they are shown whole, each with its output, of every step before `after`; not what a tool does inside its own step (a
- * sub-agent's calls are the tool's affair), and never the `respond` with which a router hands over.
+ * A call of a client tool ends the answer. It is streamed while the model writes it; if it is not handed over in the end, the
+ * answer fails. Calls that the server runs are hidden, because the client would try to run them. With the extension
+ * `tools` they are sent complete, each with its output, for every step before `after`. Calls inside a tool's own step
+ * (of a sub-agent) stay hidden, and so does the `respond` call of a router.
  */
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -15,20 +15,20 @@ import { respondTool } from '../part/respond.ts'
 import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
 
 export interface OpenAiCallsOptions {
-  /** The answer has no place for calls: that of a client's tool cannot be said. */
+  /** The protocol has no tool calls (text completion): a call of a client tool is a failure. */
   textOnly: boolean
-  /** Calls that the server runs are shown. */
+  /** Show calls that the server runs. */
   showsServer: boolean
   toolOutputMaxChars: number
   output: OpenAiOutput
 }
 
 export interface OpenAiCalls {
-  /** Why the answer cannot stand: a call that was shown was not handed over, or was never completed. */
+  /** Why the answer fails: a call that was sent was not handed over or not completed. */
   fault(): ErrorValue | undefined
-  /** Calls of the client's that it has been given, at or under a path. */
+  /** Whether calls at or under a path were handed over to the client. */
   handedOver(root?: string): boolean
-  /** Whether no wire shows this call: the hand-over of a router. */
+  /** Whether this is the `respond` call of a router, which no wire shows. */
   isHidden(call: { toolCallId: string; toolName: string }): boolean
   runStart(entry: EntryOf<'run-start'>): void
   stepStart(entry: EntryOf<'step-start'>): void
@@ -38,7 +38,7 @@ export interface OpenAiCalls {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
-  /** Whether anything that was shown lies at or under a path. */
+  /** Whether anything was sent for a path or below. */
   shownUnder(root: string): boolean
 }
 
@@ -48,19 +48,19 @@ interface Shown {
   name: string
   step: string
   owner: 'client' | 'server'
-  /** Arguments so far; undefined once the call is whole. */
+  /** Arguments so far; undefined once the call is complete. */
   input?: string
 }
 
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const { textOnly, showsServer, toolOutputMaxChars, output } = options
-  /** Names of the tools that this client runs, by the model call that was offered them. */
+  /** Names of the client's tools, by model call. */
   const offered = new Map<string, ReadonlySet<string>>()
   const routers = new Set<string>()
-  /** Steps in which a tool runs. */
+  /** Steps of running tools. */
   const toolSteps = new Set<string>()
   const hiddenIds = new Set<string>()
-  /** Calls without outcome that were shown. */
+  /** Calls that were sent and have no outcome yet. */
   const open = new Map<string, Shown>()
   const usedIds = new Set<string>()
   const shownAt = new Set<string>()
@@ -85,7 +85,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     output.call({ index: shown.index, id: shown.id, name, arguments: input ?? '' })
   }
 
-  /** Providers that count their calls from 0 repeat an id in the next message, and so do branches that speak at once. */
+  /** Ids repeat if a provider counts calls from 0 in each message, or across parallel branches. */
   function uniqueId(toolCallId: string): string {
     let id = toolCallId
     for (let n = 2; usedIds.has(id); n++) id = `${toolCallId}-${n}`
@@ -96,7 +96,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   function complete(shown: Shown, input: string): void {
     const sent = shown.input ?? ''
     delete shown.input
-    // Some providers stream nothing of arguments that are empty, or less than they give in the end.
+    // Some providers stream no empty arguments, or only a part of them.
     const rest = input.startsWith(sent) ? input.slice(sent.length) : ''
     if (rest !== '') output.callArguments(shown.index, rest)
   }
@@ -180,9 +180,9 @@ function lost(toolName: string, why: string): ErrorValue {
 }
 
 function unsayable(toolName: string): ErrorValue {
-  const cure = 'Ask with POST /v1/chat/completions.'
+  const cure = 'Use POST /v1/chat/completions.'
   return {
     code: 'tool-call-lost',
-    message: `The answer calls ${toolName}, which a text completion cannot say. ${cure}`,
+    message: `The answer calls ${toolName}, which a text completion cannot contain. ${cure}`,
   }
 }

@@ -1,4 +1,4 @@
-/** An answer as one JSON, for `stream: false`: what the stream of the same run says, put together. */
+/** An answer as one JSON, for `stream: false`, with the same content as the stream. */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
@@ -15,13 +15,13 @@ import type { EncoderOptions } from './wire.ts'
 
 export interface OpenAiCompletion {
   apply(entry: Entry): void
-  /** Ends it with a failure that the log does not hold. */
+  /** Ends the answer with a failure that is not in the log. */
   fail(error: ErrorValue): void
-  /** The body, or why there is none; undefined until the answer has ended. */
+  /** The body or the error; undefined until the answer has ended. */
   readonly result: { body: OpenAiBody } | { error: ErrorValue } | undefined
 }
 
-/** With the extension `trace` the prompts stand under the trace key. */
+/** With the extension `trace`, the prompts are under the trace key. */
 export type OpenAiBody = (ChatCompletion | TextCompletion) & { [traceKey: string]: unknown }
 
 export interface ChatCompletion extends OpenAiHead {

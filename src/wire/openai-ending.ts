@@ -1,6 +1,6 @@
 /**
- * Why an answer ended, in the protocol's four words. What is not known to be whole is `length`: a truncated answer must
- * never look complete. With several steps that answer at once, the one that was cut off decides.
+ * The `finish_reason` of an answer. An answer that is not known to be complete is `length`: a truncated answer must never look
+ * complete. With several answering steps, a truncated one decides.
  */
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -9,12 +9,12 @@ import type { OpenAiFinish } from './openai-output.ts'
 
 export interface OpenAiEnding {
   readonly reason: OpenAiFinish
-  /** The model said that its answer is an error, and no more. */
+  /** The model finished with the reason `error`, without details. */
   readonly fault: ErrorValue | undefined
-  /** Words of the answer came from this path. */
+  /** Notes that text of the answer came from this path. */
   said(path: string): void
   stepStart(entry: EntryOf<'step-start'>): void
-  /** `handedOver`: to a client, of this step’s calls. */
+  /** `handedOver`: calls of this step were handed over to the client. */
   stepFinish(entry: EntryOf<'step-finish'>, handedOver: boolean): void
   answerEnd(entry: EntryOf<'answer-end'>, handedOver: boolean): void
   runEnd(handedOver: boolean): void
@@ -47,7 +47,7 @@ export function createOpenAiEnding(): OpenAiEnding {
         if (finishReason !== undefined) note(finishReason, handedOver)
         return
       }
-      // A branch may fail and the others go on: what it said is half of something.
+      // A branch may fail while others continue: its text is incomplete.
       for (const path of heard) if (isUnder(path, step)) note('interrupted', false)
     },
     answerEnd: ({ finishReason }, handedOver) => note(finishReason, handedOver),
@@ -60,7 +60,7 @@ const severity: Record<OpenAiFinish, number> = { stop: 0, tool_calls: 1, content
 
 function toReason(finishReason: string, handedOver: boolean): OpenAiFinish {
   if (finishReason === 'stop') return handedOver ? 'tool_calls' : 'stop'
-  // Without a call for the client it was the server's tools that the steps ran out for.
+  // No call for the client: the step limit was reached while the server's tools were in use.
   if (finishReason === 'tool-calls') return handedOver ? 'tool_calls' : 'length'
   return finishReason === 'content-filter' ? 'content_filter' : 'length'
 }

@@ -1,26 +1,26 @@
-/** What the OpenAI wire can say, in order, before it is frames of a stream or one JSON. */
+/** The output of the OpenAI wire, before it is encoded as stream frames or one JSON. */
 import type { ErrorValue } from '../part/error.ts'
 import type { Usage } from '../part/usage.ts'
 import type { OpenAiMessage } from './to-openai-messages.ts'
 
-/** How an OpenAI client asked. Everything is optional. */
+/** Options of an OpenAI request. All are optional. */
 export interface OpenAiOptions {
-  /** What the answer calls its model. Default: the run’s label `model`, else the agent’s id. */
+  /** The model name in the answer. Default: the run’s label `model`, else the agent’s id. */
   model?: string
-  /** `stream_options.include_usage`: a frame with the usage behind the end, and `usage: null` in all before it. */
+  /** `stream_options.include_usage`: a final frame with the usage, and `usage: null` in all others. */
   includeUsage?: boolean
-  /** `tools`: server-run tools are shown. `trace`: every prompt is. Strict clients break on both. Default: none. */
+  /** `tools` shows tools that the server runs, `trace` every prompt. Strict clients fail on both. Default: none. */
   extensions?: readonly OpenAiExtension[]
   /** The key of a trace frame. Default `bernard`. */
   traceKey?: string
-  /** Output of a tool beyond so many UTF-16 units is cut on the wire. Default 8000. */
+  /** Maximum length of a tool output in UTF-16 units; longer ones are truncated. Default 8000. */
   toolOutputMaxChars?: number
-  /** Which of the two APIs asked. Default `chat.completion`. */
+  /** Which of the two APIs is used. Default `chat.completion`. */
   object?: 'chat.completion' | 'text_completion'
 }
 export type OpenAiExtension = 'tools' | 'trace'
 
-/** What every frame of an answer has. `created` in seconds. */
+/** The fields of every frame. `created` is in seconds. */
 export interface OpenAiHead {
   id: string
   created: number
@@ -31,11 +31,11 @@ export interface OpenAiCall {
   index: number
   id: string
   name: string
-  /** JSON text; `''` when it follows in fragments. */
+  /** JSON text; `''` if it follows in fragments. */
   arguments: string
 }
 
-/** One model call, as it is told: a trace for whoever debugs. */
+/** The prompt of one model call, for traces. */
 export interface OpenAiPrompt {
   type: 'llm_prompt'
   stage: string
@@ -45,7 +45,7 @@ export interface OpenAiPrompt {
 
 export type OpenAiFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** Takes an answer in order: `begin`, any of the rest, then `finish` or `fail`. */
+/** Receives an answer in order: `begin`, any of the others, then `finish` or `fail`. */
 export interface OpenAiOutput {
   begin(head: OpenAiHead): void
   text(words: string): void
@@ -53,14 +53,14 @@ export interface OpenAiOutput {
   call(call: OpenAiCall): void
   callArguments(index: number, fragment: string): void
   toolOutput(id: string, content: string): void
-  /** Made only where it is wanted: it holds the whole conversation. */
+  /** Lazy, because a prompt contains the whole conversation. */
   prompt(make: () => OpenAiPrompt): void
   finish(reason: OpenAiFinish, usage: Usage): void
-  /** A failure, also of what was said so far: nothing of it may look complete. */
+  /** Ends with an error. Nothing sent so far may look complete. */
   fail(error: ErrorValue): void
 }
 
-/** Our token counts under their names; a count that nobody gave is 0 where the protocol wants one, else absent. */
+/** Token counts under OpenAI's names. Unknown counts are 0 where the protocol requires a number, else absent. */
 export interface OpenAiUsage {
   prompt_tokens: number
   completion_tokens: number
@@ -82,7 +82,7 @@ export function toOpenAiUsage(usage: Usage): OpenAiUsage {
   }
 }
 
-/** Those of our codes that OpenAI's clients know by another name. */
+/** Our error codes that have another name at OpenAI. */
 const codes: ReadonlyMap<string, string> = new Map([
   ['unauthorized', 'invalid_api_key'],
   ['unknown-agent', 'model_not_found'],
@@ -93,11 +93,11 @@ export function toOpenAiCode(code: string): string {
   return codes.get(code) ?? code
 }
 
-/** What a tool gave, as the protocol has it: text as it is, anything else as JSON, cut behind `max` UTF-16 units. */
+/** A tool output as text: strings as they are, other values as JSON, truncated after `max` UTF-16 units. */
 export function toToolOutput(result: unknown, max: number): string {
   const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
   if (text.length <= max) return text
-  // Half of a surrogate pair is no character, and no UTF-8 either.
+  // Do not split a surrogate pair.
   const kept = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
   return `${text.slice(0, kept)}… [truncated: ${kept} of ${text.length} characters]`
 }

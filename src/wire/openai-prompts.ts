@@ -1,6 +1,6 @@
 /**
- * What each model call was told, whole. The log says only what is new, so the loops under way are folded here: for a
- * client that asked for traces, and at the price of their text in memory.
+ * Rebuilds the full prompt of each model call. The log contains only what is new, so active loops are folded here. Used only
+ * for clients that ask for traces, because it keeps their text in memory.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
@@ -10,7 +10,7 @@ import { createTurns, type Turns } from '../part/turns.ts'
 
 export interface Prompts {
   apply(entry: Entry): void
-  /** System, history and the loop's earlier turns. Of a prompt that was applied last. */
+  /** System prompt, history and earlier turns of the loop. Call it right after the prompt was applied. */
   messages(prompt: EntryOf<'prompt'>): Message[]
 }
 

@@ -1,26 +1,26 @@
 /**
- * OpenAI Chat Completions (and the older Completions) over SSE, as the `openai` package reads them. One answer a run;
- * `id`, `created` and `model` are the same in all frames. `openai-completion.ts` gives the same as one JSON.
+ * OpenAI Chat Completions (and the older Completions) over SSE, as the `openai` package reads them. One answer per run;
+ * `id`, `created` and `model` are the same in all frames. `openai-completion.ts` returns the same as one JSON.
  *
  * | part | frame |
  * |---|---|
  * | `run-start` | chat: `delta: {role: "assistant", content: ""}`, at once |
- * | `text-delta` of the answer | `delta.content`; parallel branches and blank lines as on the plain text wire (`answer-words.ts`); JSON that was asked for in one piece, when it is complete and fits (`held-text.ts`) |
+ * | `text-delta` of the answer | `delta.content`; parallel branches and blank lines as on the plain text wire (`answer-words.ts`); structured output in one piece, when it is complete and valid (`held-text.ts`) |
  * | `reasoning-delta` of the answer | chat: `delta.reasoning_content`, in the same order |
  * | `prompt` | extension `trace`: `choices: []` and `{type: "llm_prompt", stage, model, messages}` under the trace key |
  * | `tool-input-start`, `-delta` of a client's tool | chat: `delta.tool_calls`: index, id and name, then the arguments in fragments |
- * | `tool-call` of a client's tool | chat: what was not streamed of its arguments, or all of it |
- * | `tool-call` that the server or the provider runs | chat, extension `tools`: `delta.tool_calls`, whole; else dropped |
- * | `tool-result` of one that was shown | `delta.tool_outputs`, cut at the limit; `preliminary` ones are dropped |
+ * | `tool-call` of a client's tool | chat: the part of its arguments that was not streamed |
+ * | `tool-call` that the server or the provider runs | chat, extension `tools`: `delta.tool_calls`, complete; else dropped |
+ * | `tool-result` of a call that was sent | `delta.tool_outputs`, truncated at the limit; `preliminary` ones are dropped |
  * | `respond` of a router, and its result | dropped, also from traces |
  * | `answer-end` | the finish frame, then with `includeUsage` the usage frame, then `[DONE]` |
- * | `answer-end` when a client's call that was shown was not handed over | error, `[DONE]` |
+ * | `answer-end` when a client's call that was sent was not handed over | error, `[DONE]` |
  * | `run-end` before `answer-end` | completed: the run's output as text when no step answered, then as `answer-end`; else: error, `[DONE]`, no finish frame |
- * | `suspend` (not resumed since), `step-reset` of what was sent | error, `[DONE]`: the protocol can neither wait nor take back |
- * | `source`, `file`, `reasoning-file`, `custom`, `data` | dropped: the protocol has no place that its clients read |
- * | all others | dropped: they are for monitors |
+ * | `suspend` (not resumed since), `step-reset` of sent output | error, `[DONE]`: the protocol can neither wait nor retract |
+ * | `source`, `file`, `reasoning-file`, `custom`, `data` | dropped: the protocol has no field for them that clients read |
+ * | all others | dropped: they are for monitoring |
  *
- * Whose a tool is stands in the `prompt` (`client: true`); it is this client's when the run hands over. In a run that waits
+ * The `prompt` marks client tools (`client: true`). They belong to this client if the run hands calls over. In a run that waits
  * for its clients instead, such a call is answered within the run and dropped here like any other.
  */
 import type { Entry } from '../part/entry.ts'
@@ -63,9 +63,9 @@ function createOpenAiEncoder(options: EncoderOptions = {}): Encoder {
 }
 
 interface Frames extends OpenAiOutput {
-  /** Nothing is written, but how frames begin is kept up. */
+  /** Writes nothing, but keeps the state up to date. */
   muted: boolean
-  /** What was written since the last time. */
+  /** Returns the text written since the last call. */
   take(): string
 }
 
@@ -141,7 +141,7 @@ function createFrames({
   return frames
 }
 
-/** `retry_after` in seconds is ours: OpenAI says it in a header, which went out before. */
+/** `retry_after`, in seconds, is our extension: OpenAI uses a header, but headers have already been sent. */
 function errorFrame(error: ErrorValue): string {
   const retry = error.retryAfter === undefined ? undefined : { retry_after: Math.ceil(error.retryAfter) }
   const said = {

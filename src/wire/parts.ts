@@ -1,11 +1,11 @@
 /**
- * The log itself as a wire: every entry, as it is recorded. NDJSON, and SSE with the `seq` as event id, so that an
- * `EventSource` comes back with `Last-Event-ID`. Both follow across suspends and end after `run-end`.
+ * The log itself as a wire: every entry as recorded. NDJSON, or SSE with the `seq` as event id, so that an `EventSource`
+ * reconnects with `Last-Event-ID`. Both continue across suspends and end after `run-end`.
  *
  * | part | frame |
  * |---|---|
  * | every part | its entry as one line of JSON |
- * | a failure that the log does not hold | `{"type":"error","error":{code,message}}`: no `seq`, for it is no entry |
+ * | a failure that is not in the log | `{"type":"error","error":{code,message}}`, without `seq` because it is not an entry |
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -14,7 +14,7 @@ import type { Encoder, Wire } from './wire.ts'
 export const partsWire: Wire = {
   name: 'parts',
   contentType: 'application/x-ndjson',
-  // An empty line is no harmless thing: `JSON.parse('')` throws in the readers that people write.
+  // No empty lines: `JSON.parse('')` throws in typical readers.
   keepAlive: '',
   createEncoder: () => createPartsEncoder((json) => `${json}\n`),
 }

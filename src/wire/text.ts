@@ -1,15 +1,15 @@
 /**
- * The plain text wire: the answer's words and nothing else.
+ * The plain text wire: only the text of the answer.
  *
  * | part | frame |
  * |---|---|
- * | `text-delta` of the answer | its text, as it is; that of parallel branches in the order the file declares, so a later one's is held in memory (`answer-words.ts`); JSON that was asked for when it is complete and fits (`held-text.ts`). Before the first words of a further model call stands a blank line, unless what was sent ends in a newline |
+ * | `text-delta` of the answer | its text; parallel branches in file order, so text of later ones is buffered in memory (`answer-words.ts`); structured output when it is complete and valid (`held-text.ts`). A blank line precedes the text of each further model call, unless the text so far ends in a newline |
  * | `answer-end` | none; the body ends here, complete |
- * | `suspend` (not resumed since) | none; the body ends here, complete: the text so far is all there will be now |
+ * | `suspend` (not resumed since) | none; the body ends here, complete: no more text comes until the run is resumed |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
- * | `run-end` with another outcome before `answer-end` | none: plain text has no frame for a failure; the transfer is broken |
- * | `step-reset` of text that was sent | none: what was sent cannot be taken back; the transfer is broken |
- * | all others (reasoning, tools, sources, files, data, usage …) | dropped: plain text has no place for them |
+ * | `run-end` with another outcome before `answer-end` | none: plain text has no frame for a failure; the transfer is aborted |
+ * | `step-reset` of text that was sent | none: sent text cannot be retracted; the transfer is aborted |
+ * | all others (reasoning, tools, sources, files, data, usage …) | dropped: plain text cannot carry them |
  */
 import type { Entry } from '../part/entry.ts'
 import { createAnswerWords, outputText } from './answer-words.ts'
@@ -33,7 +33,7 @@ function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
     return held.take(entry)?.map(apply).join('') ?? apply(entry)
   }
 
-  // Advances while muted as well: whoever resumes gets the bytes that the whole would have.
+  // Also used by `skip`, so that a resumed stream continues with exactly the same bytes.
   function apply(entry: Entry): string {
     if (encoder.state !== 'open') return ''
     switch (entry.type) {

@@ -1,4 +1,4 @@
-/** A conversation as OpenAI has it, for traces: what a model is told, message by message. */
+/** Converts a conversation to OpenAI's message format, for traces. */
 import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../part/message.ts'
 import { toFileUrl } from './ui-chunk.ts'
 import { toToolOutput } from './openai-output.ts'
@@ -21,19 +21,19 @@ export type OpenAiContent =
   | { type: 'file'; file: { filename?: string; file_data: string } }
 
 export interface ToOpenAiMessages {
-  /** Output of tools is cut as on the rest of the wire. */
+  /** Tool outputs are truncated as on the rest of the wire. */
   toolOutputMaxChars: number
-  /** Calls that no wire shows, and their results. */
+  /** Selects calls that no wire shows; their results are dropped too. */
   isHidden(part: { toolCallId: string; toolName: string }): boolean
 }
 
-/** What only one provider understands (`custom` parts, options) is left out. Never throws. */
+/** Drops provider-specific content (`custom` parts, options). Never throws. */
 export function toOpenAiMessages(messages: readonly Message[], options: ToOpenAiMessages): OpenAiMessage[] {
   return messages.flatMap((message) => {
     try {
       return toOpenAiMessage(message, options)
     } catch {
-      // A prompt is recorded before its model judges it: what is no message is shown as it stands.
+      // A prompt is recorded before the model validates it, so it may contain invalid messages. They are shown as JSON.
       return [{ role: message.role, content: JSON.stringify(message.content) ?? null }]
     }
   })
@@ -70,7 +70,7 @@ function fromAssistant(parts: readonly AssistantContent[], options: ToOpenAiMess
       case 'tool-call': {
         const { toolCallId: id, toolName: name, input } = part
         if (options.isHidden(part)) break
-        // What is no JSON is kept as the text that the model wrote.
+        // Invalid JSON stays the text that the model wrote.
         const json = typeof input === 'string' ? input : JSON.stringify(input)
         calls.push({ id, type: 'function', function: { name, arguments: json } })
         break
@@ -96,7 +96,7 @@ function fromResult(part: ToolResultContent, { toolOutputMaxChars, isHidden }: T
   return [{ role: 'tool', tool_call_id: toolCallId, content: toToolOutput(value, toolOutputMaxChars) }]
 }
 
-/** Text alone is a string, as most servers want it. */
+/** Text alone becomes a string, as most servers expect. */
 function toContent(parts: readonly (TextContent | FileContent)[]): string | OpenAiContent[] {
   if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('')
   return parts.map((part): OpenAiContent => {

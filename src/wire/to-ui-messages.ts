@@ -1,8 +1,8 @@
-/** A conversation → AI SDK `UIMessage`s, for pages and for `initialMessages`. The reverse of `fromClientMessages`. */
+/** Converts a conversation to AI SDK `UIMessage`s, for pages and `initialMessages`. The reverse of `fromClientMessages`. */
 import { compact } from '../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
-/** As much of the AI SDK's `UIMessage` as we make; assignable to it. */
+/** The subset of the AI SDK's `UIMessage` that we produce; assignable to it. */
 export interface UiMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
@@ -11,8 +11,8 @@ export interface UiMessage {
 export type UiPart = { type: string; [field: string]: unknown }
 
 /**
- * Neighbouring assistant and tool messages become one UI message, a new one wherever an assistant message has another id.
- * A message without id gets `message-<its place in the list>`.
+ * Adjacent assistant and tool messages become one UI message; an assistant message with another id starts a new one. A message
+ * without an id gets `message-<index>`.
  */
 export function toUiMessages(messages: readonly Message[]): UiMessage[] {
   const list: UiMessage[] = []

@@ -1,7 +1,7 @@
 /**
- * The answers that a chat client brings: to calls it was to run, and to approvals it was asked for. They ride in the last
- * assistant message (`useChat` sends it again with outputs filled in) or in `tool` messages at the end. A user message
- * after them is a new turn, so nothing is an answer then. Which of them meet an open request is the server's to find out.
+ * Reads a chat client's answers to tool calls and approval requests. They are in the last assistant message (`useChat` sends
+ * it again with the outputs filled in) or in `tool` messages at the end. A user message after them starts a new turn, so
+ * there are no answers then. The server matches them with open requests.
  */
 import type { Answer } from '../part/part.ts'
 import { approvalsOf, toResult } from './model-message.ts'
@@ -19,7 +19,7 @@ export function toolAnswers(messages: unknown): ToolAnswer[] {
   let first = list.length
   while (first > 0 && list[first - 1]!['role'] === 'tool') first--
   const assistant = list[first - 1]
-  // Keyed by call: providers use an id again in a later step, and only its last call can be open.
+  // Keyed by call id: providers reuse ids in later steps, and only the last call can be open.
   const answers = new Map<string, Answer | undefined>()
   if (assistant?.['role'] === 'assistant' && Array.isArray(assistant['parts'])) {
     for (const [i, value] of assistant['parts'].entries()) {

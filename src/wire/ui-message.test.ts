@@ -156,7 +156,7 @@ test.each<[unknown, string]>([
   [[{ role: 'user', content: [{ type: 'tool-call' }] }], 'messages[0].content[0].type is "tool-call"'],
   [[{ role: 'user', parts: {} }], 'messages[0].parts must be an array'],
   [[{ role: 'user', parts: [null] }], 'messages[0].parts[0] must be an object'],
-  [[{ role: 'user', parts: [] }], 'messages[0].parts holds no text and no file'],
+  [[{ role: 'user', parts: [] }], 'messages[0].parts contains no text and no file'],
   [[{ role: 'user', id: 1, parts: [] }], 'messages[0].id must be a string'],
   [[{ role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url: 'blob:x' }] }], 'messages[0].parts[0].url'],
   [
@@ -165,7 +165,7 @@ test.each<[unknown, string]>([
   ],
   [[{ role: 'assistant', content: [{ type: 'odd' }] }], 'messages[0].content[0].type is "odd"'],
   [[{ role: 'tool', content: 'x' }], 'messages[0].content must be an array of tool results'],
-  [[{ role: 'tool', parts: [] }], 'messages[0].parts belongs to no tool message'],
+  [[{ role: 'tool', parts: [] }], 'messages[0].parts is not allowed in a tool message'],
   [
     [{ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'x' } }] }],
     'messages[0].content[0].output.type',

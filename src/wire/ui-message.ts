@@ -1,8 +1,8 @@
 /**
- * What `/api/chat` is sent → a conversation. Messages are `{role, content}` or AI SDK `UIMessage`s with `parts`, mixed as
- * they like. The result agrees with the AI SDK's `convertToModelMessages` (`ignoreIncompleteToolCalls`), but for what our
- * messages have no place for: approval requests and answers (see `tool-answers.ts`), `reasoning-file`, empty text of an
- * assistant, and an approved call that has not run, which would leave a call without outcome.
+ * Converts the messages of `/api/chat` to a conversation. They are `{role, content}` or AI SDK `UIMessage`s with `parts`, in any
+ * mix. The result equals that of the AI SDK's `convertToModelMessages` (`ignoreIncompleteToolCalls`), except for what is
+ * dropped here: approval requests and answers (see `tool-answers.ts`), `reasoning-file`, empty assistant text, and
+ * approved calls that have not run, which would be calls without a result.
  */
 import type { AssistantContent, Message, ToolResultContent } from '../part/message.ts'
 import { fromModelMessage, toCustom, toUserContent } from './model-message.ts'
@@ -16,12 +16,13 @@ const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
 export const maxMessages = 10_000
 
 /**
- * An assistant's UI message becomes an assistant and a tool message for each step, all with its id. At most 10,000
- * messages. Throws `bad-input` (400) naming the index and the field.
+ * An assistant UI message becomes one assistant and one tool message per step, all with its id. At most 10,000 messages. Throws
+ * `bad-input` (400) naming the index and the field.
  */
 export function fromClientMessages(messages: unknown): Message[] {
   const list = toArray(messages, 'messages')
-  if (list.length > maxMessages) throw bad('messages', `has ${list.length} entries; at most ${maxMessages} are taken.`)
+  if (list.length > maxMessages)
+    throw bad('messages', `has ${list.length} entries; at most ${maxMessages} are allowed.`)
   return list.flatMap((value, i) => {
     const place = `messages[${i}]`
     const message = toFields(value, place)
@@ -50,13 +51,16 @@ function fromUiParts(role: Message['role'], parts: Fields[], place: string): Mes
       const content = parts.flatMap((part, i) =>
         part['type'] === 'text' || part['type'] === 'file' ? [toUserContent(part, `${place}[${i}]`)] : [],
       )
-      if (content.length === 0) throw bad(place, 'holds no text and no file for the model.')
+      if (content.length === 0) throw bad(place, 'contains no text and no file for the model.')
       return [{ role, content }]
     }
     case 'assistant':
       return fromAssistantParts(parts, place)
     case 'tool':
-      throw bad(place, 'belongs to no tool message: tool results are parts of the assistant message, or `content`.')
+      throw bad(
+        place,
+        'is not allowed in a tool message: put tool results into the parts of the assistant message, or into `content`.',
+      )
   }
 }
 

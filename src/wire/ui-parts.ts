@@ -1,7 +1,4 @@
-/**
- * The parts of a UI message or a model message as a client sends them: nobody has checked them, so every field is read
- * with its place for the error.
- */
+/** Reads the parts of UI messages and model messages. The input is untrusted: every field is checked, and errors name its place. */
 import { MillraceError } from '../part/error.ts'
 import type { FileContent, ProviderOptions, ReasoningContent, TextContent } from '../part/message.ts'
 
@@ -26,12 +23,12 @@ export function toArray(value: unknown, place: string): unknown[] {
   throw bad(place, 'must be an array.')
 }
 
-/** Provider metadata (UI) or provider options (model messages) as our `providerOptions`, under whichever key is given. */
+/** Provider metadata (UI) or provider options (model messages) as our `providerOptions`. */
 export function toOptions(metadata: unknown): { providerOptions?: ProviderOptions } {
   return typeof metadata === 'object' && metadata !== null ? { providerOptions: metadata as ProviderOptions } : {}
 }
 
-/** `text`, `reasoning` and `file` look alike in both forms; `undefined` for any other type. */
+/** Reads `text`, `reasoning`, `file` and `image` parts, which look alike in both formats. Undefined for other types. */
 export function toContent(part: Fields, place: string): TextContent | ReasoningContent | FileContent | undefined {
   const options = toOptions(part['providerMetadata'] ?? part['providerOptions'])
   switch (part['type']) {
@@ -51,7 +48,7 @@ export function toContent(part: Fields, place: string): TextContent | ReasoningC
   }
 }
 
-/** UI: `url`. Model message: `data` as base64, a URL, or version 7's tagged `{type, data | url}`. */
+/** UI: `url`. Model message: `data` as base64, a URL, or the tagged `{type, data | url}` of version 7. */
 function toData(part: Fields, place: string): string {
   if (part['url'] !== undefined) return toUrl(part['url'], `${place}.url`)
   const { data } = part
@@ -65,5 +62,5 @@ function toData(part: Fields, place: string): string {
 function toUrl(value: unknown, place: string): string {
   const url = toString(value, place)
   if (/^(data:|https?:\/\/)/i.test(url)) return url
-  throw bad(place, 'must be a data: or http(s) URL; a blob: URL exists in its own page only.')
+  throw bad(place, 'must be a data: or http(s) URL; a blob: URL works only inside its page.')
 }

@@ -1,8 +1,8 @@
 /**
- * What an AI SDK client has got of each path, by UI step: enough to know whether a superseded attempt can be taken back.
+ * Tracks in which UI steps each path has sent parts, to decide whether a superseded attempt can be retracted.
  *
- * `reset-step` removes every part that the client added since the last `start-step` and forgets all open blocks. That
- * retracts an attempt exactly when all it showed came since then, and nobody else has shown anything since.
+ * `reset-step` removes every part that the client added since the last `start-step`, and all open blocks. It retracts exactly
+ * one attempt if all parts of that attempt came after that `start-step`, and no other path has sent parts since.
  */
 import { isUnder } from '../part/path.ts'
 
@@ -11,7 +11,7 @@ export interface Shown {
   step(): void
   /** A lasting part from this path was sent. */
   add(path: string): void
-  /** What a reset of this path takes: nothing, one `reset-step`, or more than the protocol can do. Forgets the path. */
+  /** How to retract this path: nothing to do, one `reset-step`, or impossible. Forgets the path. */
   retract(path: string): 'nothing' | 'step' | 'impossible'
 }
 

@@ -1,4 +1,4 @@
-/** A tool part of an AI SDK `UIMessage`, read without trust. */
+/** Reads a tool part of an AI SDK `UIMessage`. The input is untrusted. */
 import type { Answer } from '../part/part.ts'
 import type { ToolCallContent, ToolOutput, ToolResultContent } from '../part/message.ts'
 import { bad, toOptions, toString, type Fields } from './ui-parts.ts'
@@ -37,7 +37,7 @@ export function toToolPart(part: Fields, place: string): UiToolPart | undefined 
   }
 }
 
-/** The call and its outcome, or nothing: a call without outcome would make every later request to a model invalid. */
+/** The call and its result. Undefined without a result: models refuse requests with unanswered calls. */
 export function toCallAndResult(part: UiToolPart): { call: ToolCallContent; result: ToolResultContent } | undefined {
   const output = toOutput(part)
   if (!output) return undefined
@@ -73,7 +73,7 @@ function toOutput({ state, providerExecuted, fields }: UiToolPart): ToolOutput |
   }
 }
 
-/** What the client says to the request for this call, if anything. */
+/** The client's answer to the request for this call, if any. */
 export function toAnswer({ state, fields, providerExecuted }: UiToolPart): Answer | undefined {
   if (state === 'approval-responded') {
     const { approved, reason } = (fields['approval'] ?? {}) as { approved?: unknown; reason?: unknown }

@@ -1,10 +1,9 @@
 /**
- * Tool calls of the answer → chunks.
+ * Converts tool calls of the answer to chunks.
  *
- * Two traps of the clients: a `tool-input-available` whose `dynamic` differs from its `tool-input-start` makes a second
- * part, so the start's flags are kept; and a server `abort` leaves `useChat` free to send again by itself
- * (`sendAutomaticallyWhen`) once every call of the last step has an outcome, so outcomes of aborted calls wait until the
- * run shows that it goes on.
+ * Two client traps. A `tool-input-available` whose `dynamic` differs from its `tool-input-start` creates a second part, so the
+ * flags of the start are kept. After an `abort`, `useChat` may send again by itself (`sendAutomaticallyWhen`) once every
+ * call of the last step has an outcome, so outcomes of aborted calls are held until the run continues.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
@@ -14,25 +13,25 @@ import { isUnder } from '../part/path.ts'
 import { deltaEnd, deltaStart, type Send, type UiChunk } from './ui-chunk.ts'
 
 export interface UiTools {
-  /** Tool inputs that wait for their call. */
+  /** Number of tool inputs without their call. */
   pending(): number
   inputStart(entry: EntryOf<'tool-input-start'>, send: Send): string
   inputDelta(entry: EntryOf<'tool-input-delta'>): string
   call(entry: EntryOf<'tool-call'>, send: Send): string
   result(entry: EntryOf<'tool-result'>, send: Send): string
-  /** Whether the client was told of the call. */
+  /** Whether the call was sent to the client. */
   knows(entry: EntryOf<'request'>): boolean
   request(entry: EntryOf<'request'>, send: Send): string
   response(entry: EntryOf<'response'>, send: Send): string
-  /** Sends outcomes that were held back: the run goes on. */
+  /** Sends held outcomes. Call it when the run continues. */
   flush(send: Send): string
-  /** A client finds open inputs in its current step only: those of the last one cannot be closed any more. */
+  /** Forgets cut-off inputs of the previous step: clients find open inputs only in the current one. */
   newStep(): void
-  /** Ends inputs that never became a call, so that they do not look as if they were still coming. */
+  /** Ends inputs that never became a call, so that they do not look as if they were still streaming. */
   closeInputs(send: Send): string
-  /** Whether a client's active tool input lies outside this path. */
+  /** Whether a tool input outside this path is open. */
   pendingOutside(path: string): boolean
-  /** No more input comes under this path (its step has finished, or was reset). */
+  /** Marks open inputs under this path as cut off: its step has finished. */
   forgetInputs(path: string): void
   forget(path: string): void
 }
@@ -75,7 +74,7 @@ export function createUiTools(ui7: boolean): UiTools {
     if (outcome === 'handed-over') return ''
     if (outcome === 'denied') return send({ type: 'tool-output-denied', toolCallId })
     const { providerExecuted, dynamic } = known
-    // The first AI SDK 6 has no metadata here, and its schema is strict.
+    // AI SDK 6.0 has no metadata here, and its schema is strict.
     const chunk = { toolCallId, providerExecuted, dynamic, ...(ui7 && { providerMetadata }) }
     if (!isError) return send({ type: 'tool-output-available', ...chunk, output, preliminary })
     const failed: UiChunk = { type: 'tool-output-error', ...chunk, errorText: messageOf(output) }
@@ -111,7 +110,7 @@ export function createUiTools(ui7: boolean): UiTools {
     request({ kind, step, toolCallId, toolName, requestId, input }, send) {
       const key = callKey(step, toolCallId)
       const frames = calls.has(key) ? '' : send({ type: 'tool-input-available', toolCallId, toolName, input })
-      // A step before the answer asks: what a client has not been told of it could not answer.
+      // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
       if (!calls.has(key)) calls.set(key, { step })
       if (kind !== 'approval') return frames
       approvals.add(requestId)

@@ -1,27 +1,27 @@
 /**
- * AI SDK UI message stream v1 over SSE, as `useChat` of `ai` 6 and 7 reads it. One assistant message a run; its id is the
- * run's. The chunks of version 6 are strict: a type or a key that it does not know is fatal to it, so what only 7 knows
- * (marked 7) goes out with `ui7` alone.
+ * AI SDK UI message stream v1 over SSE, as `useChat` of `ai` 6 and 7 reads it. One assistant message per run, with the run's
+ * id. Version 6 fails on unknown chunk types and keys, so chunks that only version 7 knows (marked 7) are sent only with
+ * `ui7`.
  *
  * | part | chunk |
  * |---|---|
  * | `run-start`, `resume` | `start` with the run's id, at once; a second one with the same id changes nothing |
  * | `step-start`, `step-finish` of a model call of the answer | `start-step`, `finish-step`; calls that overlap (parallel answers) share one step, because the clients look for open parts in the current step only |
- * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7. The text of JSON that was asked for comes as one block when it is complete and fits (`held-text.ts`); until then `data-output` shows what there is of it |
- * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` says it |
- * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are no JSON |
- * | `tool-result` of a call that was told | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client has to give it |
- * | `request` approval; tool | `tool-approval-request`; dropped: a call without output is the client's to answer. Of a step before the answer (a router) the call is told first, as `tool-input-available` |
+ * | `text-*`, `reasoning-*` of the answer | the same; citations on `text-end`: 7. Structured output comes as one text block when it is complete and valid (`held-text.ts`); until then `data-output` shows the partial value |
+ * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` implies it |
+ * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are not valid JSON |
+ * | `tool-result` of a call that was sent | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client provides it |
+ * | `request` approval; tool | `tool-approval-request`; dropped: the client answers calls without output. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
  * | `data` of any step before `after` | `data-<name>` |
  * | `answer-end` | `finish` with usage, `[DONE]`: the terminal frame |
  * | `suspend` (not resumed since) | `finish` `tool-calls`, `[DONE]`: the terminal frame |
- * | `run-end` before `answer-end` | completed: `finish`, before it the output as `data-output`, and as text if it is one, when no step answered; aborted: `abort`; else: `error`; then `[DONE]` |
- * | `step-reset` of what was sent | `reset-step` (7) when it takes back exactly that; else `error`, `[DONE]`: never a second version |
- * | `stream-start`, `response-metadata`, `finish`, `raw`, `error`, `tool-approval-request` of a model | dropped: not a client's affair; a failure that ends the run is in `run-end`, an approval that can be answered in `request` |
- * | `prompt`, `usage`, `retry`, `warning`, `session-info`, `cli-output` | dropped: they are for monitors |
+ * | `run-end` before `answer-end` | completed: `finish`; if no step answered, preceded by the output as `data-output`, and a string also as text; aborted: `abort`; else: `error`; then `[DONE]` |
+ * | `step-reset` of sent output | `reset-step` (7) if it retracts exactly that; else `error`, `[DONE]`: never a second version |
+ * | `stream-start`, `response-metadata`, `finish`, `raw`, `error`, `tool-approval-request` of a model | dropped: not for clients; a failure that ends the run is in `run-end`, an approval that can be answered in `request` |
+ * | `prompt`, `usage`, `retry`, `warning`, `session-info`, `cli-output` | dropped: they are for monitoring |
  * | everything but `data` outside the answer | dropped |
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
@@ -56,7 +56,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   const tools = createUiTools(ui7)
   const shown = createShown()
   const held = createHeldText()
-  /** Open blocks that the client knows. */
+  /** Open blocks that were sent to the client. */
   const blocks = new Map<string, Block>()
   /** Model calls that run in the client's current step. */
   const calls = new Set<string>()
@@ -104,7 +104,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
       case 'tool-result':
         return tools.result(entry, send)
       case 'request':
-        // A call of a step before the answer is a part of the message from now on.
+        // `request` sends an unknown call of an earlier step, which adds a part to the message.
         if (!tools.knows(entry)) shown.add(entry.step)
         return tools.request(entry, send)
       case 'response':
@@ -113,7 +113,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
         if (isUnder(entry.step, 'after')) return ''
         const { name, id, data, transient } = entry
         const chunk = { type: `data-${name}`, id, data, transient }
-        // Data with an id is replaced when it comes again, so a second attempt corrects it.
+        // Data with an id is replaced by later data with the same id, so a second attempt corrects it.
         return transient || id !== undefined ? send(chunk) : add(entry.step, chunk)
       }
       case 'answer-end':
@@ -127,7 +127,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     }
   }
 
-  /** What only an answering step is heard for. */
+  /** Entries that are sent only for steps of the answer. */
   function advanceAnswer(entry: Exclude<Entry, { type: Handled }>): string {
     switch (entry.type) {
       case 'text-start':
@@ -184,7 +184,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
   function startStep(path: string): string {
     calls.add(path)
     const frames = tools.flush(send)
-    // A boundary inside an open input would make the client add the rest of it as a second part.
+    // After a step boundary the client would add the rest of an open input as a second part.
     if (stepOpen || tools.pending() > 0) return frames
     stepOpen = true
     shown.step()
@@ -192,7 +192,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     return frames + send({ type: 'start-step' })
   }
 
-  // Version 6 forgets its open text at `finish-step`, so it waits for every block.
+  // Version 6 drops open text blocks at `finish-step`, so it waits until all blocks are closed.
   function finishStep(): string {
     if (!stepOpen || calls.size > 0 || blocks.size > 0 || tools.pending() > 0) return ''
     stepOpen = false
@@ -214,7 +214,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
     for (const call of calls) if (isUnder(call, path)) calls.delete(call)
     tools.forget(path)
-    // The step stays open: `reset-step` keeps its boundary, and the next attempt fills it again.
+    // The step stays open: `reset-step` keeps its boundary for the next attempt.
     return retraction === 'step' ? send({ type: 'reset-step' }) : ''
   }
 
@@ -235,7 +235,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     return end(frames + send({ type: 'finish', finishReason, messageMetadata: { usage, runId } }))
   }
 
-  // Clients leave an open part `streaming` for ever when an error comes.
+  // After an error, clients would leave open parts `streaming`.
   function endWithError(text: string): string {
     const frames = closeBlocks() + tools.flush(send) + tools.closeInputs(send)
     return end(frames + send({ type: 'error', errorText: text }))
@@ -248,7 +248,7 @@ function createUiEncoder({ resumedAt = 0, ui7 = false }: EncoderOptions = {}): E
     }
     if (outcome !== 'aborted')
       return endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
-    // The first AI SDK 6 knows no reason.
+    // AI SDK 6.0 does not know `reason`.
     const reason = ui7 ? error?.message : undefined
     return end(closeBlocks() + send({ type: 'abort', reason }))
   }

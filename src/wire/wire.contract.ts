@@ -1,4 +1,4 @@
-/** What every wire keeps, over random legal runs. Call it in the wire's own test file. */
+/** Properties that every wire must satisfy, over random legal runs. Call it in the test file of each wire. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
@@ -6,7 +6,7 @@ import type { Entry } from '../part/entry.ts'
 import type { EncoderOptions, Wire } from './wire.ts'
 
 export interface WireCase {
-  /** Everything that was sent, from the first entry to the last. */
+  /** Everything that was sent. */
   body: string
   state: 'complete' | 'broken'
   entries: Entry[]
@@ -15,13 +15,13 @@ export interface WireCase {
 
 export interface WireContract {
   numRuns?: number
-  /** Judges one whole body; throws when it is wrong. */
+  /** Checks a whole body; throws if it is wrong. */
   judge?: (sent: WireCase) => void
   /** Default: {@link arbitraryRun}. */
   runs?: fc.Arbitrary<Entry[]>
-  /** What else its clients may ask for. */
+  /** Further options of its clients. */
   options?: fc.Arbitrary<EncoderOptions>
-  /** The wire follows a run across its suspends, so that only the end of the run ends it. */
+  /** The wire continues across suspends, so only the end of the run ends it. */
   follows?: boolean
 }
 
@@ -98,7 +98,7 @@ export function wireContract(wire: Wire, contract: WireContract = {}): void {
   })
 }
 
-/** What a server knows when a reader connects. */
+/** The `resumedAt` that a server knows when a reader connects. */
 export function lastResume(entries: readonly Entry[]): number {
   return entries.findLast(({ type }) => type === 'resume')?.seq ?? 0
 }

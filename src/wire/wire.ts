@@ -1,49 +1,49 @@
 /**
  * A wire turns a run's entries into one protocol's bytes.
  *
- * An encoder is a pure, deterministic state machine over the entries of one run, from its first entry on: fed the same
- * entries it gives the same text, whenever and in whatever batches. To resume after entry k it is fed 1…k with `skip`
- * and the rest with `encode`; so `prefix(k) + resume(k) = whole` for every k, by construction. A client that has seen
- * nothing of a run is fed its stored entries through `part/superseded.ts`, so that it never meets a retracted attempt.
+ * An encoder is a deterministic state machine over the entries of one run, starting with the first: the same entries always
+ * produce the same text, however they are batched. To resume after entry k, pass entries 1…k to `skip` and the rest to
+ * `encode`; so `prefix(k) + resume(k) = whole` for every k. For a client that reads a run from the start later, filter
+ * the entries with `part/superseded.ts`, so that it never sees a retracted attempt.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { OpenAiOptions } from './openai-output.ts'
 
-/** One client’s view of one run, advanced entry by entry. */
+/** Encodes one run for one client, entry by entry. */
 export interface Encoder {
-  /** What to send for this entry; `''` for nothing. After the terminal frame everything gives `''`. */
+  /** The text to send for this entry, or `''`. Always `''` after the terminal frame. */
   encode(entry: Entry): string
-  /** Advances over an entry that the client has already got, building no text. */
+  /** Advances over an entry that the client already has, without output. */
   skip(entry: Entry): void
-  /** The terminal frame for a failure that the log does not hold (the store broke, a cursor is refused). */
+  /** The terminal frame for a failure that is not in the log (the store failed, a cursor is refused). */
   fail(error: ErrorValue): string
   /**
-   * `open` until the terminal frame; then `complete`, or `broken` when the protocol has no frame for a failure and the
-   * server must break the transfer so that the client sees it is incomplete.
+   * `open` until the terminal frame, then `complete`. `broken` if the protocol has no frame for a failure: the server must then
+   * abort the transfer, so that the client sees that it is incomplete.
    */
   readonly state: 'open' | 'complete' | 'broken'
 }
 
-/** What a client can take, and where it stands. */
+/** What the client supports and asked for. */
 export interface EncoderOptions {
   /**
-   * `suspend` entries with a smaller `seq` than this do not end the stream, because the run was resumed since: the
-   * `seq` of the last `resume` known when the reader connects. Default 0: the first `suspend` ends it.
+   * The `seq` of the last `resume` when the reader connects. `suspend` entries before it do not end the stream. Default 0: the
+   * first `suspend` ends it.
    */
   resumedAt?: number
-  /** The client reads AI SDK 7 chunks: it may be sent `reset-step` and other chunks that 6 does not know. */
+  /** The client is AI SDK 7: it understands `reset-step` and other chunks that version 6 does not know. */
   ui7?: boolean
-  /** How an OpenAI client asked. */
+  /** Options of an OpenAI request. */
   openai?: OpenAiOptions
 }
 
-/** One protocol: how a run’s entries are said in it. See {@link Encoder}. */
+/** One protocol and its encoder, see {@link Encoder}. */
 export interface Wire {
   readonly name: string
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent after 15 s of silence; `''` when the protocol has nothing harmless to send. */
+  /** Sent after a period of silence (15 s by default); `''` if the protocol has no suitable frame. */
   readonly keepAlive: string
   createEncoder(options?: EncoderOptions): Encoder
 }

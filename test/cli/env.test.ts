@@ -66,7 +66,7 @@ test('serve reads it and says so, serves it to nobody, takes it for no agent, an
   // What asks the server has the key from there, too.
   expect(await ran(['ps'], { cwd })).toMatchObject({ code: 0 })
   appendFileSync(join(cwd, 'agents/.env'), 'MORE=1\n')
-  await server.until('.env has changed: restart the server to take it')
+  await server.until('.env has changed: restart the server to apply it')
   expect(server.err).not.toContain('a-key-from-the-file')
 })
 

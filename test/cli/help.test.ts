@@ -36,7 +36,7 @@ test('check takes the endpoints that serve takes; without one it says how to nam
   const env = { MILLRACE_ENDPOINT_MY_VLLM: 'http://127.0.0.1:9/v1' }
   expect((await ran(['check'], { cwd, env })).code).toBe(0)
   const odd = await ran(['check', '--endpoint', 'nonsense'], { cwd })
-  expect([odd.code, odd.err]).toEqual([2, expect.stringContaining('is no endpoint')])
+  expect([odd.code, odd.err]).toEqual([2, expect.stringContaining('is not a valid endpoint')])
 })
 
 test('check --json is the faults as data', async () => {

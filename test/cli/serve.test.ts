@@ -133,7 +133,7 @@ test('other addresses want a key; bad flags and a missing folder are exit 2', as
     [['--host', '0.0.0.0'], /Refusing to listen on 0\.0\.0\.0 without a key.*MILLRACE_API_KEY.*--insecure-no-auth/],
     [['--port', 'x'], /--port must be a number/],
     [['--port', '70000'], /--port must be a number/],
-    [['--endpoint', 'nonsense'], /"nonsense" is no endpoint: write name=/],
+    [['--endpoint', 'nonsense'], /"nonsense" is not a valid endpoint: write name=/],
     [['nowhere'], /nowhere/],
     [['--prot', '1'], /unknown option '--prot'[^]*Did you mean --port\?/],
   ]

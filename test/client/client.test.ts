@@ -302,7 +302,7 @@ test('follow gives up after its retries, at once when the server refuses, and qu
   await expect(all(answering(403).follow('r'))).rejects.toMatchObject({ status: 403 })
   expect(asked).toBe(5)
   const failure =
-    'data: {"type":"error","error":{"code":"store-failed","message":"The run cannot be read any more."}}\n\n'
+    'data: {"type":"error","error":{"code":"store-failed","message":"The run can no longer be read."}}\n\n'
   await expect(all(answering(200, failure).follow('r', 0, { retries: 0 }))).rejects.toMatchObject({
     code: 'store-failed',
   })

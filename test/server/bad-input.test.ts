@@ -107,7 +107,7 @@ test.each(['/v1/chat/completions', '/v1/completions', '/api/v1/chat/completions'
       415,
       {
         error: {
-          message: 'The body is compressed (gzip). Send it uncompressed, without the header content-encoding.',
+          message: 'The body is compressed (gzip). Send it uncompressed, without a content-encoding header.',
           type: 'invalid_request_error',
           code: 'unsupported-type',
           param: null,

@@ -186,7 +186,10 @@ test('openai: what may be shown and how much of it; the environment wins over th
         body: JSON.stringify({ ...body, ...more }),
       })
     expect(await (await post({ extensions: ['trace'] })).json()).toMatchObject({
-      error: { param: 'extensions', message: expect.stringContaining('must not be trace: this server forbids it') },
+      error: {
+        param: 'extensions',
+        message: expect.stringContaining('must not be trace: this server does not allow it'),
+      },
     })
     return (await post({})).text()
   }

@@ -208,9 +208,9 @@ test('runs are listed newest first, by agent, thread, status and words, page by 
     [`q=${'x'.repeat(201)}`, 'q must be at most 200 characters long.'],
     [`agent=${'x'.repeat(257)}`, 'agent must be at most 256 characters long.'],
     [`thread=${'x'.repeat(257)}`, 'thread must be at most 256 characters long.'],
-    ['statsu=running', 'There is no parameter "statsu" (did you mean "status"?). Known: agent, thread, status,'],
-    ['threadId=t0', 'There is no parameter "threadId"'],
-    ['__proto__=x', 'There is no parameter "__proto__"'],
+    ['statsu=running', 'Unknown parameter "statsu" (did you mean "status"?). Known: agent, thread, status,'],
+    ['threadId=t0', 'Unknown parameter "threadId"'],
+    ['__proto__=x', 'Unknown parameter "__proto__"'],
   ] as const) {
     const response = await fetch(`${server.url}/api/runs?${bad}`)
     const { error } = (await response.json()) as { error: { code: string; message: string } }

@@ -181,10 +181,15 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
     [query({ after: '' }), {}, 400, 'after must be a whole number'],
     [query({ after: '99999999999999999999' }), {}, 400, 'after must be a whole number'],
     ['', { accept: 'text/event-stream', 'last-event-id': 'x' }, 400, 'after must be a whole number'],
-    [query({ afer: 1 }), {}, 400, 'There is no parameter "afer" (did you mean "after"?). Known: after, types, follow.'],
+    [query({ afer: 1 }), {}, 400, 'Unknown parameter "afer" (did you mean "after"?). Known: after, types, follow.'],
     [query({ follow: 'yes' }), {}, 400, 'follow must be'],
     [query({ follow: '2' }), {}, 400, 'follow must be 1 or 0.'],
-    [query({ types: 'run-end,run-strat' }), {}, 400, 'types of parts, not "run-strat" (did you mean "run-start"?)'],
+    [
+      query({ types: 'run-end,run-strat' }),
+      {},
+      400,
+      'a list of part types, and "run-strat" is not one (did you mean "run-start"?)',
+    ],
     [query({ types: 'x'.repeat(2001) }), {}, 400, 'types must be at most 2000 characters long.'],
   ]
   for (const [search, headers, status, message] of refusals) {

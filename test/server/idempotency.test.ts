@@ -34,7 +34,7 @@ test('with another body it is refused, whatever the difference; nothing is start
   ]) {
     const { id, status, error } = await start(other)
     expect([status, error?.code, id]).toEqual([422, 'idempotency-key-reused', undefined])
-    expect(error!.message).toMatch(/^This Idempotency-Key came with another body before\. Send a new key/)
+    expect(error!.message).toMatch(/^This Idempotency-Key was already used with a different body\. Use a new key/)
     expect(JSON.stringify(error)).not.toContain(first.id)
   }
   expect(await count()).toBe(1)

@@ -160,7 +160,7 @@ test.each([
   await second.files.catchUp()
   expect(second.read(`${run.id}.ndjson`)).toBe(whole)
   expect(existsSync(join(first.runs, `${run.id}.summary.json`))).toBe(true)
-  expect(second.told).toEqual(torn ? [expect.stringContaining(`${run.id}.ndjson: the last line was cut off`)] : [])
+  expect(second.told).toEqual(torn ? [expect.stringContaining(`${run.id}.ndjson: the last line was incomplete`)] : [])
   await second.close()
 })
 const halfOf = (whole: string) => `${whole.split('\n').slice(0, 4).join('\n')}\n`
@@ -190,7 +190,7 @@ test('files that cannot be written hold no run up; they are told once and writte
   }
   await expect
     .poll(() => engine.told)
-    .toEqual([expect.stringMatching(/^log files cannot be written for now: .*EEXIST/)])
+    .toEqual([expect.stringMatching(/^log files cannot be written at the moment: .*EEXIST/)])
   rmSync(join(place, 'runs'))
   const third = await engine.runtime.start('a', say())
   await third.result

@@ -112,7 +112,7 @@ test('a folder in place of a file, and a folder that vanishes, take nothing down
   renameSync(dir, `${dir}-gone`)
   onTestFinished(() => rmSync(`${dir}-gone`, { recursive: true }))
   rmSync(join(`${dir}-gone`, 'a.yaml'))
-  await soon(() => expect(told.join('\n')).toContain('folder of agents cannot be read'))
+  await soon(() => expect(told.join('\n')).toContain('agents folder cannot be read'))
   expect(await ask('a')).toBe('A')
 })
 
@@ -126,8 +126,8 @@ test('an alias answers; two agents that claim one are told, and the first keeps 
   // A name of one's own goes before the alias of another.
   expect([await ask('a'), await ask('b'), await ask('fast'), await ask('slow')]).toEqual(['A', 'B', 'A', 'B'])
   expect(errors.map(({ file, message }) => [file, message])).toEqual([
-    ['a.yaml', expect.stringMatching(/^a\.yaml:1:47 .*"b" belongs to agent b/)],
-    ['b.yaml', expect.stringMatching(/^b\.yaml:1:41 .*"fast" belongs to agent a/)],
+    ['a.yaml', expect.stringMatching(/^a\.yaml:1:47 .*"b" already belongs to agent b/)],
+    ['b.yaml', expect.stringMatching(/^b\.yaml:1:41 .*"fast" already belongs to agent a/)],
   ])
   save('a.yaml', good('A'))
   await soon(async () => expect((await list()).errors).toEqual([]))
@@ -204,13 +204,13 @@ test('a changed config is told: it is taken with the next start', async () => {
   await soon(() => expect(told).toContain('reloaded: a'))
   expect(told.join('\n')).not.toContain('millrace.config')
   save('millrace.config.mjs', 'export default { env: [] }\n')
-  await soon(() => expect(told).toContain('millrace.config.mjs has changed: restart the server to take it'))
+  await soon(() => expect(told).toContain('millrace.config.mjs has changed: restart the server to apply it'))
 })
 
 test('what was taken, kept, added, removed and never loaded are told apart', async () => {
   const { dir, save, told } = await served({ 'a.yaml': good('A') })
   save('a.yaml', good('B').replace('workflow', 'workfow'))
-  await soon(() => expect(told.at(-1)).toBe('a: not reloaded, the version from before stays'))
+  await soon(() => expect(told.at(-1)).toBe('a: not reloaded, the previous version stays'))
   expect(told.join('\n')).not.toContain('reloaded: ')
   save('a.yaml', good('B'))
   await soon(() => expect(told.at(-1)).toBe('reloaded: a'))
@@ -269,7 +269,7 @@ test('a link that leads out of the folder is no agent; one within it, and a fold
   expect(errors).toEqual([
     {
       file: 'b.yaml',
-      message: 'b.yaml:1:1 this link leads out of the folder; put the file itself here',
+      message: 'b.yaml:1:1 this symlink points outside the agents folder; put the file itself here',
       faults: expect.any(Array),
     },
   ])

@@ -1,6 +1,6 @@
 import { defineConfig } from 'millrace'
 
-/** The two callbacks that assistant.yaml names. A real application would write to its database and its error tracker. */
+/** The two callbacks that chat.yaml names. A real application would write to its database and its error tracker. */
 export default defineConfig({
   callbacks: {
     persistConversation: ({ text, totalUsage }: { text: string; totalUsage?: { totalTokens?: number } }) => {

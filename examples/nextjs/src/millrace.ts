@@ -1,6 +1,6 @@
 /**
- * Millrace for the routes of this app: every agent in src/agents, one log. `next build` imports the routes, and `next dev` does
- * so again after each change: so everything starts with the first request, and once per process.
+ * Millrace for the routes of this app: all agents in src/agents, one log. `next build` imports the routes, and `next dev`
+ * imports them again after each change, so the runtime starts with the first request, once per process.
  */
 import { readdir } from 'node:fs/promises'
 import { after } from 'next/server'
@@ -13,7 +13,7 @@ const shared = globalThis as { [key]?: Promise<Handler> }
 
 export async function handle(request: Request): Promise<Response> {
   shared[key] ??= start().catch((error: unknown) => {
-    delete shared[key] // the next request tries again
+    delete shared[key] // retry with the next request
     throw error
   })
   return (await shared[key])(request)
@@ -24,7 +24,7 @@ async function start(): Promise<Handler> {
   for (const file of await readdir('src/agents')) {
     if (file.endsWith('.yaml')) agents[file.slice(0, -'.yaml'.length)] = (await loadYaml(`src/agents/${file}`)).text
   }
-  // Where there is no disk (serverless platforms), leave `store` out: runs are then kept in memory.
+  // Without a disk (serverless platforms), leave out `store`: runs are then kept in memory.
   const runtime = createRuntime({ agents, store: sqliteStore('.millrace/millrace.db') })
   return createHandler({ runtime, waitUntil: after })
 }

@@ -1,4 +1,4 @@
-/** A pack: everything that it brings, by name. In a package of its own this is the module that its `exports` name. */
+/** A pack exports its tools, step types, callbacks and agents by name. In a package, this is the main module. */
 import { defineTool, type PrimitiveHandler } from 'millrace'
 import { z } from 'zod'
 
