@@ -3,8 +3,8 @@ import { checkKey } from './check-key.ts'
 import { MillraceError } from './error.ts'
 
 test.each([
-  ['secret\n', 'ends in a line break'],
-  ['secret\r\n', 'ends in a line break'],
+  ['secret\n', 'ends with a line break'],
+  ['secret\r\n', 'ends with a line break'],
   ['sec\nret', 'must consist of'],
   ['sec ret', 'must consist of'],
   [' secret', 'must consist of'],

@@ -1,4 +1,4 @@
-/** The same value without the fields that are undefined. */
+/** A copy without the fields that are undefined. */
 export function compact<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T
 }

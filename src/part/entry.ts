@@ -1,8 +1,8 @@
 /**
- * A part as the log keeps it: flat JSON with an envelope.
+ * A part as it is stored in the log: flat JSON with an envelope.
  *
- * `seq` counts from 1 without gaps within a run; `timestamp` is epoch ms; `step` is the path of the step that spoke
- * (empty for the run itself). Fields that JSON cannot hold or that collide with the envelope change their form:
+ * `seq` counts from 1 without gaps within a run; `timestamp` is epoch ms; `step` is the path of the step that emitted the part
+ * (empty for the run itself). Fields that JSON cannot represent, or that collide with the envelope, are converted:
  * `response-metadata.timestamp` (a Date) → `responseTimestamp` (ms), bytes → base64, `error` → `{code, message}`.
  */
 import { toErrorValue, type ErrorValue } from './error.ts'
@@ -24,18 +24,18 @@ type Recorded<P extends Part> = P extends { type: 'response-metadata' }
       ? RecordedFile<P>
       : P
 
-/** A part in the form that the log keeps, without its envelope. */
+/** A part in its stored form, without its envelope. */
 export type RecordedPart = Recorded<Part>
-/** A part as it is recorded and sent: its envelope and its fields, flat. JSON-safe. */
+/** A part as it is stored and sent: the fields of its envelope and its own, flat. JSON-safe. */
 export type Entry = Envelope & RecordedPart
 /** The entries of one type: `EntryOf<'text-delta'>`. */
 export type EntryOf<T extends Part['type']> = Extract<Entry, { type: T }>
 
-/** What a producer yields → what the log keeps. Pure; deltas and other plain members are given back as they are. */
+/** Converts a part to its stored form. Pure; returns deltas and other parts that need no conversion as they are. */
 export function toRecorded(given: Part): RecordedPart {
   const part = withRecordable(given, madeAnew)
   switch (part.type) {
-    // Fields that hold whatever a tool, a step or a client made.
+    // Fields with arbitrary values from tools, steps and clients.
     case 'tool-result':
       return { ...part, result: (toJson(part.result) ?? '') as typeof part.result }
     case 'run-start':
@@ -64,12 +64,12 @@ export function toRecorded(given: Part): RecordedPart {
   }
 }
 
-/** An entry as it was read: older versions kept values that are nested too deep for whatever goes over them. */
+/** Makes a stored entry safe to process: older versions stored values that are nested too deep. */
 export function toReadable(entry: Entry): Entry {
   return withRecordable(entry, nothing)
 }
 
-/** Fields that `toRecorded` gives another form: type → name. */
+/** Fields that `toRecorded` converts itself: type → name. */
 const madeAnew: Readonly<Record<string, string | undefined>> = {
   'tool-result': 'result',
   'run-start': 'input',
@@ -98,7 +98,7 @@ function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeo
   return (copy as P | undefined) ?? part
 }
 
-/** The reverse of {@link toRecorded} for what a model says: replaying a recording as a model, without its envelope. */
+/** The reverse of {@link toRecorded} for parts of a model, without the envelope: used to replay a recording as a model. */
 export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }> & Partial<Envelope>): ModelPart {
   const { seq: _, timestamp: __, step: ___, ...part } = entry
   if (part.type === 'tool-call' || part.type === 'tool-input-start') delete part.providerCallId
@@ -108,8 +108,8 @@ export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type
 }
 
 /**
- * Joins neighbouring deltas of one block into one entry (it keeps the last one's `seq`), so that a replay sends a
- * finished block in a few frames. The content is the same; granularity is not.
+ * Merges adjacent deltas of one block into one entry, with the `seq` of the last, so that a replay sends a finished block in
+ * a few frames. The content stays the same.
  */
 export function mergeDeltas(entries: readonly Entry[]): Entry[] {
   const merged: Entry[] = []
@@ -124,7 +124,7 @@ export function mergeDeltas(entries: readonly Entry[]): Entry[] {
         pieces.push(next.delta)
         last = next
       }
-      // Joined at once: a text that hangs together from thousands of pieces keeps a garbage collector busy.
+      // One `join`: a string concatenated from thousands of pieces is expensive to garbage-collect.
       if (last !== first) last = { ...last, delta: pieces.join('') } as Entry
     }
     merged.push(last)
@@ -142,7 +142,7 @@ function sameBlock(a: Delta, b: Delta): boolean {
   return a.type === b.type && a.id === b.id && a.step === b.step && !a.providerMetadata && !b.providerMetadata
 }
 
-// In pieces: spreading a large array into fromCharCode overflows the stack.
+// In chunks: spreading a large array into fromCharCode overflows the stack.
 export function toBase64(bytes: Uint8Array): string {
   let binary = ''
   for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192))

@@ -1,13 +1,13 @@
 /**
- * What was thrown, in words. Only texts are taken, never fields: in those packages keep the request, its headers and its
- * body (`requestBodyValues`, `responseHeaders`, `config.headers`). Credentials that a text repeats are taken out by their form;
- * those that are known are found by value where the text is recorded.
+ * Describes a thrown value as text. Uses messages, not arbitrary fields: packages keep requests, headers and bodies in fields
+ * (`requestBodyValues`, `responseHeaders`, `config.headers`). Credentials in a message are recognized by their form and
+ * removed; known secrets are removed by value when the text is recorded.
  */
 
-/** How many causes behind each other, and how many errors beside each other, are told. */
+/** Maximum depth of causes, and maximum number of errors of an `AggregateError`, that are included. */
 const most = 5
 
-/** Never throws, whatever it is given. Causes stand behind `; caused by: `, what an `AggregateError` holds in brackets. */
+/** Never throws. Appends causes after `; caused by: ` and the errors of an `AggregateError` in parentheses. */
 export function wordsOf(thrown: unknown): string {
   try {
     return withoutCredentials(wordsAt(thrown, 0))
@@ -31,7 +31,7 @@ function wordsAt(thrown: unknown, depth: number): string {
   return text.includes(why) ? text : `${text}; caused by: ${why}`
 }
 
-/** `TypeError: `; a plain `Error`, or what is none, has no name worth telling. */
+/** `TypeError: `; empty for a plain `Error` and for values that are not errors. */
 function nameOf(thrown: object): string {
   const { name } = thrown as { name?: unknown }
   return thrown instanceof Error && typeof name === 'string' && name !== 'Error' && name !== '' ? `${name}: ` : ''
@@ -39,7 +39,7 @@ function nameOf(thrown: object): string {
 
 const untold = /auth|cookie|key|token|secret|pass|credential|header|body|request/iu
 
-/** Something thrown without a message: its plain values, such as a `code`. */
+/** Describes a value without a message by its primitive fields, such as `code`. */
 function fieldsOf(thrown: object): string {
   const plain = Object.entries(thrown).filter(([name, value]) => {
     return ['string', 'number', 'boolean'].includes(typeof value) && !untold.test(name)
@@ -48,7 +48,7 @@ function fieldsOf(thrown: object): string {
   return thrown instanceof Error ? thrown.name : 'an object without a message'
 }
 
-/** The name and password of a URL, the values of its secret parameters, and what stands behind `Bearer` or `Basic`. */
+/** Removes user names and passwords in URLs, the values of secret URL parameters, and tokens after `Bearer` or `Basic`. */
 export function withoutCredentials(text: string): string {
   return text
     .replaceAll(/\b([a-z][\w+.-]{1,20}:\/\/)[^\s/?#]{1,500}@/giu, '$1')

@@ -1,34 +1,34 @@
 /**
- * Errors, and who is told what of them.
+ * Errors, and who sees what.
  *
- * A `message` is public: every client is shown it. Public are the texts of a `MillraceError`, which are written for whoever
- * reads an answer, and what a provider or an MCP tool answered. Whatever else is thrown (by a step type, a tool, a package) may
- * hold internals: clients are told that it failed, and its own words are the `detail`, which only the log and its readers get.
+ * A `message` is public: every client sees it. It is the message of a `MillraceError`, which is written for clients, or the
+ * error that a provider or an MCP tool returned. Any other error (thrown by a step type, a tool or a package) may contain
+ * internals: clients only learn that something failed. Its own message becomes the `detail`, which only the log contains.
  */
 import { wordsOf } from './error-words.ts'
 
 /**
- * An error as it is recorded: no stack, no secret, nothing of the fields in which packages keep headers and bodies. Wires for
- * clients show `message` and `code`; the log (and so `/api/runs`, `millrace logs`, a run's `result`) holds all of it.
+ * An error as it is stored: without stack, secrets, and the fields in which packages keep headers and bodies. Wires for
+ * clients send `message` and `code`; the log (and so `/api/runs`, `millrace logs`, a run's `result`) has all fields.
  */
 export interface ErrorValue {
   code: string
   message: string
-  /** An HTTP status worth passing on. */
+  /** An HTTP status to pass on. */
   status?: number
-  /** Seconds until it is worth trying again. */
+  /** Seconds to wait before a retry. */
   retryAfter?: number
-  /** The path of the step that failed; its name stands in `message`. */
+  /** The path of the step that failed; `message` contains its name. */
   step?: string
-  /** What clients are not told: the words of what code of an application threw, those of its causes behind them. */
+  /** Not sent to clients: the message of an error that application code threw, followed by those of its causes. */
   detail?: string
 }
 
 const brand = Symbol.for('millrace.error')
 
 /**
- * Every error that Millrace throws. `code` is stable and lower-case; `message` names the place and the cure, and is public:
- * throw one in a step type for what its clients may read.
+ * Every error that Millrace throws. `code` is stable and lower-case; `message` names the place and the cure. The message is
+ * public: throw a `MillraceError` in a step type to show clients a message of your own.
  */
 export class MillraceError extends Error {
   override readonly name = 'MillraceError'
@@ -52,8 +52,8 @@ export class MillraceError extends Error {
   }
 
   /**
-   * Bundlers may put several copies of this module into one process: an error that a step throws with the class of another
-   * copy is a `MillraceError` here too. Subclasses are compared as usual.
+   * Bundlers may put several copies of this module into one process: `instanceof` also accepts errors of another copy's
+   * class. Subclasses are compared as usual.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (this !== MillraceError) return Function.prototype[Symbol.hasInstance].call(this, value)
@@ -61,16 +61,16 @@ export class MillraceError extends Error {
   }
 }
 
-/** What clients are told of what was not written for them. */
+/** The message that clients get for errors that were not written for them. */
 export const unexplained = 'Something went wrong.'
 
-/** Whatever was thrown as an error of ours: one already, or one that tells clients nothing but the code. */
+/** Wraps anything thrown in a `MillraceError` that shows clients only the code; returns a `MillraceError` as it is. */
 export function toMillraceError(thrown: unknown, code = 'error'): MillraceError {
   if (thrown instanceof MillraceError) return thrown
   return new MillraceError(code, unexplained, { detail: wordsOf(thrown), cause: thrown })
 }
 
-/** Anything thrown, or recorded before → what may be recorded of it. Never throws, whatever it is given. */
+/** Converts anything thrown, or an `ErrorValue`, to the form that is stored. Never throws. */
 export function toErrorValue(error: unknown, code = 'error'): ErrorValue {
   const known = error instanceof MillraceError || isErrorValue(error) ? error : toMillraceError(error, code)
   const value = toPublicError(known)
@@ -79,7 +79,7 @@ export function toErrorValue(error: unknown, code = 'error'): ErrorValue {
   return value
 }
 
-/** What a client may see of it. */
+/** The fields that clients may see. */
 export function toPublicError({ code, message, status, retryAfter }: MillraceError | ErrorValue): ErrorValue {
   const value: ErrorValue = { code, message }
   if (status !== undefined) value.status = status
@@ -94,7 +94,7 @@ export function fromErrorValue({ code, message, ...options }: ErrorValue): Millr
 
 const longest = { message: 2000, detail: 8000 }
 
-/** An error's texts may be a page. To be cut when secrets are taken out: the piece of one that a cut leaves is found by nobody. */
+/** Truncates an error's texts. Call it after redaction: a truncated secret would not be recognized. */
 export function cutError(value: ErrorValue): ErrorValue {
   const { message, detail = '' } = value
   if (message.length <= longest.message && detail.length <= longest.detail) return value
@@ -106,14 +106,14 @@ export function cutError(value: ErrorValue): ErrorValue {
   }
 }
 
-/** All there is to say, for those who read the log: the message and the detail behind it. */
+/** The full text for readers of the log: the message followed by the detail. */
 export function wholeMessage(error: unknown): string {
   if (!(error instanceof MillraceError) && !isErrorValue(error)) return wordsOf(error)
   const { message, detail } = error
   return detail === undefined ? message : `${message.replace(/\.$/u, '')}: ${detail}`
 }
 
-/** A line to show for anything thrown. Not for clients: see {@link toErrorValue}. Never throws. */
+/** The message of anything thrown. Not for clients: see {@link toErrorValue}. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (typeof error === 'string') return error

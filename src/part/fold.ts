@@ -1,6 +1,6 @@
 /**
- * What a log comes to: the assistant's messages, the answer, usage, open requests, the steps with their times.
- * Folds take entries one at a time, so that no array of all entries is ever needed.
+ * Computes the state of a run from its log: messages, answer, usage, open requests, and the steps with their times.
+ * Folds take entries one at a time, so they never need an array of all entries.
  */
 import type { Entry, EntryOf } from './entry.ts'
 import { compact } from './compact.ts'
@@ -29,7 +29,7 @@ export interface StepView {
   error?: ErrorValue
 }
 
-/** What a run’s log comes to: where it stands, what was said, what it cost. */
+/** The state of a run: its status, messages, usage and cost. */
 export interface RunView {
   runId: string
   agent: string
@@ -43,13 +43,13 @@ export interface RunView {
   lastSeq: number
   input: Record<string, unknown>
   labels?: Record<string, string>
-  /** What the run added to the conversation: assistant and tool messages of the answer, the first with the run's id. */
+  /** The messages that the run added to the conversation: assistant and tool messages of the answer. The first has the run's id. */
   messages: Message[]
   /** The answer's text. */
   text: string
   steps: StepView[]
   usage: Usage
-  /** USD, so far while the run goes on; left out when no model was called or a price is unknown. */
+  /** In USD, so far while the run is active; absent when no model was called or a price is unknown. */
   cost?: number
   requests: EntryOf<'request'>[]
   output?: unknown
@@ -57,7 +57,7 @@ export interface RunView {
   summary: Summary
 }
 
-/** Counts of finished things, named as the Smithers document names them. The `respond` of a router is no tool call. */
+/** Counts of finished items, named as in the Smithers document. A router's `respond` does not count as a tool call. */
 export interface Summary {
   textBlocks: number
   reasoningBlocks: number
@@ -66,7 +66,7 @@ export interface Summary {
   errors: number
 }
 
-/** Entries in, one at a time and in order; a view out at any time. */
+/** Apply entries in order; read the view at any time. */
 export interface RunFold {
   apply(entry: Entry): void
   view(): RunView
@@ -77,7 +77,7 @@ export function createRunFold(): RunFold {
   const open = createOpenItems()
   const steps = new Map<string, StepView>()
   const answers = new Map<string, Turns>()
-  /** Answers that are JSON. */
+  /** Paths of answers that are JSON. */
   const objects = new Set<string>()
   const orders: [path: string, names: string[]][] = []
   const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
@@ -156,7 +156,7 @@ export function createRunFold(): RunFold {
   function view(): RunView {
     if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
     const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
-    // Branches that answered at once stand in the order of their file, as where a client has one text.
+    // Parallel branches are sorted in file order, as on wires with a single text.
     const sorted = orders.length === 0 ? answers.values() : [...answers.values()].toSorted(inOrder)
     const messages = [...sorted].flatMap(({ root, list }) => turnMessages(objects.has(root) ? toObject(list) : list))
     return {
@@ -189,7 +189,7 @@ export function createRunFold(): RunFold {
   return { apply, view }
 }
 
-/** Turns of an answer that is JSON, as clients are shown them: the last one has the JSON alone. */
+/** The turns of a JSON answer as clients see them: the last one has only the JSON. */
 function toObject(list: readonly Turn[]): Turn[] {
   return withoutAsides(list).map((turn) => {
     const text = textOf({ role: 'assistant', content: turn.content })
@@ -204,7 +204,7 @@ function toObject(list: readonly Turn[]): Turn[] {
   })
 }
 
-/** The text of one message, all text parts joined. */
+/** The text of a message: all its text parts, joined. */
 export function textOf(message: Message): string {
   if (typeof message.content === 'string') return message.content
   let text = ''

@@ -1,13 +1,14 @@
 /**
  * The legal order of a run's entries, as a state machine.
  *
- * 1. `run-start` comes first, exactly one `run-end` comes last; `seq` is dense from 1.
- * 2. Each `text-`, `reasoning-`, `tool-input-start` has exactly one `-end` with its id under its path, deltas only in between;
- *    text and reasoning ids are unique in the run. Each `step-start` has one `step-finish`; a step lies in its open parent.
- * 3. Each `tool-call` has exactly one outcome (`tool-result` without `preliminary`) before the run ends.
- * 4. Requests are answered at most once and only while open; between `suspend` and `resume` nothing but responses and the
- *    closing of the run happens; at most one `answer-end`, after a step with `answer: true` has started.
- * 5. `step-reset` closes what its attempt left open; the next attempt starts the same path again.
+ * 1. `run-start` comes first, and exactly one `run-end` comes last. `seq` counts from 1 without gaps.
+ * 2. Each `text-start`, `reasoning-start` and `tool-input-start` has exactly one `-end` with the same id and path, with its
+ *    deltas in between. Text and reasoning ids are unique in the run. Each `step-start` has one `step-finish`; a step starts
+ *    while its parent is open.
+ * 3. Each `tool-call` has exactly one outcome (a `tool-result` without `preliminary`) before the run ends.
+ * 4. A request is answered at most once, while it is open. Between `suspend` and `resume` there are only responses and parts
+ *    that close the run. There is at most one `answer-end`, after a step with `answer: true` has started.
+ * 5. `step-reset` closes everything that its attempt left open; the next attempt starts the same path again.
  */
 import type { Entry } from './entry.ts'
 import { callKey, createOpenItems } from './open-items.ts'
@@ -15,13 +16,13 @@ import { isUnder, parentPath } from './path.ts'
 
 /** A state machine over the entries of one run. */
 export interface Grammar {
-  /** What is wrong with this entry at this place, or undefined. A wrong entry is applied all the same. */
+  /** Returns what is wrong with this entry at this point, or undefined. Applies the entry either way. */
   check(entry: Entry): string | undefined
-  /** What is missing when no more entries come, or undefined. `open: true` allows a run that still goes on. */
+  /** Returns what is missing if no more entries follow, or undefined. `open: true` allows a run that has not ended. */
   end(options?: { open?: boolean }): string | undefined
 }
 
-/** The legal order of one run’s entries. `check` and `end` give a fault in words, or undefined. */
+/** Checks the order of one run's entries. `check` and `end` return the fault as text, or undefined. */
 export function createGrammar(): Grammar {
   const open = createOpenItems()
   const usedIds = new Set<string>()
@@ -92,7 +93,7 @@ export function createGrammar(): Grammar {
     }
   }
 
-  /** Anything still open at or below a path, apart from the step itself. A call belongs to its loop: it outlives its model call. */
+  /** Anything still open at or below a path, except the step itself. A tool call belongs to its loop and outlives its model call. */
   function openUnder(root: string): string | undefined {
     const rest = open.closing({ root, now: 0, outcome: 'aborted', error: { code: 'open', message: 'open' } })
     const first = rest.find(({ step, part }) => {
@@ -119,7 +120,7 @@ export function createGrammar(): Grammar {
   }
 }
 
-// A call without outcome is closed where it was made, and its model call has finished long before.
+// An open tool call is closed under the path of its model call, which has already finished.
 const atClosedStep: ReadonlySet<string> = new Set(['step-start', 'step-reset', 'tool-result'])
 
 const whileSuspended: ReadonlySet<string> = new Set([

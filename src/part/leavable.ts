@@ -1,6 +1,6 @@
 /**
- * An async generator that can be left while it waits. By itself its `return()` waits behind a `next()` that has no answer
- * yet; here both are answered at once. `left` fires then, for what the generator waits on; nobody waits for how it ends.
+ * An async generator that can be closed while it waits. The `return()` of a plain generator waits for a pending `next()`; here
+ * both resolve immediately. The signal `left` then aborts what the generator waits for; errors after that are ignored.
  */
 export function leavable<T>(
   create: (left: AbortSignal) => AsyncGenerator<T, void, void>,
@@ -10,7 +10,7 @@ export function leavable<T>(
   const next = generator.next.bind(generator)
   const end = generator.return.bind(generator)
   const done = { done: true, value: undefined } as const
-  /** Those who called `next()` and have no answer. */
+  /** The pending `next()` calls. */
   const waiting = new Set<(result: IteratorResult<T, void>) => void>()
 
   return Object.assign(generator, {

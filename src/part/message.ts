@@ -1,19 +1,19 @@
 /**
- * A conversation as models are told it: the JSON-safe subset of the AI SDK's `ModelMessage`, plus an optional `id`.
- * An assistant message made by Millrace has the id of the run that made it.
+ * A conversation as it is sent to models: the JSON-safe subset of the AI SDK's `ModelMessage`, plus an optional `id`.
+ * An assistant message that Millrace created has the id of its run.
  */
 import type { ProviderMetadata } from './part.ts'
 
-/** What a provider wants back with a part, by provider name; handed back as it came. */
+/** Provider-specific data of a part, by provider name; sent back to the provider unchanged. */
 export type ProviderOptions = ProviderMetadata
 
-/** Words. */
+/** Text. */
 export interface TextContent {
   type: 'text'
   text: string
   providerOptions?: ProviderOptions
 }
-/** What a model thought; goes back to its provider with its signature. */
+/** A model's reasoning; sent back to its provider with its signature. */
 export interface ReasoningContent {
   type: 'reasoning'
   text: string
@@ -27,13 +27,13 @@ export interface FileContent {
   filename?: string
   providerOptions?: ProviderOptions
 }
-/** What a provider gave that only it understands and wants back (V4 `custom`). */
+/** Provider-specific content that the provider expects back (V4 `custom`). */
 export interface CustomContent {
   type: 'custom'
   kind: `${string}.${string}`
   providerOptions?: ProviderOptions
 }
-/** A call that a model made; `input` is read JSON. */
+/** A model's tool call; `input` is parsed JSON. */
 export interface ToolCallContent {
   type: 'tool-call'
   toolCallId: string
@@ -42,14 +42,14 @@ export interface ToolCallContent {
   providerExecuted?: boolean
   providerOptions?: ProviderOptions
 }
-/** What a tool call came to, as a model is told it. */
+/** The outcome of a tool call, as it is sent to the model. */
 export type ToolOutput =
   | { type: 'text'; value: string }
   | { type: 'json'; value: unknown }
   | { type: 'error-text'; value: string }
   | { type: 'error-json'; value: unknown }
   | { type: 'execution-denied'; reason?: string }
-/** The outcome of a call, by its id. */
+/** The outcome of the tool call with this id. */
 export interface ToolResultContent {
   type: 'tool-result'
   toolCallId: string
@@ -58,7 +58,7 @@ export interface ToolResultContent {
   providerOptions?: ProviderOptions
 }
 
-/** What an assistant message may hold. */
+/** The content of an assistant message. */
 export type AssistantContent =
   | TextContent
   | ReasoningContent
@@ -67,23 +67,23 @@ export type AssistantContent =
   | ToolCallContent
   | ToolResultContent
 
-/** What a model is told to be. */
+/** Instructions for the model. */
 export type SystemMessage = { role: 'system'; id?: string; content: string; providerOptions?: ProviderOptions }
-/** What a person said: text, or text and files. */
+/** A message of the user: text, or text and files. */
 export type UserMessage = {
   role: 'user'
   id?: string
   content: string | (TextContent | FileContent)[]
   providerOptions?: ProviderOptions
 }
-/** What a model said; its `id` is the run’s, on the first of a run. */
+/** A message of the model. The first one of a run has the run's id. */
 export type AssistantMessage = {
   role: 'assistant'
   id?: string
   content: string | AssistantContent[]
   providerOptions?: ProviderOptions
 }
-/** The outcomes of the calls in the message before. */
+/** The outcomes of the tool calls in the previous message. */
 export type ToolMessage = {
   role: 'tool'
   id?: string
@@ -93,12 +93,12 @@ export type ToolMessage = {
 /** One message of a conversation. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/** A tool as a model or a client is told it. `inputSchema` is JSON Schema. In the log `client` says whose it is to run. */
+/** A tool as models and clients see it. `inputSchema` is JSON Schema. In the log, `client: true` marks tools that the client runs. */
 export interface ToolSpec {
   name: string
   description?: string
   inputSchema: Record<string, unknown>
-  /** Whether the provider is to hold the model to the schema; what it does by itself where nothing is said. */
+  /** Whether the provider must enforce the schema. Default: the provider's own. */
   strict?: boolean
   client?: true
 }

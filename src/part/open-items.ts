@@ -1,6 +1,6 @@
 /**
- * What is open at a point of a run, and the parts that close it. One small fold serves the grammar (may this part come
- * now?), the runner (what is left to close at an abort, an error, a crash?) and the wires. Deltas cost it nothing.
+ * Tracks what is open at a point of a run, and creates the parts that close it. The grammar uses it to check the order, the
+ * runner to close everything after an abort, an error or a crash, and so do the wires. Deltas cost nothing.
  */
 import type { Entry } from './entry.ts'
 import type { ErrorValue } from './error.ts'
@@ -19,25 +19,25 @@ export interface OpenItems {
   /** Open text blocks and reasoning blocks: id → path. */
   readonly texts: ReadonlyMap<string, string>
   readonly reasonings: ReadonlyMap<string, string>
-  /** Tool inputs still streaming and calls without outcome, both by {@link callKey}. */
+  /** Tool inputs that are still streaming, and tool calls without an outcome, both by {@link callKey}. */
   readonly inputs: ReadonlyMap<string, EntryOf<'tool-input-start'>>
   readonly calls: ReadonlyMap<string, EntryOf<'tool-call'>>
   readonly requests: ReadonlyMap<string, EntryOf<'request'>>
   apply(entry: Entry): void
-  /** The parts, with their paths, that close everything at or under `root`, innermost first. Applies nothing. */
+  /** Returns the parts, with their paths, that close everything at or under `root`, innermost first. Does not apply them. */
   closing(options: Closing): { step: string; part: Part }[]
 }
 
 export interface Closing {
   root?: string
   now: number
-  /** What open tool calls come to. */
+  /** The outcome of open tool calls. */
   outcome: Extract<ToolOutcome, 'aborted' | 'unavailable'>
   /** Why steps and requests are closed. */
   error: ErrorValue
 }
 
-/** A tool call is known by the step that holds its loop and the provider's id: ids repeat between providers. */
+/** Identifies a tool call by the step of its loop and the provider's id, because ids repeat between providers. */
 export function callKey(step: string, toolCallId: string): string {
   return `${parentPath(step)}\n${toolCallId}`
 }
@@ -56,8 +56,8 @@ export function createOpenItems(): OpenItems {
   const inputs = new Map<string, EntryOf<'tool-input-start'>>()
   const calls = new Map<string, EntryOf<'tool-call'>>()
   const requests = new Map<string, EntryOf<'request'>>()
-  // Fields, here and in the other folds: V8 keeps an object that is written down with getters as a hash table, and a server
-  // holds thousands of them.
+  // Plain fields, here and in the other folds: V8 stores an object literal with getters as a hash table, and a server has
+  // thousands of them.
   const items = {
     started: false,
     ended: false,

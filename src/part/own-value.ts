@@ -1,6 +1,6 @@
 /**
- * The value of an own key, or undefined. Keys that come from users, requests, models or files are looked up in plain
- * objects only this way: `table['constructor']` would find what every object inherits. `test/lookups.test.ts` checks it.
+ * The value of an own key, or undefined. Use it for every lookup in a plain object with a key from a user, request, model or
+ * file: `table['constructor']` would return an inherited value. `test/lookups.test.ts` checks this.
  */
 export function ownValue<V>(table: Readonly<Record<string, V>> | undefined, key: string): V | undefined {
   return table !== undefined && Object.hasOwn(table, key) ? table[key] : undefined

@@ -1,4 +1,4 @@
-/** Every type of part, for whoever names one; the compiler says when one is missing. */
+/** The names of all part types. The compiler reports a missing one. */
 import type { Part } from './part.ts'
 
 export const partTypes: readonly string[] = Object.keys({

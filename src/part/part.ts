@@ -1,11 +1,11 @@
 /**
- * What can happen in a run. Long because it is the one list of all parts, with what each of them means.
+ * What can happen in a run. Long because it lists and documents all parts.
  *
- * A `Part` is one event. Its core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
- * provider already speaks it; around it stand the parts a run needs. Producers (models, steps, CLI agents) yield
- * parts; the runner puts each into an envelope (`entry.ts`) and the log keeps it. The legal order is `grammar.ts`.
- * Three rules hold everywhere:
- * - a part carries only what is new: messages, totals, open requests are folds over the log;
+ * A `Part` is one event. The core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
+ * provider already emits it; the other parts belong to the run. Producers (models, steps, CLI agents) yield parts; the
+ * runner puts each into an envelope (`entry.ts`) and appends it to the log. `grammar.ts` defines the legal order.
+ * Three rules always apply:
+ * - a part carries only what is new: messages, totals and open requests are folds over the log;
  * - failure is a part, never a throw, once a run has started;
  * - the outcome of a tool call is always a `tool-result`: see {@link ToolOutcome}.
  */
@@ -19,71 +19,71 @@ import type { Usage } from './usage.ts'
 type V3<T extends LanguageModelV3StreamPart['type']> = Extract<LanguageModelV3StreamPart, { type: T }>
 type V4<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 
-/** What a provider added to a part, by its name. */
+/** Provider-specific data of a part, by provider name. */
 export type ProviderMetadata = SharedV3ProviderMetadata
-/** Why a model stopped: `unified` is one of a few words, `raw` the provider’s own. */
+/** Why a model stopped: `unified` is the same for all providers, `raw` is the provider's own value. */
 export type FinishReason = V4<'finish'>['finishReason']
 
-/** File contents: base64 text or bytes (V3), or a URL (what V4 adds). Recorded as base64. */
+/** File contents: base64 text or bytes (V3), or a URL (added in V4). Bytes are stored as base64. */
 export type FileData = string | Uint8Array | { type: 'url'; url: string }
 
 /**
- * How a tool call ended when it did not simply return. Absent: it returned (`isError: false`) or threw (`isError: true`).
- * `unavailable`: it had started and its result is lost: nobody may assume that it ran, nor that it did not.
- * `handed-over`: the client that asked was given the call; its answer, if any, comes with a new run.
+ * How a tool call ended if it did not return normally. Absent: it returned (`isError: false`) or threw (`isError: true`).
+ * `unavailable`: it had started and its result is lost; it may or may not have run.
+ * `handed-over`: the client received the call; its result, if any, arrives with a new run.
  */
 export type ToolOutcome = 'denied' | 'aborted' | 'unavailable' | 'handed-over'
 
 interface CallName {
-  /** What the provider calls it, where the id was used already by a call of another step. */
+  /** The provider's own id of the call, if a call of another step already has that id. */
   providerCallId?: string
 }
 
 /**
- * What a model may say: V3 verbatim, and what only V4 has as optional extras. V4's `ping` is dropped at the door.
- * Text and reasoning ids are made unique in the run. Tool-call ids stay the provider's, unless another step's calls have used
- * the id already; within a step they may come again, and are keyed by path.
+ * The parts that a model may emit: those of V3 unchanged, with the additions of V4 as optional fields. V4's `ping` is dropped.
+ * Text and reasoning ids are made unique in the run. Tool-call ids are the provider's, unless a call of another step already
+ * has the id; within a step they may repeat, and are keyed by path.
  */
 export type ModelPart =
-  /** A model has accepted the request; `warnings` says what it will not do. */
+  /** The model has accepted the request; `warnings` lists what it does not support. */
   | V3<'stream-start'>
-  /** What the provider calls its answer: `id`, `modelId`, `timestamp`. */
+  /** The provider's metadata of its response: `id`, `modelId`, `timestamp`. */
   | V3<'response-metadata'>
-  /** A block of the answer's text begins, under an `id`. */
+  /** A text block with this `id` starts. */
   | V3<'text-start'>
-  /** `delta`: the next piece of the text block `id`. */
+  /** `delta`: the next chunk of the text block `id`. */
   | V3<'text-delta'>
-  /** The text block `id` is complete; `citations` where a provider gives them. */
+  /** The text block `id` is complete; with `citations` if the provider sends them. */
   | (V3<'text-end'> & Pick<V4<'text-end'>, 'citations'>)
-  /** A block of the model's thoughts begins, under an `id`. */
+  /** A reasoning block with this `id` starts. */
   | V3<'reasoning-start'>
-  /** `delta`: the next piece of the thoughts `id`. */
+  /** `delta`: the next chunk of the reasoning block `id`. */
   | V3<'reasoning-delta'>
-  /** The thoughts `id` are complete; a provider's signature is in `providerMetadata`. */
+  /** The reasoning block `id` is complete; `providerMetadata` contains the provider's signature. */
   | V3<'reasoning-end'>
-  /** The model begins to write the arguments of a call: `id`, `toolName`. */
+  /** The model starts to write the arguments of a tool call: `id`, `toolName`. */
   | (V3<'tool-input-start'> & Pick<V4<'tool-input-start'>, 'inputEncoding'> & CallName)
-  /** `delta`: the next piece of the arguments' JSON. */
+  /** `delta`: the next chunk of the arguments' JSON. */
   | V3<'tool-input-delta'>
   /** The arguments are complete. */
   | V3<'tool-input-end'>
   /** The model calls a tool: `toolCallId`, `toolName`, `input` (JSON as text); `providerExecuted` when the provider runs it itself. */
   | (V3<'tool-call'> & CallName)
-  /** How a call ended: `result`, `isError`, `outcome`; `preliminary` ones come before it. */
+  /** The outcome of a tool call: `result`, `isError`, `outcome`. Results with `preliminary` come before the final one. */
   | (V3<'tool-result'> & { outcome?: ToolOutcome })
-  /** The provider asks whether it may run a tool of its own. */
+  /** The provider asks for approval to run one of its own tools. */
   | V3<'tool-approval-request'>
-  /** Something the answer is based on: a `url` or a document, with its `title`. */
+  /** A source of the answer: a `url` or a document, with its `title`. */
   | V3<'source'>
-  /** A file that the model made: `mediaType`, `data`. */
+  /** A file that the model generated: `mediaType`, `data`. */
   | (Omit<V3<'file'>, 'data'> & { data: FileData })
-  /** A file that belongs to the model's thoughts. */
+  /** A file that is part of the model's reasoning. */
   | { type: 'reasoning-file'; mediaType: string; data: FileData; providerMetadata?: ProviderMetadata }
-  /** What only one provider has; its `kind` is `provider.name`. */
+  /** Provider-specific content; `kind` is `provider.name`. */
   | { type: 'custom'; kind: string; providerMetadata?: ProviderMetadata }
   /** The model call is complete: `finishReason`, `usage`. */
   | (Omit<V3<'finish'>, 'finishReason'> & { finishReason: FinishReason })
-  /** A provider's own event, where it was asked for. */
+  /** A raw event of the provider, if requested. */
   | V3<'raw'>
   /** Something failed: `error` with `code` and `message`. */
   | V3<'error'>
@@ -92,58 +92,58 @@ export const outcomes = ['completed', 'failed', 'aborted', 'budget-exceeded', 't
 /** How a run ended. */
 export type Outcome = (typeof outcomes)[number]
 
-/** `run-start`: the first entry of every run; enough to run it again without the agent's file. */
+/** `run-start`: the first entry of every run. It has everything needed to run it again without the agent's file. */
 export interface RunStart {
   type: 'run-start'
   runId: string
   agent: string
-  /** The pipeline's YAML text: a resumed run uses it, not the reloaded file. */
+  /** The pipeline's YAML text. A resumed run uses it instead of the file. */
   pipeline: string
   threadId: string
   parentRunId?: string
-  /** Who asked: a wire's name, or `library`, `cli`, `api`. */
+  /** How the run was started: a wire's name, or `library`, `cli`, `api`. */
   protocol: string
-  /** Ids the client gave (message id, chat id, its own run id): labels, never keys of ours. */
+  /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>
-  /** What the request brought. With `previousRunId` its `messages` are only the new ones. */
+  /** The input of the request. With `previousRunId`, `messages` has only the new ones. */
   input: Record<string, unknown>
-  /** `history: server`: the conversation before is that of this run of the thread, with what it added. */
+  /** With `history: server`: the thread's run whose conversation, including its answer, this run continues. */
   previousRunId?: string
-  /** A client's tool cannot be waited for here: its calls are handed over. */
+  /** Whether calls of client tools are handed over, because this run cannot wait for their results. */
   handOver?: boolean
-  /** What the request asks of the answering model. */
+  /** Settings from the request for the answering model. */
   settings?: CallSettings
 }
 
 /**
- * `step-start`: the envelope's `step` is its path: `main/<id>`, `after/<id>`; one model call and one tool call are each
- * a step below (`main/<id>/<n>`). `answer: true`: what follows under this path is what the client asked for.
+ * `step-start`: a step starts. The envelope's `step` is its path: `main/<id>` or `after/<id>`. Each model call and each tool
+ * call is a step below that (`main/<id>/<n>`). `answer: true`: the output under this path is the answer for the client.
  */
 export interface StepStart {
   type: 'step-start'
   stepType: string
-  /** From 1; grows only after a crash. */
+  /** Counts from 1; incremented only after a crash. */
   attempt: number
   answer?: true
-  /** For a tool call: which. */
+  /** For a tool call: the id of the call. */
   toolCallId?: string
   toolName?: string
-  /** For a call of another agent: which, and its YAML text, so that a run that goes on calls the same. */
+  /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. */
   agent?: string
   pipeline?: string
-  /** For branches whose answers come one after the other where a wire has one text: their names in that order. */
+  /** For parallel branches that answer: their names, in the order in which wires with a single text send them. */
   order?: string[]
   /**
-   * The answer is JSON. Of the text under this path only that of a model call which calls no tool of ours, and fits, is the
-   * answer: what stands before a tool call, and a try that a `retry` or an error closes, is shown to no client.
+   * The answer is JSON. Only the text of a model call that calls no server or client tool and returns matching JSON is the
+   * answer. Clients do not see text before a tool call, or attempts that end in a `retry` or an error.
    */
   object?: true
-  /** For a loop over a list: that list as it was when the loop began. Its rounds take these, whatever comes later. */
+  /** For a loop over a list: the list as it was when the loop started. The iterations use it even if the source changes. */
   items?: readonly unknown[]
   head?: ResponseHead
 }
 
-/** `step-finish`: exactly one for each `step-start`; `error` when the step failed or was stopped. `duration` in ms. */
+/** `step-finish`: exactly one for each `step-start`. `error` is set if the step failed or was stopped. `duration` is in ms. */
 export interface StepFinish {
   type: 'step-finish'
   duration: number
@@ -154,8 +154,8 @@ export interface StepFinish {
 }
 
 /**
- * `prompt`: one per model call, before its output. `messages` holds what this model was told that the log under the
- * same parent does not hold yet: everything on the first call, usually nothing after; the turns of that parent are the rest.
+ * `prompt`: one per model call, before its output. `messages` has the messages of the request that the log does not have yet
+ * under the same parent: all of them for the first call, usually none after that. The rest are the turns of that parent.
  */
 export interface Prompt {
   type: 'prompt'
@@ -166,14 +166,14 @@ export interface Prompt {
   tools?: ToolSpec[]
 }
 
-/** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps change nothing of it. */
+/** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps do not change the answer. */
 export interface AnswerEnd {
   type: 'answer-end'
   finishReason: string
   usage: Usage
 }
 
-/** `usage`: what one model call spent. Totals are the sum of these. `cost` in USD, absent when no price is known. */
+/** `usage`: the usage of one model call. Totals are the sum of these. `cost` is in USD, absent if the price is unknown. */
 export interface UsagePart {
   type: 'usage'
   model: string
@@ -181,7 +181,7 @@ export interface UsagePart {
   cost?: number
 }
 
-/** `request`: something only a person or a client can give. Answered at most once, by any protocol. */
+/** `request`: a question to a person or a client. Answered at most once, over any protocol. */
 export interface RequestPart {
   type: 'request'
   requestId: string
@@ -189,11 +189,11 @@ export interface RequestPart {
   toolCallId: string
   toolName: string
   input: unknown
-  /** Epoch ms after which the request is closed as unavailable. */
+  /** Epoch ms; after that the request is closed as unavailable. */
   deadline: number
 }
 
-/** `response`: how a request ended: its one answer, or `closed` with the reason (deadline, new turn, end of the run). */
+/** `response`: the end of a request: its answer, or `closed` with the reason (deadline, new turn, end of the run). */
 export interface ResponsePart {
   type: 'response'
   requestId: string
@@ -203,18 +203,18 @@ export interface ResponsePart {
   protocol?: string
 }
 
-/** What a client says to a request: a tool's output (or error), or whether it approves. */
+/** A client's answer to a request: a tool's output (or error), or whether it approves. */
 export type Answer =
   | { kind: 'tool'; output: unknown; isError?: boolean }
   | { kind: 'approval'; approved: boolean; reason?: string }
 
-/** `suspend`: no branch can go on without an answer. HTTP protocols close their stream here; the log stays open. */
+/** `suspend`: no branch can continue without an answer. HTTP protocols close their stream here; the log stays open. */
 export interface Suspend {
   type: 'suspend'
   requests: string[]
 }
 
-/** `resume`: the run goes on; what is new in the request that woke it (tools, context, state) becomes `$input`. */
+/** `resume`: the run continues. New values in the request that resumed it (tools, context, state) are merged into `$input`. */
 export interface Resume {
   type: 'resume'
   protocol: string
@@ -223,66 +223,66 @@ export interface Resume {
 }
 
 /**
- * `retry`: a model call failed before its first content and is tried again after `delay` ms. With the code `bad-output`:
- * its answer was not the JSON that was asked for, and the next call is told what was wrong with it.
+ * `retry`: a model call failed before its first content and is retried after `delay` ms. With the code `bad-output`, its
+ * answer was not the requested JSON, and the next call tells the model what was wrong.
  */
 export interface Retry {
   type: 'retry'
-  /** The try that comes next, from 2; 1 with another model. */
+  /** Number of the next attempt, from 2; 1 when another model is tried. */
   attempt: number
-  /** The model that is asked next, when it is another one. */
+  /** The model of the next attempt, if it is another one. */
   model?: string
   delay: number
   error: ErrorValue
 }
 
-/** `warning`: something went wrong beside the run and changed nothing (a callback threw, an exporter failed). */
+/** `warning`: something failed without affecting the run (a callback threw, an exporter failed). */
 export interface Warning {
   type: 'warning'
   code: string
   message: string
 }
-/** `session-info`: which session of a CLI agent this is. */
+/** `session-info`: the session of a CLI agent. */
 export interface SessionInfo {
   type: 'session-info'
   sessionId: string
   model?: string
   providerMetadata?: ProviderMetadata
 }
-/** `cli-output`: a line of a CLI agent that is no event, as it came. */
+/** `cli-output`: an output line of a CLI agent that is not an event, unchanged. */
 export interface CliOutput {
   type: 'cli-output'
   stream: 'stdout' | 'stderr'
   raw: string
 }
-/** `data`: a step's own event for the client. */
+/** `data`: a custom event of a step for the client. */
 export interface Data {
   type: 'data'
   name: string
   id?: string
   data: unknown
-  /** Shown once, not kept in the client's message. */
+  /** Sent to the client, but not kept in its message. */
   transient?: boolean
 }
 
-/** `step-reset`: after a crash: all that the named attempt under this path had emitted is superseded and counts as closed. */
+/** `step-reset`: after a crash, everything that this attempt emitted under this path is superseded and counts as closed. */
 export interface StepReset {
   type: 'step-reset'
   attempt: number
 }
 
-/** `run-end`: exactly one, last, whatever happened. */
+/** `run-end`: the last entry of every run; exactly one, whatever the outcome. */
 export interface RunEnd {
   type: 'run-end'
   outcome: Outcome
   output?: unknown
   usage: Usage
-  /** USD; absent when any call's price is unknown. */
+  /** In USD; absent if the price of any call is unknown. */
   cost?: number
   error?: ErrorValue
 }
 
-/** What a run says around what its models say. */
+/** The parts that a run adds to those of its models. */
 export type RunPart =
   | RunStart
   | StepStart
@@ -304,5 +304,5 @@ export type RunPart =
 
 /** One event of a run. */
 export type Part = ModelPart | RunPart
-/** The name of a part: what stands in its `type`. */
+/** The name of a part: the value of its `type`. */
 export type PartType = Part['type']

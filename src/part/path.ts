@@ -1,17 +1,17 @@
 /**
- * A step's place in a run: names joined by `/`, from `main` or `after`. The run itself has the empty path.
+ * A step's path in a run: names joined by `/`, starting with `main` or `after`. The path of the run itself is empty.
  */
 export function joinPath(parent: string, name: string | number): string {
   return parent === '' ? String(name) : `${parent}/${name}`
 }
 
-/** `main/answer/2` → `main/answer`; the parent of a first name is the run, ``. */
+/** `main/answer/2` → `main/answer`; the parent of a single name is the run, `''`. */
 export function parentPath(path: string): string {
   const slash = path.lastIndexOf('/')
   return slash < 0 ? '' : path.slice(0, slash)
 }
 
-/** Whether `path` is `root` or lies below it. Everything lies below the run. */
+/** Whether `path` is `root` or below it. Every path is below the run's. */
 export function isUnder(path: string, root: string): boolean {
   return root === '' || path === root || (path.startsWith(root) && path.charCodeAt(root.length) === 47)
 }

@@ -1,4 +1,4 @@
-/** Some ms, or until the signal fires; it never rejects. `background`: no process stays alive for it. */
+/** Resolves after `ms`, or when the signal aborts; never rejects. `background`: does not keep the process alive. */
 export function pause(ms: number, signal?: AbortSignal, { background = false } = {}): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms)

@@ -1,16 +1,16 @@
-/** JSON in a model's text. Linear: the text may be long. */
+/** Extracts JSON from a model's text, in linear time. */
 import { messageOf, MillraceError } from './error.ts'
 import { parseJson } from './json.ts'
 
 /**
- * The JSON value in a text: the whole of it, else the first fenced block that is marked as JSON or as nothing, else what
- * stands between the first bracket and the last that closes its kind. Throws `no-json`.
+ * The JSON value in a text: the whole text, else the first fenced block marked `json` or unmarked, else the text from the
+ * first bracket to the last matching closing bracket. Throws `no-json`.
  */
 export function readJson(text: string): unknown {
   return findJson(text).value
 }
 
-/** The same, with the piece of the text that holds it. */
+/** The same, with the part of the text that contains it. */
 export function findJson(text: string): { value: unknown; json: string } {
   let fault = 'it is empty'
   for (const find of [whole, fenced, bracketed]) {
@@ -19,14 +19,14 @@ export function findJson(text: string): { value: unknown; json: string } {
     try {
       return { value: parseJson(json), json }
     } catch (error) {
-      // Without the piece of the text that it quotes.
+      // Remove the quoted text from the message.
       fault = messageOf(error).replace(/, (?:\.\.\.)?"[^]*$/u, '')
     }
   }
-  throw new MillraceError('no-json', `The text holds no JSON (${fault}).`, { detail: text })
+  throw new MillraceError('no-json', `The text contains no valid JSON (${fault}).`, { detail: text })
 }
 
-/** The JSON in a text; a text that was cut off, or holds none, as it is. */
+/** The JSON in a text; returns a text without valid JSON as it is. */
 export function jsonOf(text: string): string {
   if (text === '') return text
   try {
@@ -46,7 +46,7 @@ function fenced(text: string): string | undefined {
   for (let at = text.indexOf(fence); at >= 0;) {
     const lineEnd = text.indexOf('\n', at)
     if (lineEnd < 0) return undefined
-    // A line is read once, whatever stands in it: only its last fence can open a block.
+    // Only the last fence of a line can open a block, so each line is read once.
     const mark = text.slice(text.lastIndexOf(fence, lineEnd) + fence.length, lineEnd).trim()
     const end = text.indexOf(fence, lineEnd)
     if (end < 0) return undefined

@@ -13,23 +13,23 @@ import { createScan, type Scan } from './secret-scan.ts'
 import { cleanPiece, type Tail } from './secret-tail.ts'
 
 export interface Redactor {
-  /** What to record instead of this part: 0 parts (all of it is held back), 1, or 2 (what was held, then the end). */
+  /** Returns what to record instead of this part: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
   redact(step: string, part: RecordedPart): RecordedPart[]
 }
 
 export const redacted = '[redacted]'
 
-/** Takes known secrets out of any value, deep; what holds none is given back as it is. */
+/** Removes known secrets from any value, deeply; returns a value without secrets as it is. */
 export function createCleaner(secrets: readonly string[]): <T>(value: T) => T {
   const clean = createClean(secrets)
   return clean === undefined ? (value) => value : (value) => redactDeep(recordable(value), clean.text, [])
 }
 
-/** Takes known secrets out of one text that comes in pieces: of what a program prints, for instance. */
+/** Removes known secrets from a text that arrives in chunks, such as the output of a program. */
 export interface TextCleaner {
-  /** What is decided by now; a tail that may be the beginning of a secret is held back. */
+  /** Returns the text that is ready; holds back a tail that may be the start of a secret. */
   push(piece: string): string
-  /** What was held back to the end. */
+  /** Returns the text that was held back. */
   end(): string
 }
 
@@ -52,10 +52,10 @@ interface Clean {
   text: (given: string) => string
 }
 
-/** Secrets are looked for in every run of a server: their forms are made once. */
+/** Caches the forms of secrets, which are the same for every run of a server. */
 const cleans = new WeakMap<readonly string[], Clean | { scan?: undefined }>()
 
-/** Undefined when nothing is a secret. */
+/** Undefined if there are no secrets. */
 function createClean(secrets: readonly string[]): Clean | undefined {
   let clean = cleans.get(secrets)
   if (clean === undefined) cleans.set(secrets, (clean = makeClean(formsOf(secrets))))
@@ -69,15 +69,14 @@ function makeClean(forms: readonly string[]): Clean | { scan?: undefined } {
 }
 
 /**
- * Secrets are found by value in every string of a part, object keys included, in each form of `secret-forms.ts`.
- * A part's identities (`id`, `toolCallId`, `runId`, …) stay: they tie parts together and are never free text. Unchanged parts are
- * given back as they are; without secrets everything is.
+ * Finds secrets by value in every string of a part, including object keys, in each form of `secret-forms.ts`. Leaves ids
+ * (`id`, `toolCallId`, `runId`, …) as they are: they link parts and are never free text. Returns unchanged parts as they are.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const found = createClean(secrets)
   if (found === undefined) return { redact: (_, part) => [part] }
   const { scan, text: clean } = found
-  /** Block → text that may be the beginning of a secret. Empty nearly always. */
+  /** Block → text held back because it may be the start of a secret. Nearly always empty. */
   const held = new Map<string, Tail>()
 
   function redactDelta(step: string, part: Delta): RecordedPart[] {
@@ -133,14 +132,14 @@ const deltaOf = {
   'tool-input-end': 'tool-input-delta',
 } as const
 
-/** Text and reasoning ids are unique in a run; a tool input's only in its loop. */
+/** Text and reasoning ids are unique in a run, tool input ids only in their loop. */
 function blockKey(step: string, part: Delta | End): string {
   return part.type === 'tool-input-delta' || part.type === 'tool-input-end'
     ? `input\n${callKey(step, part.id)}`
     : `${part.type.startsWith('text') ? 'text' : 'reasoning'}\n${part.id}`
 }
 
-/** What ties parts, runs and threads together: never free text, and a rewritten one would be found by nobody. */
+/** Fields that link parts, runs and threads. They are never free text, and changing them would break the links. */
 const structural: ReadonlySet<string> = new Set([
   'type',
   'id',
@@ -169,11 +168,11 @@ function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => st
   return (copy as P | undefined) ?? part
 }
 
-/** Copies only what changes. `above`: the objects around this one, so that a cycle ends instead of the process. */
+/** Copies only what changes. `above`: the enclosing objects, to detect cycles. */
 function redactDeep<T>(value: T, clean: (text: string) => string, above: unknown[]): T {
   if (typeof value === 'string') return clean(value) as T
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
-  // Left as it is, a copy would lead back to the original and its secrets.
+  // A reference kept as it is would point to the original with its secrets.
   if (above.includes(value)) return '[circular]' as T
   above.push(value)
   const cleaned = redactInside(value, clean, above)

@@ -1,5 +1,5 @@
 /**
- * The tool with which a `router` hands over to the step that answers: its calls and their results are in the log like any
- * other's, and no client is told of them as of a tool's.
+ * The tool with which a `router` hands over to the step that answers. Its calls and results are in the log, but clients do
+ * not see them as tool calls.
  */
 export const respondTool = 'respond'

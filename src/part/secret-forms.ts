@@ -1,21 +1,21 @@
 /**
- * The forms in which a secret is looked for: as it is, and as JSON, URLs, base64 and hex write it. Pure; made once for
- * each server.
+ * The forms in which secrets are searched for: verbatim, and encoded in JSON, URLs, base64 and hex. Pure; computed once per
+ * server.
  */
 
-/** A shorter value is a word rather than a secret: to remove it would ruin ordinary text. */
+/** Minimum length of a secret. Redacting shorter values would garble ordinary text. */
 export const shortestSecret = 6
 
-/** A line of a key that has several. */
+/** Minimum length of a line of a multi-line key. */
 const shortestLine = 16
 
-/** Values that are too short are left out. */
+/** Skips secrets that are too short. */
 export function formsOf(secrets: readonly string[]): string[] {
   const forms = new Set<string>()
   for (const secret of secrets) {
     if (secret.length < shortestSecret) continue
     for (const form of formsOfOne(secret)) forms.add(form)
-    // Programs print a key line by line.
+    // Programs print multi-line keys line by line.
     const lines = secret.split(/\r?\n/u)
     if (lines.length > 1)
       for (const line of lines) if (line.length >= shortestLine && !line.startsWith('-----')) forms.add(line)
@@ -27,12 +27,12 @@ function formsOfOne(secret: string): string[] {
   const json = inJson(secret)
   const bytes = new TextEncoder().encode(secret)
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'))
-  // Without the flag `u`: JSON escapes each half of a character by itself.
+  // Without the flag `u`: JSON escapes each surrogate separately.
   const ascii = json.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const base64 = [0, 1, 2].flatMap((offset) => inBase64(bytes, offset))
   return [
     secret,
-    // The arguments of a tool are JSON that may hold JSON.
+    // Tool arguments are JSON that may contain JSON.
     json,
     inJson(json),
     ascii,
@@ -48,7 +48,7 @@ function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }
 
-/** Percent-encoding in both cases, as `encodeURIComponent`, RFC 3986 and forms have it. */
+/** Percent-encoding as in `encodeURIComponent`, RFC 3986 and forms, each in upper and lower case. */
 function inUrl(secret: string): string[] {
   const url = encodeURIComponent(secret.toWellFormed())
   const strict = url.replaceAll(/[!'()*]/gu, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -58,8 +58,8 @@ function inUrl(secret: string): string[] {
 }
 
 /**
- * As it stands in the base64 of a longer text, `offset` bytes (modulo 3) behind its beginning: without the characters that
- * also hold bits of its neighbours. At the beginning of a text also up to the end, with and without padding.
+ * The secret inside the base64 of a longer text, `offset` bytes (modulo 3) after its start: without the characters that also
+ * encode bits of adjacent bytes. Also with the last characters, for a secret at the end of the text, with and without padding.
  */
 function inBase64(bytes: Uint8Array, offset: number): string[] {
   const padded = new Uint8Array(offset + bytes.length)
@@ -72,7 +72,7 @@ function inBase64(bytes: Uint8Array, offset: number): string[] {
 
 function toBase64(bytes: Uint8Array): string {
   let text = ''
-  // One by one: a long secret would be more arguments than a call takes.
+  // Byte by byte: a long secret would exceed the maximum number of arguments.
   for (const byte of bytes) text += String.fromCharCode(byte)
   return btoa(text)
 }

@@ -1,22 +1,22 @@
 /**
- * Finds secrets in text that comes in pieces, in one pass however many there are. Long text is searched as Wu and Manber
- * do: the pair of characters at the end of a window says how far the next secret must be.
+ * Finds any number of secrets in chunks of text in one pass. Uses the Wu-Manber algorithm: the pair of characters at the end
+ * of a window determines how far the search can skip.
  */
 import { shortestSecret } from './secret-forms.ts'
 
-/** Scans from left to right. Unless `final`, stops where more text could make a (longer) secret: the `rest`. */
+/** Scans from left to right. Unless `final`, stops where more text could complete a (longer) secret, and returns it as `rest`. */
 export type Scan = (text: string, final: boolean) => { text: string; rest: string }
 
-/** What is looked at together: no form is shorter. */
+/** Window size; no form is shorter. */
 const window = shortestSecret
 
-/** Found forms are replaced by `replacement`. */
+/** Creates a scan that replaces every occurrence of a form with `replacement`. */
 export function createScan(forms: readonly string[], replacement: string): Scan {
-  /** Pair at the end of a window → by how much to move on; 0 where a secret may fill the window. Pairs may share a place. */
+  /** Hash of the pair at the end of a window → shift; 0 if the window may be the start of a secret. */
   const shifts = new Uint8Array(1 << 16).fill(window - 1)
-  /** First characters, for a text that ends with one. */
+  /** First characters of all forms, for a text that ends with one. */
   const firsts = new Set<number>()
-  /** The first two characters → forms, the longest first. */
+  /** First two characters → forms, longest first. */
   const candidates = new Map<number, string[]>()
   for (const form of forms.toSorted((a, b) => b.length - a.length)) {
     const [first, second] = [form.charCodeAt(0), form.charCodeAt(1)]
@@ -32,7 +32,7 @@ export function createScan(forms: readonly string[], replacement: string): Scan 
     let out = ''
     let from = 0
     let i = 0
-    /** The length of the secret here, if there is one. */
+    /** The length of the secret at this position, if there is one. */
     const look = () => {
       const found = candidates.get(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))
       return found && matchAt(text, i, found, final)
@@ -51,7 +51,7 @@ export function createScan(forms: readonly string[], replacement: string): Scan 
         from = i
       }
     }
-    // What is left is shorter than any secret, but may begin one.
+    // The rest is shorter than any secret, but may be the start of one.
     for (; !final && i < text.length; i++) {
       if (!firsts.has(text.charCodeAt(i))) continue
       if (i === text.length - 1 || look() === 'open') return stop()
@@ -68,7 +68,7 @@ function placeOf(first: number, second: number): number {
   return ((first << 8) ^ second ^ (second >> 8)) & 0xff_ff
 }
 
-/** The length of the secret at this place, `open` when the text ends before that is decided. */
+/** The length of the secret at this position; `open` if the text ends before that is decided. */
 function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
   for (const secret of candidates) {
     const end = Math.min(secret.length, text.length - at)

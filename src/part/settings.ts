@@ -1,4 +1,4 @@
-/** What a request asks of the model that answers it; what the agent's file says itself stands. */
+/** Model settings of a request. Settings in the agent's file override them. */
 export interface CallSettings {
   temperature?: number
   topP?: number
@@ -8,10 +8,10 @@ export interface CallSettings {
   presencePenalty?: number
   frequencyPenalty?: number
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
-  /** Of the tools that the client offers and those of the file. */
+  /** Applies to the client's tools and to those of the file. */
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
-  /** The answer must be JSON, of this schema where one is given. */
+  /** The answer must be JSON, matching the schema if there is one. */
   responseFormat?: { type: 'json'; schema?: Record<string, unknown>; name?: string; description?: string }
-  /** What only one provider has a name for. */
+  /** Provider-specific settings, by provider name. */
   providerOptions?: Record<string, Record<string, unknown>>
 }

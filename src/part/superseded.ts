@@ -1,18 +1,17 @@
 /**
- * What a crash made void: the entries of an attempt that a later `step-reset` supersedes.
+ * Finds superseded entries: those of an attempt that a crash ended and that a later `step-reset` discards.
  *
- * A client that reads a run from its start shall not be shown an attempt and then its retraction: the server notes the
- * stored entries once, then feeds the encoder only those it does not find superseded. A client that resumes in the
- * middle gets every entry, the reset included: it may have seen the attempt. Resets that come after the noted entries are
- * passed on as they are.
+ * A client that reads a run from its start should not see an attempt and then its retraction: the server first notes the
+ * stored entries, then passes only those that are not superseded to the encoder. A client that resumes in the middle gets
+ * every entry including the reset, because it may have seen the attempt. Resets after the noted entries are passed on.
  */
 import type { Entry } from './entry.ts'
 import { isUnder } from './path.ts'
 
 export interface Superseded {
-  /** First pass: takes an entry into account. O(1); memory: the open attempts and the resets. */
+  /** First pass: registers an entry. O(1); memory grows with the number of steps and resets. */
   note(entry: Entry): void
-  /** Second pass: whether this entry belongs to a superseded attempt, or is the `step-reset` that says so. */
+  /** Second pass: whether this entry belongs to a superseded attempt, or is its `step-reset`. */
   has(entry: Entry): boolean
 }
 
@@ -36,7 +35,7 @@ export function createSuperseded(): Superseded {
   }
 }
 
-/** Stored entries as a fresh reader should see them. Keeps their `seq`s, so there may be gaps. */
+/** The entries without superseded ones, for a client that reads from the start. They keep their `seq`s, so there may be gaps. */
 export function withoutSuperseded(entries: readonly Entry[]): Entry[] {
   const superseded = createSuperseded()
   for (const entry of entries) superseded.note(entry)

@@ -1,23 +1,23 @@
-/** Turns of a tool loop → messages: for the model that goes on with them, and for the conversation that they become a part of. */
+/** Converts the turns of a tool loop to messages: for the next model call, and for the conversation. */
 import type { EntryOf } from './entry.ts'
 import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from './message.ts'
 import type { ProviderMetadata } from './part.ts'
 import type { Call, Turn } from './turns.ts'
 
-/** The code of an answer that is not the JSON that was asked for. */
+/** The error code of an answer that is not the requested JSON. */
 export const badOutput = 'bad-output'
 
-/** What a model is told of its answer that did not fit. */
+/** The message that tells a model why its answer was rejected. */
 export function toCorrection(why: string): Message {
   return { role: 'user', content: `${why}\nAnswer again, with nothing but JSON that fits.` }
 }
 
-/** Turns → what they add to a conversation: tries that were rejected are no part of it. */
+/** Converts turns to the messages that they add to the conversation, without rejected attempts. */
 export function turnMessages(turns: readonly Turn[]): Message[] {
   return loopMessages(turns.filter(({ rejected }) => rejected === undefined))
 }
 
-/** Of turns whose answer is JSON: what was said before a tool call is no part of the answer. */
+/** For answers that are JSON: removes text of turns with tool calls, which is not part of the answer. */
 export function withoutAsides(turns: readonly Turn[]): Turn[] {
   return turns.map((turn) => {
     if (turn.calls.every(({ providerExecuted }) => providerExecuted)) return turn
@@ -25,18 +25,18 @@ export function withoutAsides(turns: readonly Turn[]): Turn[] {
   })
 }
 
-/** Turns → the messages a model is told next: an assistant message each, and one with the outcomes of its calls. */
+/** Converts turns to messages for the next model call: an assistant message each, and a tool message with its outcomes. */
 export function loopMessages(turns: readonly Turn[]): Message[] {
   const messages: Message[] = []
   for (const { content, calls, finish, rejected } of turns) {
-    // A call that was cut off has no outcome yet: leaving it in would make every later request invalid. One that the
-    // provider itself runs may bring its result with a later answer, and must be told to it until then.
+    // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
+    // provider runs may arrive with a later turn, and the call must be sent until then.
     const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
     const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
     const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
-    // What a provider noted on its call it may want to find on the result as well.
+    // Providers may expect the metadata of a call on its result as well.
     const notes = new Map(
       content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
     )
@@ -51,7 +51,7 @@ export function loopMessages(turns: readonly Turn[]): Message[] {
   return messages
 }
 
-/** A recorded outcome → what the model is told of it. */
+/** Converts a stored outcome to the content that is sent to the model. */
 export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultContent {
   const { toolCallId, toolName, result, isError, outcome, providerMetadata } = entry
   const content: ToolResultContent = {
@@ -70,7 +70,7 @@ function toOutput(result: unknown, isError: boolean | undefined, outcome: string
   return { type: isError ? 'error-json' : 'json', value: result }
 }
 
-// The latest metadata replaces what came before, as in the AI SDK: Anthropic's signature comes with a block's last delta.
+// The latest metadata replaces earlier metadata, as in the AI SDK: Anthropic's signature comes with a block's last delta.
 export function note(
   part: { providerOptions?: ProviderOptions } | undefined,
   metadata: ProviderMetadata | undefined,

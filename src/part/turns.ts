@@ -1,8 +1,8 @@
 /**
- * A tool loop as a fold: what each model call under a step said, and what its tool calls came to.
+ * A tool loop as a fold: the output of each model call under a step, and the outcomes of its tool calls.
  *
- * `llm` decides what to do next from this alone, so that going on after a client's answer, going on after a crash and
- * going on after a tool are the same code; the messages of a conversation are read off it as well.
+ * `llm` decides its next action from this alone, so continuing after a client's answer, after a crash and after a tool is the
+ * same code. The messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from './entry.ts'
 import type { ErrorValue } from './error.ts'
@@ -13,16 +13,16 @@ import { parentPath } from './path.ts'
 import { badOutput, note, toResultContent } from './turn-messages.ts'
 import { toUsage, type Usage } from './usage.ts'
 
-/** One tool call of a turn and how far it came. */
+/** One tool call of a turn and its progress. */
 export interface Call {
   toolCallId: string
-  /** What its provider calls it, when that is something else. */
+  /** The provider's own id of the call, if it differs. */
   providerCallId?: string
   toolName: string
-  /** JSON text as the model wrote it. */
+  /** JSON text, as the model wrote it. */
   input: string
   providerExecuted: boolean
-  /** Path of the `tool-call` step, once the server has begun to run it. */
+  /** Path of the `tool-call` step, once the server has started to run the tool. */
   startedAt?: string
   /** Path of the step in which a client was asked for the result, or for approval. */
   askedAt?: string
@@ -31,30 +31,30 @@ export interface Call {
   result?: EntryOf<'tool-result'>
 }
 
-/** One model call. `finish` is absent while it runs and when it was cut off. */
+/** One model call. `finish` is absent while it runs and if it was interrupted. */
 export interface Turn {
   path: string
   content: AssistantContent[]
   calls: Call[]
   finish?: { reason: FinishReason; usage?: Usage; providerMetadata?: ProviderMetadata }
-  /** Named by its prompt, or the one that was asked in its stead. */
+  /** The model of its prompt, or the fallback that was called instead. */
   model?: string
-  /** What it cost, once that was said. */
+  /** Its usage, once reported. */
   usage?: Usage
-  /** Its step was closed (also by an abort): it takes no more parts. */
+  /** Its step has finished or was aborted: no more parts follow. */
   closed: boolean
   /** Why its step failed. */
   error?: ErrorValue
-  /** What was wrong with its JSON: the next call is told so. */
+  /** What was wrong with its JSON; the next call tells the model. */
   rejected?: string
 }
 
 export interface Turns {
   readonly root: string
   readonly list: Turn[]
-  /** The first prompt: what the loop began with. */
+  /** The first prompt, with which the loop started. */
   readonly base: EntryOf<'prompt'> | undefined
-  /** Number of the last child of the root: the next one's is this plus one. One that was reset gives its number back. */
+  /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
 }
@@ -92,7 +92,7 @@ export function createTurns(root: string): Turns {
         const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
         blocks.set(entry.id, block)
-        // A stream that a step handed over is an answer without a model call: the step itself is its one turn.
+        // A stream that a step returned is an answer without a model call: the step itself is the only turn.
         if (step === root && turnAt(root) === undefined) list.push(newTurn(root))
         turnAt(step)?.content.push(block)
         break
@@ -104,7 +104,7 @@ export function createTurns(root: string): Turns {
         break
       case 'step-start':
         if (parentPath(step) !== root) break
-        // A second attempt takes its own number again.
+        // A second attempt has the same number.
         turns.children = Math.max(turns.children, numberOf(step))
         if (entry.stepType === 'model-call') list.push(newTurn(step))
         else if (entry.toolCallId !== undefined) {
@@ -128,7 +128,7 @@ export function createTurns(root: string): Turns {
         for (const { calls, content } of list) {
           for (const call of calls) {
             if (call.startedAt === step) delete call.startedAt
-            // A provider's own result holds, whichever of its answers brought it.
+            // Results of provider-executed calls stay valid, whichever turn they arrived with.
             if (call.result?.step === step) content.push(toResultContent(call.result))
           }
         }
@@ -222,7 +222,7 @@ function newTurn(path: string): Turn {
   return { path, content: [], calls: [], closed: false }
 }
 
-/** A model's arguments: JSON, else the text itself; nothing is an empty object. */
+/** Parses a model's arguments. Returns the text itself if it is not JSON, and an empty object if it is blank. */
 export function parseInput(text: string): unknown {
   if (text.trim() === '') return {}
   try {

@@ -1,8 +1,8 @@
 import type { LanguageModelV3Usage } from '@ai-sdk/provider'
 
 /**
- * Tokens. Reasoning is part of output, cached and cache-write are parts of input: none is added on top.
- * A number that nobody gave is absent, never 0. `source: estimated` when any summand is a guess (4 characters a token).
+ * Token counts. Reasoning tokens are included in output, cached and cache-write tokens in input. Counts that were not
+ * reported are absent, never 0. `source` is `estimated` if any summand is an estimate (4 characters per token).
  */
 export interface Usage {
   inputTokens?: number
@@ -23,7 +23,7 @@ const counts = [
   'cacheWriteInputTokens',
 ] as const
 
-/** A provider's usage → ours; `undefined` when the provider reported neither input nor output. */
+/** Converts a provider's usage; `undefined` if the provider reported neither input nor output. */
 export function toUsage(usage: LanguageModelV3Usage | undefined): Usage | undefined {
   const input = finite(usage?.inputTokens?.total)
   const output = finite(usage?.outputTokens?.total)
@@ -38,14 +38,14 @@ export function toUsage(usage: LanguageModelV3Usage | undefined): Usage | undefi
   return result
 }
 
-/** A guess for a call that ended without a report: 4 characters a token, rounded up. */
+/** Estimates the usage of a call that ended without a report: 4 characters per token, rounded up. */
 export function estimateUsage(inputCharacters: number, outputCharacters: number): Usage {
   const inputTokens = Math.ceil(inputCharacters / 4)
   const outputTokens = Math.ceil(outputCharacters / 4)
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, source: 'estimated' }
 }
 
-/** The sum; a number that only one of the two has is that one’s. */
+/** The sum. A count that only one of the two has is kept. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (a === undefined) return { ...b }
   const sum: Usage = { source: a.source === 'reported' && b.source === 'reported' ? 'reported' : 'estimated' }
@@ -55,7 +55,7 @@ export function addUsage(a: Usage | undefined, b: Usage): Usage {
   return sum
 }
 
-/** Nothing spent: what a run without model calls reports. */
+/** The usage of a run without model calls. */
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0, source: 'reported' }
 
 function finite(value: number | undefined): number | undefined {

@@ -153,7 +153,7 @@ test('--url that is none, a server that is not there, a missing and a wrong key:
 test('a key that ends in a line break is refused by name at the start, and by what sends it; nothing is made', async () => {
   const cwd = folder({ 'agents/a.yaml': demo })
   const broken = { MILLRACE_API_KEY: `${key}\n` }
-  const message = 'millrace: MILLRACE_API_KEY ends in a line break, as files often do: remove it.\n'
+  const message = 'millrace: MILLRACE_API_KEY ends with a line break, as text from files often does: remove it.\n'
   for (const args of [
     ['serve', '--port', '0'],
     ['ps', '--url', 'http://127.0.0.1:9'],

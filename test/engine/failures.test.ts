@@ -89,7 +89,7 @@ describe('every failure of a step names the step and its type, once', () => {
     ['Step "look" (refused): its Response has status 503.', 'main/look', '{ id: look, type: refused }'],
     ['Step "look" (speaks): it emitted "text-delta".', 'main/look', '{ id: look, type: speaks }'],
     [
-      'Step "out" (output-generator): The text holds no JSON (Unexpected token \'o\').',
+      'Step "out" (output-generator): The text contains no valid JSON (Unexpected token \'o\').',
       'main/out',
       '{ id: out, type: output-generator, config: { json: "$input.word" } }',
       'no number',

@@ -159,8 +159,8 @@ describe('output: {schema}', () => {
 
   test.each([
     ['{"title": 4}', /output\.title must be a string, not 4; output\.tags is missing/u],
-    ['I would rather not.', /holds no JSON/u],
-    ['', /holds no JSON/u],
+    ['I would rather not.', /contains no valid JSON/u],
+    ['', /contains no valid JSON/u],
   ])('%j does not fit: bad-output, with all that is wrong', async (said, message) => {
     const told: unknown[] = []
     const { outcome, error, entries } = await run({
