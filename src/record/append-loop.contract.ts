@@ -1,4 +1,4 @@
-/** A process to kill: appends entries of so many characters to a few runs for ever and prints `run seq` for each that a reader was given. */
+/** A process for crash tests to kill: appends entries to a few runs forever, and prints `run seq` for each entry that a reader received. */
 import { writeSync } from 'node:fs'
 import { entry, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
@@ -14,7 +14,7 @@ async function write(run: string): Promise<never> {
 }
 
 async function report(run: string): Promise<void> {
-  // Written at once and in place: what a pipe still buffered would make the test weaker.
+  // Written synchronously: output that is lost in a buffer would weaken the test.
   for await (const batch of store.log.read(run, 0, new AbortController().signal))
     for (const { seq } of batch) writeSync(1, `${run} ${seq}\n`)
 }

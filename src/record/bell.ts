@@ -1,13 +1,13 @@
 /**
- * Who waits for what: readers of a run that have read all there is. Ringing wakes them once; nobody polls and nothing is
- * queued for anybody.
+ * Wakes readers that have read everything and wait for more. A ring wakes each waiting reader once, without polling or
+ * queues.
  */
 export interface Bell {
   wait(key: string, wake: () => void): void
   leave(key: string, wake: () => void): void
   ring(key: string): void
   ringAll(): void
-  /** How many wait now: 0 when every reader has left. */
+  /** The number of waiting readers: 0 when all have left. */
   readonly waiting: number
 }
 
@@ -17,7 +17,7 @@ export function createBell(): Bell {
   function ring(key: string): void {
     const wakes = keys.get(key)
     if (!wakes) return
-    // Before waking: whoever finds nothing waits again, for the next ring.
+    // Delete before waking: a reader that finds nothing waits again, for the next ring.
     keys.delete(key)
     for (const wake of wakes) wake()
   }
@@ -34,7 +34,7 @@ export function createBell(): Bell {
     },
     ring,
     ringAll() {
-      // A copy: a key that is waited for again must not be rung twice.
+      // A copy, so that a key on which a reader waits again is not rung twice.
       const waiting = [...keys.keys()]
       for (const key of waiting) ring(key)
     },

@@ -3,8 +3,8 @@ import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 
 /**
- * The log's rule for one writer at a time. Throws `stale-writer` for an older epoch, a taken or skipped `seq` and a run
- * that has ended; `bad-entry` for a run that does not begin with `run-start`, because its row could not be filled.
+ * Enforces one writer at a time. Throws `stale-writer` for an older epoch, a `seq` that is already stored or skips one, and a
+ * run that has ended; `bad-entry` for a run that does not start with `run-start`, because its row needs that entry.
  */
 export function checkAppend(
   run: string,
@@ -19,7 +19,7 @@ export function checkAppend(
   let due = (row?.lastSeq ?? 0) + 1
   for (const [i, { seq, type }] of entries.entries()) {
     if (seq !== due) {
-      const why = seq < due ? 'it is taken: is another writer at work?' : 'entries before it are missing'
+      const why = seq < due ? 'it is already stored: is another writer active?' : 'entries before it are missing'
       throw stale(`run ${run} expects seq ${due}, got ${seq}: ${why}`)
     }
     if (type === 'run-end' && i < entries.length - 1) throw stale(`run ${run}: nothing may follow run-end (${seq})`)
@@ -28,7 +28,7 @@ export function checkAppend(
   if (!row && entries[0]?.type !== 'run-start') {
     throw new MillraceError(
       'bad-entry',
-      `run ${run} begins with ${entries[0]?.type}; the first entry must be run-start`,
+      `run ${run} starts with ${entries[0]?.type}; the first entry must be run-start`,
     )
   }
 }

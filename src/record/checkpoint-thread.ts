@@ -1,6 +1,6 @@
 /**
- * The thread of `sqlite-checkpoint.ts`: a round for each message; an error ends it. Its few lines are a `data:` URL and not a file
- * of their own: bundlers lose such a file, or copy it to where it is no ES module (Next.js does), and the thread never starts.
+ * The worker thread of `sqlite-checkpoint.ts`: runs one checkpoint per message; an error ends it. It is a `data:` URL instead
+ * of a file: bundlers drop such a file, or copy it to where it is not an ES module (Next.js), and the worker never starts.
  */
 const source = `
 import { DatabaseSync } from 'node:sqlite'

@@ -1,6 +1,6 @@
 /**
  * Group commit: all writes of one event-loop tick, over all runs, go into one transaction. A commit costs about as much
- * as fifty inserts, so this is what makes persisting before delivering affordable.
+ * as fifty inserts; grouping makes it affordable to persist entries before delivering them.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
@@ -9,35 +9,35 @@ import { storeFailed } from './store-error.ts'
 
 export interface Write {
   /**
-   * Committed a turn of the event loop later, unless something else is committed before. What begins a run asks a model in
-   * the same turn, and that request leaves at the turn's end: it does not wait for a commit that nobody waits for yet.
+   * Commit one event-loop turn later, unless another write triggers a commit before. The first write of a run comes in the
+   * same turn as its model request, which is sent at the end of the turn: a commit first would delay the request.
    */
   yields: boolean
-  /** Inside the transaction. A `MillraceError` refuses this write alone. */
+  /** Called inside the transaction. If it throws a `MillraceError`, only this write fails. */
   apply(): void
-  /** After COMMIT. */
+  /** Called after COMMIT. */
   done(): void
-  /** Refused, or not committed: nothing of it is stored. */
+  /** Called if the write was rejected or not committed: none of it is stored. */
   fail(error: MillraceError): void
 }
 
-/** What is gathered over the writes of one transaction. */
+/** Collects data over the writes of one transaction. */
 export interface Gathering {
   begin(): void
-  /** Before COMMIT: writes what was gathered. The pages that it changes, about. */
+  /** Before COMMIT: writes the collected data. Returns the approximate number of changed pages. */
   flush(): number
-  /** After COMMIT, before the writes are told. */
+  /** After COMMIT, before `done` of the writes is called. */
   committed(): void
   rolledBack(): void
 }
 
 export interface CommitQueue {
   add(write: Write): void
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   drain(): Promise<void>
 }
 
-/** Ms between two tries to get the write lock from another process. */
+/** Delay between two attempts to get the write lock from another process, in ms. */
 const retryDelay = 5
 
 export function createCommitQueue(
@@ -57,7 +57,7 @@ export function createCommitQueue(
   function transact(writes: readonly Write[]): void {
     const accepted: Write[] = []
     const refused: [Write, MillraceError][] = []
-    // Whether a failure may be of something written, by one write only, and not of the file.
+    // Whether a failure may be caused by a single write instead of the file.
     let isolate = false
     let pages: number
     try {
@@ -79,7 +79,7 @@ export function createCommitQueue(
     } catch (error) {
       const clean = rollBack()
       gathering.rolledBack()
-      // One write that the database cannot take must not fail the runs that share its tick.
+      // One write that the database rejects must not fail the other runs of its tick.
       if (isolate && clean) for (const write of writes) transact([write])
       else fail(writes, error)
       return
@@ -90,10 +90,10 @@ export function createCommitQueue(
     for (const [write, error] of refused) write.fail(error)
   }
 
-  /** Whether another transaction may begin. */
+  /** Returns whether another transaction may begin. */
   function rollBack(): boolean {
     try {
-      // After a full disk or an I/O error SQLite has rolled back by itself.
+      // After a full disk or an I/O error, SQLite has already rolled back.
       if (db.isTransaction) db.exec('ROLLBACK')
       return true
     } catch {
@@ -107,7 +107,7 @@ export function createCommitQueue(
   }
 
   function run(): void {
-    // It may have been run before its time.
+    // An earlier timer may have committed everything.
     if (queue.length === 0) return
     const wait = checkpoints?.holding
     if (wait !== undefined) return void wait.then(run)
@@ -116,7 +116,7 @@ export function createCommitQueue(
     } catch (error) {
       lockedSince ??= performance.now()
       if (isBusy(error) && performance.now() - lockedSince < busyTimeout) {
-        // SQLite's own busy handler would sleep on this thread and stop every run and reader with it.
+        // SQLite's own busy handler would block this thread, and with it every run and reader.
         setTimeout(run, retryDelay)
         return
       }

@@ -1,9 +1,9 @@
-/** Entries and messages ↔ the text that is stored. */
+/** Encodes and decodes entries and messages for storage. */
 import { isDelta, toReadable, type Entry } from '../part/entry.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
 
-/** JSON lines. Throws `bad-entry` for what JSON cannot hold (a BigInt, a cycle). */
+/** Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle). */
 export function encodeEntries(run: string, entries: readonly Entry[]): string {
   let lines = ''
   for (const entry of entries) {
@@ -11,13 +11,16 @@ export function encodeEntries(run: string, entries: readonly Entry[]): string {
       lines += lines === '' ? JSON.stringify(entry) : `\n${JSON.stringify(entry)}`
     } catch (error) {
       const place = `entry ${entry.seq} (${entry.type}) of run ${run}`
-      throw new MillraceError('bad-entry', `${place} is not JSON`, { detail: messageOf(error), cause: error })
+      throw new MillraceError('bad-entry', `${place} cannot be encoded as JSON`, {
+        detail: messageOf(error),
+        cause: error,
+      })
     }
   }
   return lines
 }
 
-/** The reverse, for several texts at once: JSON never holds a raw line break, so they can be parsed as one array. */
+/** Decodes several texts at once. JSON never contains a raw line break, so they can be parsed as one array. */
 export function decodeEntries(texts: readonly string[]): Entry[] {
   const entries = JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[]
   for (let i = 0; i < entries.length; i++) {
@@ -27,17 +30,20 @@ export function decodeEntries(texts: readonly string[]): Entry[] {
   return entries
 }
 
-/** A message as JSON; nothing is `null`. Throws `bad-message` for what JSON cannot hold. */
+/** Encodes a message as JSON; `undefined` becomes `null`. Throws `bad-message` for values that JSON cannot represent. */
 export function encodeMessage(run: string, key: string, message: unknown): string {
   try {
     return JSON.stringify(message) ?? 'null'
   } catch (error) {
     const place = `message ${key} for run ${run}`
-    throw new MillraceError('bad-message', `${place} is not JSON`, { detail: messageOf(error), cause: error })
+    throw new MillraceError('bad-message', `${place} cannot be encoded as JSON`, {
+      detail: messageOf(error),
+      cause: error,
+    })
   }
 }
 
-/** The reverse. */
+/** Decodes a message. */
 export function decodeMessage(text: string): unknown {
   return recordable(JSON.parse(text))
 }

@@ -1,11 +1,11 @@
-/** Runs for tests of stores: small, legal, of any length. */
+/** Example runs for store tests: legal, of any length. */
 import fc from 'fast-check'
 import type { Entry, RecordedPart } from '../part/entry.ts'
 import type { RunStart } from '../part/part.ts'
 
 export const noon = 1_705_584_896_000
 
-/** An entry of a run; `timestamp` follows from `seq` unless given. */
+/** An entry of a run; `timestamp` is derived from `seq` by default. */
 export function entry(seq: number, part: RecordedPart, step = '', timestamp = noon + seq): Entry {
   return { seq, timestamp, step, ...part }
 }
@@ -47,20 +47,20 @@ export function exampleRun(run: string, deltas = 4): Entry[] {
   return entries
 }
 
-/** Entries cut into batches, every cut legal for `append`. */
+/** Splits entries into batches for `append`. */
 export function cutAt(entries: readonly Entry[], cuts: readonly number[]): Entry[][] {
   const places = [...new Set(cuts.filter((cut) => cut > 0 && cut < entries.length))].sort((a, b) => a - b)
   return [0, ...places].map((from, i) => entries.slice(from, places[i]))
 }
 
-/** Any JSON a step may say, with every character that could break a line format. */
+/** Runs with arbitrary JSON data, including every character that could break a line format. */
 export const anyRun = fc
   .array(fc.oneof(fc.string({ unit: 'binary' }), fc.constant('\n'), fc.constant('"\\\u2028'), fc.jsonValue()), {
     maxLength: 40,
   })
   .map((values) => (run: string) => [
     startEntry(run),
-    // Through JSON once: -0 and the like are not what a recording is about.
+    // A JSON round trip normalizes -0 and similar values.
     ...values.map((data, i) => entry(i + 2, JSON.parse(JSON.stringify({ type: 'data', name: 'x', data })))),
     endEntry(values.length + 2),
   ])

@@ -1,32 +1,32 @@
 /**
- * Replay, then live: an iterable over something that is pulled until nothing is left and then rings a bell. Only whoever
- * brings a signal waits: a reader without one could never be ended.
+ * Replay, then live: an iterable that pulls stored values until none are left, and then waits for the bell. Only readers with
+ * a signal wait: one without a signal could never be stopped.
  *
- * Written by hand instead of as an async generator, because a generator's `return()` waits behind a pending `next()`:
- * a reader that leaves while it waits would be held until the next append.
+ * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop
+ * before the next append.
  */
 import type { Bell } from './bell.ts'
 
 /**
- * `last`: nothing will follow. `stored`: it was fetched in bulk, so the next pull lets other work go first: a consumer
- * that never really waits would otherwise hold the event loop for a whole replay.
+ * `last`: nothing follows. `stored`: fetched in bulk, so the next pull yields to the event loop first: a consumer that never
+ * really waits would otherwise block it for the whole replay.
  */
 export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'wait' | 'end'
 
-/** One reader: `pull` advances its own position; `leave` is called once, when it wants nothing more. */
+/** One reader: `pull` advances its position; `leave` is called once, when it stops. */
 export interface Puller<T> {
   pull(): Pulled<T>
   leave?(): void
 }
 
 export interface Following<T> {
-  /** Makes one reader. */
+  /** Creates a reader. */
   start: () => Puller<T>
   bell: Bell
   key: string
-  /** Ends the iteration without throwing. Without one nothing is waited for: it ends with what there is. */
+  /** Ends the iteration without throwing when it aborts. Without a signal, the iteration ends with the values stored so far. */
   signal?: AbortSignal | undefined
-  /** Runs a callback once other work had its turn. */
+  /** Calls back after other work has had its turn. */
   pause: (go: () => void) => void
 }
 

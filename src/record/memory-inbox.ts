@@ -2,7 +2,7 @@ import type { InboxMessage, Posted } from '../part/log.ts'
 import { createBell, type Bell } from './bell.ts'
 import { decodeMessage, encodeMessage } from './encode.ts'
 
-/** Messages of runs, in memory: kept as JSON text, so that nobody shares an object with the poster. */
+/** Inboxes of runs, in memory. Messages are stored as JSON text, so that no object is shared with the poster. */
 export interface KeptInbox {
   readonly bell: Bell
   post(run: string, key: string, message: unknown): Posted
@@ -10,7 +10,7 @@ export interface KeptInbox {
   drop(run: string): void
 }
 
-/** Of the keys of requests, which belong to no run and go with none, the last so many are remembered. */
+/** Maximum number of idempotency keys to keep. They belong to no run, so they are not dropped with one. */
 const keptKeys = 10_000
 
 export function createKeptInbox(): KeptInbox {

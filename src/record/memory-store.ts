@@ -1,4 +1,4 @@
-/** A store that keeps everything in memory: for tests, the edge, and `--data none`. */
+/** A store in memory: for tests, the edge, and `--data none`. */
 import type { Entry } from '../part/entry.ts'
 import { hasEnded, type InboxMessage, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
@@ -12,32 +12,31 @@ interface Kept {
   row: RunRow
   /** `seq` s is at index s - 1. */
   entries: Entry[]
-  /** It is forgotten when so many runs have ended. */
+  /** The run is dropped when this many runs have ended. */
   goesAt?: number
 }
 
-/** How many entries a reader that catches up gets at once. */
+/** Maximum number of entries per batch for a reader that catches up. */
 const page = 1024
 const mostGone = 1000
 
 /**
- * Readers wake when the event loop's turn is over, as they do where it is committed then: what a model's socket gave at once is
- * one batch for them and one write to their sockets, not a write for each delta.
+ * Readers wake at the end of the event-loop turn, as with the SQLite store, which commits then: deltas that arrive together are
+ * one batch and one write to a client's socket, instead of one write each.
  */
 const later: (go: () => void) => unknown = globalThis.setImmediate ?? queueMicrotask
 
 /**
- * Runs in memory. Of the runs that have ended the last `keep` (default 100) stay, with their messages. Those that were under
- * way together do not push each other out: a run goes when `keep` more have ended than were under way at its end. Who began
- * to read before that (`read` was called) still gets all of it. Entries are kept as they are given: do not change them
- * afterwards.
+ * Keeps runs in memory. Of the runs that have ended it keeps the last `keep` (default 100), with their messages. Concurrent runs
+ * do not displace each other: a run is dropped when as many runs have ended after it as were active at its end, plus `keep`.
+ * A reader that called `read` before that still gets the whole run. Entries are not copied: do not change them afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const runs = new Map<string, Kept>()
-  /** In the order in which they ended. */
+  /** Ids of ended runs, in the order in which they ended. */
   const ended: string[] = []
   let endings = 0
-  /** The last of those that went: who comes a moment too late must not wait for them as for a run that is about to begin. */
+  /** Ids of recently dropped runs: a late reader must not wait for them as for a run that is about to start. */
   const gone = new Set<string>()
   const bell = createBell()
   const rung = new Set<string>()
@@ -65,7 +64,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     kept.goesAt = endings + keep + (runs.size - ended.length)
     while ((runs.get(ended[0]!)?.goesAt ?? Infinity) <= endings) {
       const old = ended.shift()!
-      // Whoever has waited for it since before it began has not been told of it yet.
+      // A reader that has waited since before the run started has not been woken yet.
       if (rung.has(old)) bell.ring(old)
       const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
@@ -144,7 +143,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const words = queryWords(query.q)
       const cursor = before === undefined ? undefined : runs.get(before)
       if (before !== undefined && !cursor) throw unknownCursor(before)
-      // A map keeps the order in which its keys were added.
+      // A map keeps insertion order.
       const newestFirst = [...runs.values()].toReversed()
       const start = cursor === undefined ? 0 : newestFirst.indexOf(cursor) + 1
       return newestFirst
@@ -167,7 +166,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     runs: index,
     durable: false,
     async close() {
-      // What was said in this turn is heard.
+      // Deliver the entries of this turn.
       ringAll()
       closed = true
       bell.ringAll()

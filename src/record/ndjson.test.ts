@@ -29,7 +29,8 @@ describe('readNdjson', () => {
       expect(got.slice(0, whole)).toEqual(entries.slice(0, whole))
       // A line that lacks nothing but its line break is an entry.
       expect(got.length + faults.length).toBe(whole + (text[cut - 1] === '\n' || cut === 0 ? 0 : 1))
-      if (faults.length > 0) expect(faults).toEqual([{ line: whole + 1, message: 'cut off in the middle', torn: true }])
+      if (faults.length > 0)
+        expect(faults).toEqual([{ line: whole + 1, message: 'the line is incomplete', torn: true }])
     }
   })
 

@@ -1,38 +1,38 @@
 /**
- * A run as a file: one entry a line. Reading never throws: after a crash the last line may be torn, and whoever reads
- * wants the rest all the same.
+ * A run as an NDJSON file: one entry per line. Reading never throws: a crash may leave an incomplete last line, and the other
+ * lines are still readable.
  */
 import { toReadable, type Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { createGrammar } from '../part/grammar.ts'
 
-/** A line that is no entry. `line` counts from 1; `torn`: the last one, without its line break, as a crash leaves it. */
+/** A line that is not an entry. `line` counts from 1. `torn`: the incomplete last line that a crash leaves. */
 export interface LineFault {
   line: number
   message: string
   torn: boolean
 }
 
-/** A reader that is fed text; see {@link createNdjsonReader}. */
+/** An incremental reader; see {@link createNdjsonReader}. */
 export interface NdjsonReader {
-  /** The entries completed by this piece of the file, cut anywhere. */
+  /** Returns the entries that this chunk completes. Chunks may be split anywhere. */
   feed(chunk: string): Entry[]
-  /** The last line, when it is whole but for its line break. */
+  /** Returns the entry of the last line, if it is complete but has no line break. */
   end(): Entry[]
-  /** Every line that is no entry, so far. */
+  /** The lines so far that are not entries. */
   readonly faults: readonly LineFault[]
 }
 
-/** Reads a file in pieces of any size. Never throws: what is no entry is a fault, and the rest is read. */
+/** Reads a file in chunks of any size. Never throws: lines that are not entries are reported in `faults`, and the rest is read. */
 export function createNdjsonReader(): NdjsonReader {
   const faults: LineFault[] = []
-  /** Pieces of the line not yet complete: joined once, since adding to a long line piece by piece is O(N²). */
+  /** Chunks of the incomplete line, joined once: appending to a long line chunk by chunk is O(N²). */
   let pieces: string[] = []
   let line = 0
 
   function read(text: string, torn: boolean): Entry[] {
     line++
-    // A byte order mark may stand before the first.
+    // The file may start with a byte order mark.
     const json = line === 1 ? text.replace(/^\uFEFF/, '') : text
     if (json.trim() === '') return []
     try {
@@ -41,7 +41,7 @@ export function createNdjsonReader(): NdjsonReader {
       if (message === undefined) return [toReadable(value as Entry)]
       faults.push({ line, message, torn: false })
     } catch (error) {
-      faults.push({ line, message: torn ? 'cut off in the middle' : messageOf(error), torn })
+      faults.push({ line, message: torn ? 'the line is incomplete' : messageOf(error), torn })
     }
     return []
   }
@@ -68,7 +68,7 @@ export function createNdjsonReader(): NdjsonReader {
   }
 }
 
-/** Reads a whole text, or its pieces. For a file too large for memory feed `createNdjsonReader` instead. */
+/** Reads a whole text, or its chunks. For a file that does not fit into memory, use `createNdjsonReader`. */
 export function readNdjson(source: string | Iterable<string>): { entries: Entry[]; faults: readonly LineFault[] } {
   const reader = createNdjsonReader()
   const entries: Entry[] = []
@@ -80,7 +80,8 @@ export function readNdjson(source: string | Iterable<string>): { entries: Entry[
 }
 
 /**
- * What breaks the grammar, a line for each fault; empty for a sound run. `open: true` allows one that still goes on.
+ * Checks entries against the grammar and returns one message per fault; empty for a valid run. `open: true` allows a run that
+ * has not ended.
  */
 export function verify(entries: Iterable<Entry>, options: { open?: boolean } = {}): string[] {
   const grammar = createGrammar()
@@ -97,8 +98,8 @@ export function verify(entries: Iterable<Entry>, options: { open?: boolean } = {
 function faultOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not an object'
   const { seq, timestamp, step, type } = value as Record<string, unknown>
-  if (!Number.isSafeInteger(seq) || (seq as number) < 1) return '`seq` is not a count from 1'
+  if (!Number.isSafeInteger(seq) || (seq as number) < 1) return '`seq` is not a positive integer'
   if (typeof timestamp !== 'number') return '`timestamp` is not a number'
-  if (typeof step !== 'string') return '`step` is not a text'
-  return typeof type === 'string' ? undefined : '`type` is not a text'
+  if (typeof step !== 'string') return '`step` is not a string'
+  return typeof type === 'string' ? undefined : '`type` is not a string'
 }

@@ -1,26 +1,26 @@
 /**
- * What a run said last, kept for the readers that are close behind it: they get the very entries that were appended, and
- * nothing is read back and parsed for them. Bounded, whatever the readers do; one that lags further reads the database.
+ * Caches the latest entries of a run for readers that keep up: they get the appended entries themselves, without a read from
+ * the database. The cache is bounded whatever the readers do; a reader that lags further reads the database.
  */
 import type { Entry } from '../part/entry.ts'
 
-/** Characters of JSON: about a fifth more in memory. */
+/** Maximum size in characters of JSON; takes about 20 % more memory. */
 const most = 128 * 1024
 
-/** Where one reader stands. */
+/** The position of a reader. */
 export interface Position {
   seq: number
 }
 
 export interface Recent {
   readonly readers: Set<Position>
-  /** Whether its first reader has come, or is not waited for any more. */
+  /** Whether the first reader has arrived, or the cache has stopped waiting for it. */
   readonly met: boolean
   meet(): void
-  /** Characters of JSON that are kept. */
+  /** The size of the cached entries, in characters of JSON. */
   readonly length: number
   push(entries: Entry[], length: number): void
-  /** All that is stored after this entry; undefined when some of it is not here any more. */
+  /** Returns all entries after this one; undefined if some of them are no longer cached. */
   after(seq: number): Entry[] | undefined
 }
 
@@ -28,13 +28,13 @@ export function createRecent(): Recent {
   const readers = new Set<Position>()
   const batches: { entries: Entry[]; length: number }[] = []
   let total = 0
-  /** What was pushed first is there. */
+  /** Whether the first batch is still cached. */
   let whole = true
   let met = false
 
   /**
-   * For the first reader the beginning is kept, until it is too much: without it the rest is of no use to him. Afterwards
-   * the last one stays: a reader that comes now, or waits, begins with it.
+   * Until the first reader arrives, keeps everything up to the limit, because that reader starts at the beginning. After
+   * that, keeps at least the last batch: new and waiting readers start with it.
    */
   function trim(): void {
     if (whole && !met && total <= most) return

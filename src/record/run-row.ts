@@ -1,11 +1,11 @@
-/** A run's row in a list, as a fold of its entries. Deltas cost it one comparison each. */
+/** A run's row in a list, as a fold of its entries. A delta costs one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { textOf } from '../part/fold.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import { addUsage } from '../part/usage.ts'
 
-/** The row after these entries; `row` is left as it is. The first entry of all must be `run-start`. */
+/** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
 export function foldRow(row: RunRow | undefined, run: string, epoch: number, entries: readonly Entry[]): RunRow {
   const next = row ? { ...row, epoch } : startRow(run, epoch, entries[0] as EntryOf<'run-start'>)
   for (const entry of entries) {
@@ -38,7 +38,7 @@ export function foldRow(row: RunRow | undefined, run: string, epoch: number, ent
   return next
 }
 
-/** Undefined once a price is unknown. */
+/** Undefined if either cost is unknown. */
 function plus(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a + b
 }
@@ -70,21 +70,21 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): RunR
 const titleLength = 120
 
 /**
- * The first words of the last user message in a run's input; `''` without one. White space and control characters are made
- * single spaces: titles are shown on terminals.
+ * The start of the last user message in a run's input, or `''`. White space and control characters become single spaces,
+ * because titles are printed on terminals.
  */
 export function titleOf(input: Record<string, unknown>): string {
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : []
   const last = messages.findLast(isUserMessage)
   if (last === undefined) return ''
-  // A prompt may hold megabytes: only a stretch that surely covers the title is looked at.
+  // A prompt may have megabytes: only look at enough of it for the title.
   const words = textOf(last)
     .slice(0, 2000)
     .trim()
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   const cut = words.slice(0, titleLength)
-  // Not through the middle of a character outside the BMP.
+  // Do not split a surrogate pair.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim()
 }
 
@@ -97,7 +97,7 @@ function isUserMessage(value: unknown): value is Message {
   )
 }
 
-/** The words of `RunQuery.q`, folded as titles are: a title matches when it contains each of them. */
+/** The words of `RunQuery.q`, case-folded like titles. A title matches if it contains all of them. */
 export function queryWords(q: string | undefined): string[] {
   return fold(q ?? '')
     .split(/\s+/)

@@ -1,11 +1,13 @@
 /**
- * Writes the WAL back into the database, away from the event loop. Left to itself SQLite does that within a commit, with two
- * fsyncs: where one takes 20 ms, a server of fifty streams stood still for two thirds of its time.
+ * Checkpoints the WAL outside the event loop. By default SQLite does that inside a commit, with two fsyncs: where an fsync
+ * takes 20 ms, a server with fifty streams was blocked for two thirds of the time.
  *
- * A thread with a connection of its own does it while commits go on. The WAL begins anew only once all of it is written back,
- * which may never be while they do; so when it has become too long they wait for one round, and the event loop does not.
+ * A worker thread with its own connection runs checkpoints while commits continue. The WAL restarts only once all of it is
+ * checkpointed, which may never happen while commits continue. So when the WAL is too long, commits (but not the event loop)
+ * wait for one checkpoint.
  *
- * What is in the WAL outlives the process at once, and a power cut once it is flushed: every second, and in each round.
+ * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by
+ * each checkpoint.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
@@ -15,24 +17,24 @@ import { checkpointThread } from './checkpoint-thread.ts'
 
 /** In pages of 4 KB. */
 export interface CheckpointLimits {
-  /** About so many are written before a round begins. */
+  /** Start a checkpoint after about this many pages were written. */
   due: number
-  /** More of them in the WAL, and commits wait for the next round. */
+  /** If the WAL has more pages than this, commits wait for the next checkpoint. */
   most: number
 }
 
 export interface Checkpoints {
-  /** A commit has changed about so many pages. */
+  /** Call this after a commit, with the approximate number of pages that it changed. */
   wrote(pages: number): void
-  /** What the next commit has to wait for. */
+  /** If set, the next commit must wait for it. */
   readonly holding: Promise<void> | undefined
-  /** How often commits had to wait by now. */
+  /** How often commits had to wait so far. */
   readonly waits: number
-  /** Before the connection is closed. */
+  /** Call this before the connection is closed. */
   close(): Promise<void>
 }
 
-/** What `PRAGMA wal_checkpoint` says: pages in the WAL, and those of them that are written back. */
+/** The result of `PRAGMA wal_checkpoint`: pages in the WAL, and how many of them are checkpointed. */
 interface Round {
   log: number
   checkpointed: number
@@ -40,12 +42,12 @@ interface Round {
 
 const flushMs = 1000
 
-/** Undefined for a database in memory, which has nothing to be written back into. */
+/** Returns undefined for an in-memory database, which has no WAL. */
 export function createCheckpoints(
   db: DatabaseSync,
   { due, most }: CheckpointLimits = { due: 4000, most: 16_000 },
 ): Checkpoints | undefined {
-  // As SQLite has found it, behind links: the WAL lies beside it, wherever the process goes.
+  // The path with links resolved by SQLite: the WAL is next to it, even if the working directory changes.
   const path = db.location()
   if (path === null) return undefined
   let written = 0
@@ -53,7 +55,7 @@ export function createCheckpoints(
   let running = false
   let waits = 0
   let held: PromiseWithResolvers<void> | undefined
-  /** Rises when waiting was of no use, because somebody reads what was long ago. */
+  /** Raised when waiting did not help, because a long read transaction is open. */
   let limit = most
   let failed = false
   let closed = false
@@ -68,14 +70,14 @@ export function createCheckpoints(
       worker ??= start()
       worker.postMessage('round')
     } catch {
-      // No thread may be had here.
+      // No worker can be started.
       running = false
       giveUp()
     }
   }
 
   function start(): Worker {
-    // It must not make a file where there is none any more.
+    // `mode=rw`: do not create the file if it was deleted.
     const workerData = `${pathToFileURL(path!).href}?mode=rw`
     const started = new Worker(checkpointThread, {
       workerData,
@@ -96,7 +98,7 @@ export function createCheckpoints(
       held = Promise.withResolvers()
       waits++
       begin()
-      // The process must not end while somebody waits.
+      // The process must not exit while commits wait.
       worker?.ref()
     }
   }
@@ -107,7 +109,7 @@ export function createCheckpoints(
     worker?.unref()
   }
 
-  /** SQLite does it within a commit again. */
+  /** Lets SQLite run checkpoints inside commits again. */
   function giveUp(): void {
     failed = true
     worker = undefined
@@ -138,12 +140,12 @@ export function createCheckpoints(
 
 type FlushFile = (file: number, done: (error: Error | null) => void) => void
 
-/** Flushes a file to the disk a second after it was written to, in a thread of Node's pool. */
+/** Flushes a file to disk within `ms` after a write (default one second), in Node's thread pool. */
 export function createFlusher(path: string, ms = flushMs, flushFile: FlushFile = fdatasync) {
   let file: number | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing = false
-  /** Something was written that no flush which has begun is sure to take. */
+  /** Whether there was a write that no running flush is certain to include. */
   let dirty = false
   let closed = false
 
@@ -159,7 +161,7 @@ export function createFlusher(path: string, ms = flushMs, flushFile: FlushFile =
     }
   }
 
-  // What a disk has failed to take is tried again; the next round tells of it.
+  // A failed flush is retried; the next checkpoint reports the failure.
   function over(error?: Error | null): void {
     flushing = false
     if (error) dirty = true

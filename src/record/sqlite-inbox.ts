@@ -1,10 +1,10 @@
-/** The `inbox` table: the primary key on (run, key) makes the first poster the winner, whoever it is. */
+/** The `inbox` table: the unique constraint on (run, key) makes the first post win. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { InboxMessage, Posted } from '../part/log.ts'
 import { decodeMessage } from './encode.ts'
 
 export interface InboxTable {
-  /** Inside a transaction. `text` is JSON. */
+  /** Call this inside a transaction. `text` is JSON. */
   post(run: string, key: string, text: string): Posted
   next(run: string, after: number): InboxMessage | undefined
 }

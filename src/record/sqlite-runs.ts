@@ -1,4 +1,4 @@
-/** The `runs` table: rows in, rows out, lists. */
+/** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { fold, limitOf, queryWords } from './run-row.ts'
@@ -8,9 +8,9 @@ export interface RunTable {
   get(run: string): RunRow | undefined
   list(query: RunQuery): RunRow[]
   insert(row: RunRow): void
-  /** What a run said: every commit. */
+  /** Updates the position; called for every commit. */
   advance(row: RunRow): void
-  /** What became of it: suspend, resume, end; and what it has spent. */
+  /** Updates status and usage as well: after suspend, resume, end and model calls. */
   update(row: RunRow): void
 }
 
@@ -87,7 +87,7 @@ function toWhere({ agent, threadId, status, idPrefix, q }: RunQuery): { where: s
   add('agent = ?', agent)
   add('thread_id = ?', threadId)
   add('status = ?', status)
-  // A range, so that the key's index finds it.
+  // A range can use the index.
   add('id >= ?', idPrefix)
   add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
   for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
@@ -115,12 +115,15 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   return result
 }
 
-/** One row that cannot be read must not hide the others of its list. */
+/** One unreadable row must not hide the rest of the list. */
 function fromJson(column: string, value: SQLOutputValue | undefined, row: RunRow) {
   try {
     return JSON.parse(String(value))
   } catch {
-    const error = { code: unreadableRow, message: `The column ${column} of this run in the database is not JSON.` }
+    const error = {
+      code: unreadableRow,
+      message: `The column ${column} of this run in the database is not valid JSON.`,
+    }
     row.error = error
     return column === 'error' ? error : undefined
   }

@@ -100,7 +100,9 @@ describe('a database of schema 1', () => {
 
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase()
-    expect(() => sqliteStore(path, { readOnly: true })).toThrow(/schema 1, this one knows 2.*serve it once/u)
+    expect(() => sqliteStore(path, { readOnly: true })).toThrow(
+      /schema 1, this version needs 2.*run "millrace serve" with it once/u,
+    )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
     db.close()

@@ -1,19 +1,19 @@
 /**
- * The database, documented as public API: anyone may read these tables.
+ * The database schema. It is public API: you may read these tables.
  *
- * - `runs`: one row a run, a fold of its entries, current to the last commit. `number` grows in the order in which runs
- *   began, so it says which run is newer; the times, in epoch ms, do not, because clocks are set. `usage` and `error` are JSON.
- * - `ticks`: the log. One row holds what a run said in one tick of the event loop: entries `first_seq`…`last_seq`, one
- *   JSON object a line; `id` grows in the order of commits over all runs. One row an entry would cost twice as much to
- *   write; clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
- * - `inbox`: messages for a run's owner; one winner per key.
+ * - `runs`: one row per run, a fold of its entries, up to date with the last commit. `number` grows in the order in which runs
+ *   started; use it to sort runs, not the times (epoch ms), because clocks may be changed. `usage` and `error` are JSON.
+ * - `ticks`: the log. One row has the entries of a run from one tick of the event loop: `first_seq`…`last_seq`, one JSON
+ *   object per line; `id` grows in commit order over all runs. One row per entry would cost twice as much to write;
+ *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
+ * - `inbox`: messages to a run's owner; the first message of a key wins.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 
-/** Migrations, oldest first: `user_version` n means that the first n were applied. Never change one that was released. */
+/** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
 const migrations = [
   `CREATE TABLE runs (
      id TEXT PRIMARY KEY,
@@ -54,8 +54,8 @@ const migrations = [
      PRIMARY KEY (run, n),
      UNIQUE (run, key)
    ) WITHOUT ROWID;`,
-  // The order of runs no longer depends on the clock. The implicit rowid counted them already; `VACUUM` may change that one.
-  // The number ends every index, so a list of one agent, thread or status needs no sorting.
+  // Orders runs independently of the clock. The implicit rowid has the same order, but `VACUUM` may change it.
+  // Every index ends with the number, so listing one agent, thread or status needs no sorting.
   `CREATE TABLE numbered_runs (
      number INTEGER PRIMARY KEY,
      id TEXT NOT NULL UNIQUE,
@@ -87,14 +87,14 @@ const migrations = [
    CREATE INDEX runs_by_status ON runs (status);`,
 ]
 
-/** Marks the file as ours, so that another program's database is never written to ("MILL"). */
+/** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
 const applicationId = 0x4d494c4c
 
 /**
- * Opens or creates the database and brings it up to date. Throws `store-version` for a file of a newer Millrace or of
- * another program, `store-failed` for one that cannot be opened or is damaged; both name the file and what to do.
- * `busyTimeout`: ms to wait for another process that holds the file; this waits in place. `readOnly`: the file must be
- * there and up to date, and stays as it is.
+ * Opens or creates the database and migrates it. Throws `store-version` for a file of a newer Millrace or of another
+ * program, `store-failed` for one that is damaged or cannot be opened; both messages name the file and the cure.
+ * `busyTimeout`: how long to wait for another process that has locked the file, in ms; blocks the thread. `readOnly`: the
+ * file must exist and be migrated, and is not changed.
  */
 export function openDatabase(path: string, busyTimeout: number, readOnly = false): DatabaseSync {
   let db: DatabaseSync | undefined
@@ -109,11 +109,11 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
     db = new DatabaseSync(path, { timeout: busyTimeout })
     checkOrigin(db, path)
     const isNew = pragma(db, 'user_version') === 0
-    // A file that holds nothing has nothing to lose: it is flushed when it is made, and not ten times meanwhile.
+    // A new file has no data to lose: flush it once it is complete instead of ten times before.
     if (isNew) db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0')
-    // Before the first table: it cannot be changed later without rewriting the file.
+    // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
-    // WAL with NORMAL: a commit is in the file when the process is killed; fsync only at checkpoints.
+    // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
     migrate(db)
     db.exec('PRAGMA synchronous = NORMAL')
@@ -124,7 +124,7 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
     if (error instanceof MillraceError) throw error
     throw new MillraceError(
       'store-failed',
-      `cannot open the database ${path}: ${messageOf(error)}. Free it, restore it, or move it away to start a new one.`,
+      `cannot open the database ${path}: ${messageOf(error)}. Unlock or restore the file, or move it away to start a new one.`,
       { cause: error },
     )
   }
@@ -134,13 +134,13 @@ function checkOrigin(db: DatabaseSync, path: string): void {
   const version = pragma(db, 'user_version')
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n
   if (tables !== 0 && pragma(db, 'application_id') !== applicationId) {
-    throw new MillraceError('store-version', `${path} is a database of another program; name another file`)
+    throw new MillraceError('store-version', `${path} is a database of another program; use another file`)
   }
   if (version > migrations.length) {
     throw new MillraceError(
       'store-version',
-      `${path} was written by a newer Millrace (schema ${version}, this one knows ${migrations.length}); ` +
-        'upgrade Millrace or name another file',
+      `${path} was written by a newer Millrace (schema ${version}, this version supports ${migrations.length}); ` +
+        'upgrade Millrace or use another file',
     )
   }
 }
@@ -148,15 +148,15 @@ function checkOrigin(db: DatabaseSync, path: string): void {
 function checkCurrent(db: DatabaseSync, path: string): void {
   const version = pragma(db, 'user_version')
   if (version === migrations.length) return
-  const older = `${path} was written by an older Millrace (schema ${version}, this one knows ${migrations.length})`
-  throw new MillraceError('store-version', `${older}; serve it once to bring it up to date`)
+  const older = `${path} was written by an older Millrace (schema ${version}, this version needs ${migrations.length})`
+  throw new MillraceError('store-version', `${older}; run "millrace serve" with it once to migrate it`)
 }
 
 function migrate(db: DatabaseSync): void {
   if (pragma(db, 'user_version') === migrations.length) return
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Read again: another process may have migrated while this one waited.
+    // Read the version again: another process may have migrated while this one waited.
     for (const sql of migrations.slice(pragma(db, 'user_version'))) db.exec(sql)
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`)
   } catch (error) {

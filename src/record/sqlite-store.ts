@@ -1,9 +1,9 @@
 /**
- * The store in one SQLite file.
+ * A store in one SQLite file.
  *
- * Appends of one event-loop tick are committed together (`commit-queue.ts`); only then do they resolve and readers wake.
- * A reader that keeps up gets the very batch that was appended; one that lags reads the table, so a slow client costs
- * no memory. One process writes; another may open the file to look, but is not woken by the first.
+ * Appends of one event-loop tick are committed together (`commit-queue.ts`); then they resolve and readers wake. A reader
+ * that keeps up gets the appended batch itself; one that lags reads the table, so a slow client costs no memory. One process
+ * writes. Another process may open the file to read, but is not notified of new entries.
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -19,24 +19,24 @@ import { openDatabase } from './sqlite-schema.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { storeClosed, storeFailed } from './store-error.ts'
 
-/** How the database is opened. */
+/** Options of {@link sqliteStore}. */
 export interface SqliteOptions {
   /**
-   * How long a write waits for another process that holds the file, in ms, default 5000; then it rejects with
-   * `store-failed`. The event loop goes on meanwhile.
+   * How long a write waits for another process that has locked the file, in ms. Default 5000. Then it rejects with
+   * `store-failed`. Waiting does not block the event loop.
    */
   busyTimeout?: number
-  /** To look, and no more: the file must exist and is left as it is; writes reject with `store-failed`. */
+  /** Open the file for reading only. It must exist and is not changed; writes reject with `store-failed`. */
   readOnly?: boolean
 }
 
 /**
- * Opens or creates the database file (and its folder). Throws `store-failed` or `store-version`, naming the file.
- * What an append resolved for survives the process being killed at any moment; a power cut may take the last second or two.
+ * Opens or creates the database file and its folder. Throws `store-failed` or `store-version` with the file's name.
+ * Once `append` resolves, its entries survive a killed process; a power cut may lose the last second or two.
  */
 export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false }: SqliteOptions = {}): Store {
   const db = openDatabase(path, busyTimeout, readOnly)
-  // For reads and the commit queue, which waits on its own without stopping the event loop.
+  // Short, because SQLite waits on this thread. The commit queue retries without blocking the event loop.
   db.exec('PRAGMA busy_timeout = 5')
   const runs = createRunTable(db)
   const inbox = createInboxTable(db)
@@ -47,7 +47,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   let closing: Promise<void> | undefined
 
-  /** Queues a write; a closed store rejects as well. */
+  /** Queues a write; rejects if the store is closed. */
   async function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
     if (closing) throw storeClosed(what)
     return new Promise<T>((resolve, reject) => {
@@ -81,7 +81,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
       let lines: string | undefined
       const apply = () => {
-        // A write may be tried twice, and gives what it gave.
+        // A write may be applied twice: call `given` only once.
         if (typeof given === 'function') entries ??= given()
         lines ??= encodeEntries(run, entries!)
         if (entries!.length > 0) ticks.apply(run, epoch, entries!, lines)

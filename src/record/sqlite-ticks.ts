@@ -1,4 +1,4 @@
-/** The `ticks` table and the runs' heads: appends gathered per transaction, pages read back, the live end handed out. */
+/** The `ticks` table and the latest entries of runs: collects appends per transaction, reads pages, serves live readers. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
@@ -11,24 +11,24 @@ import { createRecent, type Position, type Recent } from './recent.ts'
 import { foldRow } from './run-row.ts'
 import type { RunTable } from './sqlite-runs.ts'
 
-/** A page ends with the row that fills it: about 256 KB of text, or 256 rows. */
+/** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
 const pageLength = 256 * 1024
 const pageRows = 256
 
-/** A run that goes on here: its row, so that an append reads nothing, and what it said last. */
+/** A run that is active here: its row, so that an append needs no read, and its latest entries. */
 interface Head {
   row: RunRow
   recent: Recent
 }
 
 /**
- * Runs whose first reader has yet to come (`POST /api/runs`, then `GET`; a short answer may be over before its request is told
- * that it began), and those that have stopped running while one is still behind, keep what it may want: so many characters
- * of all together.
+ * Limit in characters, over all runs, for entries cached for a reader that is behind: the first reader of a run that has not
+ * arrived yet (`POST /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that
+ * is no longer running.
  */
 const mostHeld = 8 * 1024 * 1024
 
-/** What one transaction adds to a run. `before` is absent for a new run. */
+/** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
   before: RunRow | undefined
   row: RunRow
@@ -37,11 +37,11 @@ interface Gathered {
 }
 
 export interface Ticks extends Gathering {
-  /** Adds to the open transaction; throws what `checkAppend` throws and then adds nothing. */
+  /** Adds entries to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): void
-  /** Whether its last append was made here, and no other connection has written since. */
+  /** Whether the run's last append was made here and no other connection has written since. */
   knows(run: string): boolean
-  /** One reader: what was appended last when it is close behind, else pages of the table. */
+  /** Creates a reader: it gets cached entries if it keeps up, else pages of the table. */
   reader(run: string, after: number): Puller<Entry[]>
 }
 
@@ -55,7 +55,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = new Map<string, Head>()
   const gathered = new Map<string, Gathered>()
-  /** Those runs, the oldest first, with their characters. */
+  /** Runs that count towards `mostHeld`, oldest first, with their size in characters. */
   const held = new Map<string, number>()
   let heldLength = 0
   let version: unknown
@@ -70,7 +70,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       if (length >= pageLength || texts.length === pageRows) break
     }
     const entries = decodeEntries(texts)
-    // The cursor may lie inside the first row.
+    // The cursor may be inside the first row.
     const from = entries.findIndex(({ seq }) => seq > after)
     return from < 0 ? [] : entries.slice(from)
   }
@@ -99,10 +99,10 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     }
   }
 
-  /** A suspended run may stay so for days, and whoever reads a run that has ended is soon done. */
+  /** Drops the cache of a run that is not running and has no readers: a run may stay suspended for days. */
   function settle(run: string, { row, recent }: Head): void {
     const isRunning = row.status === 'running'
-    // Whoever was woken may have been the last who wanted it.
+    // The reader that was just woken may have been the last one.
     if (heads.get(run)?.recent !== recent) return
     if (!recent.met || (!isRunning && recent.readers.size > 0)) hold(run, recent)
     else if (isRunning) letGo(run)
@@ -112,7 +112,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
   return {
     knows: (run) => heads.has(run),
     begin() {
-      // It changes when another connection has committed: what is known of the runs may be old then.
+      // The version changes when another connection commits: the cached rows may then be stale.
       const [now] = dataVersion.get() as unknown as [number]
       if (now !== version) {
         heads.clear()
@@ -140,7 +140,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
         if (!before) runs.insert(row)
         else if (row.status === before.status && row.usage === before.usage) runs.advance(row)
         else runs.update(row)
-        // The ends of the table, of its index and of the runs.
+        // The last pages of the table, its index and the runs.
         pages += 3 + lines.length / 4096
       }
       return pages
@@ -177,7 +177,10 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
           const near = joined?.after(seq)
           const value = near ?? page(run, seq)
           const last = value.at(-1)
-          if (!last) throw new Error(`no entry after seq ${seq}, but the run has ${row.lastSeq}: the file is damaged`)
+          if (!last)
+            throw new Error(
+              `no entry after seq ${seq}, but the last seq of the run is ${row.lastSeq}: the file is damaged`,
+            )
           position.seq = last.seq
           return { value, stored: near === undefined, last: hasEnded(row.status) && last.seq >= row.lastSeq }
         },

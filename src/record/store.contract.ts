@@ -1,4 +1,4 @@
-/** What every store promises. Run it for an implementation: `storeContract('memory', () => memoryStore())`. */
+/** The tests that every store must pass: `storeContract('memory', () => memoryStore())`. */
 import { getEventListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -7,14 +7,14 @@ import type { Entry } from '../part/entry.ts'
 import type { Appended, InboxMessage, RunRow, Store } from '../part/log.ts'
 import { anyRun, cutAt, endEntry, entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 
-/** What is stored by now; with a signal: until the run ends. */
+/** Reads everything stored so far; with a signal, reads until the run ends. */
 export async function readAll(store: Store, run: string, after?: number, signal?: AbortSignal): Promise<Entry[]> {
   const all: Entry[] = []
   for await (const batch of store.log.read(run, after, signal)) all.push(...batch)
   return all
 }
 
-/** A signal that nobody aborts: to follow. */
+/** A signal that never aborts, to follow a run. */
 export const live = () => new AbortController().signal
 
 export function storeContract(name: string, make: () => Store): void {

@@ -1,26 +1,26 @@
-/** A store that says when it begins to fail, and when it works again. */
+/** Wraps a store to report when writes start to fail and when they work again. */
 import { toMillraceError, type MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 
 export interface WatchedStore {
   store: Store
-  /** Why writes fail, while they do. */
+  /** The current failure of writes, if any. */
   readonly failure: MillraceError | undefined
 }
 
 export interface WatchOptions {
-  /** Called with each change: with the failure, then with nothing once writes succeed again. */
+  /** Called with the failure when writes start to fail, and with `undefined` when they succeed again. */
   onChange(failure: MillraceError | undefined): void
-  /** ms from one test write to the next while the store fails. */
+  /** Delay between test writes while the store fails, in ms. Default 1000. */
   pause?: number
 }
 
-/** As long as the first entries of a run: a disk that has room for one byte more is still full. */
+/** As large as the first entries of a run: a disk with a few bytes left is still full. */
 const testMessage = ' '.repeat(16 * 1024)
 
 /**
- * Watches the writes. Once one has failed, a test write is tried every second, and only its success counts: small writes may
- * succeed on a full disk, and a load balancer that avoids a failing server sends nothing that could show its recovery.
+ * Watches writes. After a failure, it attempts a test write every second, and only its success counts as recovery: small
+ * writes may succeed on a full disk, and a load balancer that avoids a failing server sends no writes.
  */
 export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOptions): WatchedStore {
   let failure: MillraceError | undefined
@@ -29,7 +29,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
 
   function failed(thrown: unknown): void {
     const error = toMillraceError(thrown)
-    // What a store refuses for good reason says nothing about the store.
+    // A write that is rejected for another reason does not mean that the store fails.
     if (failure !== undefined || closed || error.code !== 'store-failed') return
     failure = error
     onChange(error)

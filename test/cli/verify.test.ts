@@ -96,7 +96,9 @@ test('all is a word, not a folder; a run that cannot be read is a fault, and tho
   db.close()
   const { code, out, err } = await ran(['verify', 'all'], { cwd })
   expect(code).toBe(1)
-  expect(out).toMatch(new RegExp(`^${three}: The column usage .* is not JSON\\.\n${two}: cannot be read: .*\n$`, 'u'))
+  expect(out).toMatch(
+    new RegExp(`^${three}: The column usage .* is not valid JSON\\.\n${two}: cannot be read: .*\n$`, 'u'),
+  )
   expect(err).toContain(`${one}: `)
   expect(err).toMatch(/3 checked, 2 faults\n$/u)
   expect((await ran(['verify', two!], { cwd })).code).toBe(1)
