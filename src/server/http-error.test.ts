@@ -7,6 +7,13 @@ test.each([
   ['__proto__', 500],
   ['invalid-messages', 400],
   ['bad-input', 400],
+  ['redirect-refused', 502],
+  ['line-too-long', 502],
+  ['body-too-large', 502],
+  ['answer-too-long', 502],
+  ['mcp-unreachable', 502],
+  ['tool-failed', 502],
+  ['mcp-closed', 503],
 ])('the status of an error with the code %s is %i', (code, status) => {
   expect(errorResponse(new MillraceError(code, 'm')).status).toBe(status)
 })
