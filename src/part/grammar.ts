@@ -11,6 +11,7 @@
  * 5. `step-reset` closes everything that its attempt left open; the next attempt starts the same path again.
  */
 import type { Entry } from './entry.ts'
+import { createOpenCounts } from './open-counts.ts'
 import { callKey, createOpenItems } from './open-items.ts'
 import { isUnder, parentPath } from './path.ts'
 
@@ -25,6 +26,7 @@ export interface Grammar {
 /** Checks the order of one run's entries. `check` and `end` return the fault as text, or undefined. */
 export function createGrammar(): Grammar {
   const open = createOpenItems()
+  const counts = createOpenCounts(open)
   const usedIds = new Set<string>()
   const resets = new Map<string, number>()
   let seq = 0
@@ -95,6 +97,7 @@ export function createGrammar(): Grammar {
 
   /** Anything still open at or below a path, except the step itself. A tool call belongs to its loop and outlives its model call. */
   function openUnder(root: string): string | undefined {
+    if (counts.at(root) <= (root !== '' && open.steps.has(root) ? 1 : 0)) return undefined
     const rest = open.closing({ root, now: 0, outcome: 'aborted', error: { code: 'open', message: 'open' } })
     const first = rest.find(({ step, part }) => {
       if (part.type === 'tool-result') return isUnder(parentPath(step), root)
@@ -110,7 +113,7 @@ export function createGrammar(): Grammar {
       if (entry.type === 'text-start' || entry.type === 'reasoning-start') usedIds.add(entry.id)
       if (entry.type === 'step-start' && entry.answer === true) answerStarted = true
       if (entry.type === 'step-reset') resets.set(entry.step, entry.attempt)
-      open.apply(entry)
+      counts.apply(entry)
       return fault && `entry ${entry.seq} (${entry.type}): ${fault}`
     },
     end({ open: mayBeOpen = false } = {}) {

@@ -153,8 +153,9 @@ export function createOpenItems(): OpenItems {
     for (const { step, toolCallId, toolName } of calls.values()) {
       add(step, { type: 'tool-result', toolCallId, toolName, result: outcomeText[outcome], isError: true, outcome })
     }
-    const open = [...steps.values()].reverse()
-    open.sort((a, b) => b.step.split('/').length - a.step.split('/').length)
+    const open = [...steps.values()].filter(({ step }) => isUnder(step, root)).reverse()
+    const depths = new Map(open.map(({ step }) => [step, step.split('/').length]))
+    open.sort((a, b) => depths.get(b.step)! - depths.get(a.step)!)
     for (const { step, timestamp } of open) {
       add(step, { type: 'step-finish', duration: Math.max(0, now - timestamp), error })
     }

@@ -67,12 +67,24 @@ export function createTurns(root: string): Turns {
   const turns = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
 
   const turnAt = (path: string) => list.findLast((turn) => turn.path === path)
-  const callOf = (id: string) => {
-    for (let i = list.length - 1; i >= 0; i--) {
-      const call = list[i]!.calls.find(({ toolCallId }) => toolCallId === id)
-      if (call) return call
+  // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest turn's counts, and
+  // of one turn's the first.
+  const callsById = new Map<string, { call: Call; turn: Turn }>()
+  const callsByRequest = new Map<string, Call>()
+  const callOf = (id: string) => callsById.get(id)?.call
+  const index = (turn: Turn, call: Call) => {
+    if (callsById.get(call.toolCallId)?.turn !== turn) callsById.set(call.toolCallId, { call, turn })
+  }
+
+  function reindex(): void {
+    callsById.clear()
+    callsByRequest.clear()
+    for (const turn of list) {
+      for (const call of turn.calls) {
+        index(turn, call)
+        if (call.request) callsByRequest.set(call.request.requestId, call)
+      }
     }
-    return undefined
   }
 
   function apply(entry: Entry): void {
@@ -133,6 +145,7 @@ export function createTurns(root: string): Turns {
           }
         }
         if (step === root) list.length = 0
+        reindex()
         if (step === root || turns.base?.step === step) turns.base = undefined
         break
       }
@@ -160,6 +173,7 @@ export function createTurns(root: string): Turns {
         const call: Call = { toolCallId, toolName, input, providerExecuted }
         if (providerCallId !== undefined) call.providerCallId = providerCallId
         turn.calls.push(call)
+        index(turn, call)
         const content: AssistantContent = { type: 'tool-call', toolCallId, toolName, input: parseInput(input) }
         if (providerExecuted) content.providerExecuted = true
         note(content, providerMetadata)
@@ -175,15 +189,17 @@ export function createTurns(root: string): Turns {
       }
       case 'request': {
         const call = callOf(entry.toolCallId)
-        if (call) call.request = entry
+        if (!call) break
+        if (call.request) callsByRequest.delete(call.request.requestId)
+        call.request = entry
+        callsByRequest.set(entry.requestId, call)
         break
       }
-      case 'response':
-        for (const turn of list) {
-          const call = turn.calls.find(({ request }) => request?.requestId === entry.requestId)
-          if (call) call.response = entry
-        }
+      case 'response': {
+        const call = callsByRequest.get(entry.requestId)
+        if (call) call.response = entry
         break
+      }
       case 'file': {
         const { mediaType, data, providerMetadata } = entry
         const content: AssistantContent = { type: 'file', mediaType, data: typeof data === 'string' ? data : data.url }

@@ -195,6 +195,8 @@ export function toolLoopResult(list: readonly Turn[], usage: Usage): ToolLoopRes
 
 function stepResult(turn: Turn): LlmStepResult {
   const calls = turn.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+  // Of calls with the same id the first counts.
+  const inputs = new Map(calls.toReversed().map(({ toolCallId, input }) => [toolCallId, input]))
   return {
     text: textOf({ role: 'assistant', content: turn.content }),
     reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
@@ -208,7 +210,7 @@ function stepResult(turn: Turn): LlmStepResult {
             {
               toolCallId,
               toolName,
-              input: calls.find((call) => call.toolCallId === toolCallId)?.input,
+              input: inputs.get(toolCallId),
               output: result.result,
               isError: result.isError === true,
             },

@@ -29,12 +29,15 @@ export function toUiMessages(messages: readonly Message[]): UiMessage[] {
         const own = joins ? last : { id, role: message.role, parts: [] }
         if (!joins) list.push(own)
         own.parts.push({ type: 'step-start' }, ...toParts(message.content))
-        for (const part of own.parts) if (part.type === 'tool-result') settle(own, part['content'] as ToolResultContent)
+        settleAll(
+          own,
+          own.parts.flatMap((part) => (part.type === 'tool-result' ? [part['content'] as ToolResultContent] : [])),
+        )
         own.parts = own.parts.filter(({ type }) => type !== 'tool-result')
         break
       }
       case 'tool':
-        for (const result of message.content) if (last) settle(last, result)
+        if (last) settleAll(last, message.content)
     }
   }
   return list
@@ -64,11 +67,16 @@ function toParts(content: string | readonly AssistantContent[]): UiPart[] {
   })
 }
 
-function settle(message: UiMessage, { toolCallId, output, providerOptions }: ToolResultContent): void {
-  const part = message.parts.findLast((candidate) => candidate['toolCallId'] === toolCallId)
-  if (!part) return
-  Object.assign(part, toOutcome(output))
-  if (providerOptions && part['providerExecuted'] === true) part['resultProviderMetadata'] = providerOptions
+/** Calls are looked up: a message may hold thousands. Of calls with the same id the last counts. */
+function settleAll(message: UiMessage, results: readonly ToolResultContent[]): void {
+  if (results.length === 0) return
+  const parts = new Map(message.parts.map((part) => [part['toolCallId'], part]))
+  for (const { toolCallId, output, providerOptions } of results) {
+    const part = parts.get(toolCallId)
+    if (!part) continue
+    Object.assign(part, toOutcome(output))
+    if (providerOptions && part['providerExecuted'] === true) part['resultProviderMetadata'] = providerOptions
+  }
 }
 
 function toOutcome(output: ToolOutput): Record<string, unknown> {

@@ -7,13 +7,13 @@ import { respondTool } from '../../part/respond.ts'
 import { turnMessages } from '../../part/turn-messages.ts'
 import { parseInput, type Call, type Turn } from '../../part/turns.ts'
 import type { Usage } from '../../part/usage.ts'
-import { equal } from '../../pipeline/equal.ts'
 import type { RouterConfig } from '../../pipeline/llm-config.ts'
 import { respondSpec } from '../respond-spec.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'
 import { offeredTools } from './llm.ts'
+import { sameCall } from './repeated-calls.ts'
 
 /**
  * The value of `result` after a `router` step and the argument of `onFinish`. Calls of `respond` are left out of all lists.
@@ -54,7 +54,7 @@ export async function runRouter({ scope, path, config, clientTools }: RouterOpti
     config,
     tools,
     isOver: (turns) => ending(turns, tools) !== undefined,
-    answer: (call, turns) => (isRespond(call) ? { result: 'Handed over.' } : repeated(call, turns, tools)),
+    answer: (call, turns) => (isRespond(call) ? { result: 'Handed over.' } : repeated(call, turns.slice(0, -1), tools)),
   })
   const { list } = scope.state.turns(path)
   return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
@@ -83,40 +83,29 @@ function ending(turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>)
   if (own.some(isRespond)) return respondTool
   if (own.length === 0) return last.finish?.reason.unified ?? 'stop'
   if (turns.length < repeatedRounds) return undefined
-  const saysNothingNew = ({ calls }: Turn) =>
-    calls.every((call) => call.providerExecuted || earlier(call, turns, tools) !== undefined)
-  return turns.slice(-repeatedRounds).every(saysNothingNew) ? 'repeats' : undefined
+  const saysNothingNew = (at: number) =>
+    turns[at]!.calls.every((call) => call.providerExecuted || earlier(call, turns.slice(0, at), tools) !== undefined)
+  const rounds = Array.from({ length: repeatedRounds }, (_, i) => turns.length - 1 - i)
+  return rounds.every(saysNothingNew) ? 'repeats' : undefined
 }
 
 function isRespond({ toolName, providerExecuted }: Call): boolean {
   return toolName === respondTool && !providerExecuted
 }
 
-/** The result for a repeated call. The tool does not run again. */
-function repeated(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
-  const before = earlier(call, turns, tools)
-  if (before === undefined) return undefined
-  const outcome = JSON.stringify(before.result!.result)
+/** The result for a repeated call. The tool does not run again. `before` are the earlier turns. */
+function repeated(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
+  const same = earlier(call, before, tools)
+  if (same === undefined) return undefined
+  const outcome = JSON.stringify(same.result!.result)
   return {
     result: `${call.toolName} was already called with these arguments and is not run again. Its result was: ${outcome}`,
   }
 }
 
-/**
- * The first successful call in an earlier turn to the same tool with the same arguments. Failed calls and calls to
- * `volatile` tools may be repeated.
- */
-function earlier(call: Call, turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
-  if (tools.get(call.toolName)?.implementation?.volatile === true) return undefined
-  const own = turns.findIndex(({ calls }) => calls.includes(call))
-  const input = parseInput(call.input)
-  return turns
-    .slice(0, own)
-    .flatMap(({ calls }) => calls)
-    .find(({ toolName, input: said, result }) => {
-      const gave = result !== undefined && result.isError !== true && result.outcome === undefined
-      return gave && toolName === call.toolName && equal(parseInput(said), input)
-    })
+/** The same call in an earlier turn. Calls to `volatile` tools may be repeated. */
+function earlier(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
+  return tools.get(call.toolName)?.implementation?.volatile === true ? undefined : sameCall(call, before)
 }
 
 function withoutRespond(turn: Turn): Turn {
