@@ -55,7 +55,7 @@ export interface ToolLoopOptions {
   isOver(turns: readonly Turn[]): boolean
   /** The result of a call that must not be run. */
   answer?(call: Call, turns: readonly Turn[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
-  /** Called before every model call. Returns a receiver for its text. `end` says whether the text is the answer. */
+  /** Called before every model call. Returns a receiver for its text. `isAnswer`: the text is the answer. */
   watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
   /** Set if the answer is JSON. */
   object?: ObjectJudge
