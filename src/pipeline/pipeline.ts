@@ -1,30 +1,30 @@
-/** A checked agent: what `parsePipeline` makes of a YAML text. Plain data; nothing in it refers to a file or a registry. */
+/** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
 import type { Expression } from './expression.ts'
 import type { LlmConfig, RouterConfig } from './llm-config.ts'
 import type { ValueSchema } from './value-schema.ts'
 
-/** A checked agent: plain data, and the text it came from. */
+/** A checked agent: plain data and its source text. */
 export interface Pipeline {
-  /** The YAML text it was parsed from, the contents of prompt files in place: recorded with every run. */
+  /** The YAML text with the contents of prompt files inserted: recorded with every run. */
   text: string
-  /** The text as it stands in the file, when that names prompt files. */
+  /** The text of the file itself, if it uses prompt files. */
   source?: string
   metadata: {
     name?: string
     version?: string
     description?: string
     aliases?: string[]
-    /** Kept out of lists; answers by its name all the same. */
+    /** Left out of lists, but still usable by name. */
     hidden?: boolean
   }
-  /** What `$input` must hold, as JSON Schema: `checkInput` enforces it. Further keys are allowed. */
+  /** JSON Schema of `$input`, enforced by `checkInput`. Other keys are allowed. */
   input?: ValueSchema
   budget?: Budget
   timeouts?: Timeouts
   limits?: AnswerLimits
   workflow: Step[]
   after: Step[]
-  /** A template for the recorded output and JSON answers. */
+  /** Template for the recorded output and JSON answers. */
   return?: unknown
   onDisconnect?: DisconnectPolicy
   onBusy?: BusyPolicy
@@ -32,14 +32,14 @@ export interface Pipeline {
   recover: boolean
 }
 
-/** What a disconnect of the last reader means for a run. `cancelAfter` in ms. */
+/** What happens to a run when its last reader disconnects. `cancelAfter` in ms. */
 export type DisconnectPolicy = 'cancel' | 'detach' | { cancelAfter: number }
-/** What a new message means while a run of its thread is active. */
+/** What a new message does while a run of its thread is active. */
 export type BusyPolicy = 'interrupt' | 'queue' | 'reject'
-/** Who says which messages came before: the client, or the server's own record of the thread. */
+/** Where the earlier messages come from: the client's request or the server's record of the thread. */
 export type HistoryPolicy = 'client' | 'server'
 
-/** What may be spent, sub-agents included; what is not named is not limited. */
+/** Limits that include sub-agents. A missing key means no limit. */
 export interface Budget {
   tokens?: number
   usd?: number
@@ -47,19 +47,19 @@ export interface Budget {
   /** Model calls and tool calls. */
   steps?: number
 }
-/** How much may come from a model. */
+/** Limits of what a model sends. */
 export interface AnswerLimits {
   /** UTF-16 units of one model answer. */
   answerChars?: number
 }
-/** Milliseconds. `none` where a default would hold otherwise. */
+/** Milliseconds, or `none` to disable a default. */
 export type TimeLimit = number | 'none'
 export interface StepTimeouts {
   /** From a model call's start to its first content. */
   firstToken?: TimeLimit
-  /** Between two parts of a model's stream. */
+  /** Between two chunks of a model's stream. */
   idle?: TimeLimit
-  /** The whole of one step of the file. */
+  /** One whole step of the file. */
   step?: number
 }
 export interface Timeouts extends StepTimeouts {
@@ -70,15 +70,15 @@ interface StepBase {
   id: string
   /** Name of the variable that holds the step's value for later steps. */
   result?: string
-  /** For this step and what runs inside it, beside the file's own. */
+  /** For this step and everything inside it, in addition to the file's budget. */
   budget?: Budget
   timeouts?: StepTimeouts
-  /** Where the step stands in the file, from 1. */
+  /** Line of the step in the file, from 1. */
   line: number
 }
 /**
- * Containers hold further steps. The value of a list of steps is that of its last one. Results that are set inside are
- * variables of that list and of lists nested in it, and are gone after it: only the container's own `result` remains.
+ * Containers contain lists of steps. The value of a list is the value of its last step. Results set inside a list are local
+ * to it and to nested lists; after the container only its own `result` remains.
  */
 export type Step =
   | (StepBase & { type: 'llm'; config: LlmConfig })
@@ -97,41 +97,41 @@ export type BuiltinStep = Exclude<Step, { type: 'custom' }>
 
 export interface MemoryConfig {
   action: 'recall' | 'store'
-  /** Default: the last message of the user. */
+  /** Default: the last user message. */
   query?: string
   limit: number
-  /** Most earlier runs that are read. */
+  /** Maximum number of earlier runs to read. */
   runs: number
-  /** A template for what is stored; default: the last message of the user. */
+  /** Template for the facts to store. Default: the last user message. */
   facts?: unknown
 }
 
 export interface OutputConfig {
-  /** A template: `$` references in its strings are resolved. */
+  /** Template: `$` references in its strings are resolved. */
   template?: unknown
-  /** Model text to read JSON out of, fenced or bare. */
+  /** Model text to read JSON from, bare or in a fenced code block. */
   json?: string
 }
 
 export interface CallAgentConfig {
   /** An id, or a reference whose value must pass `agentIdFault` before it is looked up. */
   agent: string
-  /** A template for the other agent's `$input`; without it that is ours. */
+  /** Template for the called agent's `$input`. Default: the caller's `$input`. */
   input?: unknown
-  /** Whether the call is the answer; without it that is so when the call is the last step. */
+  /** Whether the call is the answer. Default: true if the call is the last step. */
   stream?: boolean
 }
 
 export interface McpToolConfig {
   server: string
   tool: string
-  /** A template for the tool's arguments. */
+  /** Template for the tool's arguments. */
   input: unknown
   /** ms */
   timeout?: number
 }
 
-/** Value: that of the list that ran; null when `if` is false and `else` is empty. */
+/** Value: the value of the list that ran, or null if `if` is false and `else` is empty. */
 export interface ConditionConfig {
   if: Expression
   then: Step[]
@@ -139,62 +139,62 @@ export interface ConditionConfig {
 }
 
 /**
- * Value: a list with the value of every round. One of `over` and `while` is set. Variables of a round stay for the next
- * one, so that `$draft?` means that of the round before until this round has set it.
+ * Value: a list with the value of every round. Exactly one of `over` and `while` is set. Variables of a round are visible in
+ * the next one: `$draft?` is the value of the previous round until this round sets it.
  */
 export interface LoopConfig {
-  /** A reference to a list, or a template of one. A list longer than `max` is an error before the first round. */
+  /** A reference to a list, or a template for one. A list longer than `max` is an error before the first round. */
   over?: unknown
-  /** Looked at before every round; after `max` rounds the loop ends, true or not. */
+  /** Checked before every round. The loop ends after `max` rounds in any case. */
   while?: Expression
   max: number
-  /** Name of the variable that holds the round's item when there is `over`; `$index` counts rounds from 0 in any loop. */
+  /** With `over`: name of the variable for the current item. `$index` counts rounds from 0 in every loop. */
   as: string
   steps: Step[]
 }
 
 /** Value: a map from branch name to the branch's value. Branches do not see each other's variables. */
 export interface ParallelConfig {
-  /** As they stand in the file: several answers come in this order where a wire has one text. */
+  /** In file order: wires with a single text send several answers in this order. */
   branches: { name: string; steps: Step[] }[]
   order: 'declared' | 'live'
   onError: 'fail' | 'continue'
 }
 
-/** Names that exist outside the file; a name that is not among them is a load error. */
+/** Names defined outside the file; any other name is a load error. */
 export interface Known {
   stepTypes: readonly string[]
-  /** Built-in types that a handler of the program has replaced: what they give is not known. */
+  /** Built-in types replaced by a handler of the program: the shapes of their values are unknown. */
   replaced?: readonly string[]
   tools: readonly string[]
   callbacks: readonly string[]
-  /** Names before the colon of a model: providers and endpoints. */
+  /** Prefixes of model names: providers and endpoints. */
   providers: readonly string[]
-  /** Ids and aliases. Left out: not checked here, but by `checkCalls` once all agents are loaded. */
+  /** Ids and aliases. If undefined, `checkCalls` checks them once all agents are loaded. */
   agents?: readonly string[]
-  /** Names of MCP servers. Left out: not checked. */
+  /** Names of MCP servers. Not checked if undefined. */
   mcpServers?: readonly string[]
-  /** Variables that `$env` may read. Left out: not checked. */
+  /** Variables that `$env` may read. Not checked if undefined. */
   env?: readonly string[]
-  /** Whether there is a model for steps that name none. Left out: not checked. */
+  /** Whether there is a default model. Not checked if undefined. */
   hasDefaultModel?: boolean
-  /** What the text must not hold. Left out: not checked. */
+  /** Secrets that the text must not contain. Not checked if undefined. */
   secrets?: readonly Secret[]
 }
 
 export interface Secret {
   value: string
-  /** Where it is kept: `the environment variable OPENAI_API_KEY`. */
+  /** Where it is stored: `the environment variable OPENAI_API_KEY`. */
   from: string
   /** What to write instead. */
   cure: string
 }
 
-/** What is wrong in a YAML text, and where: line and column count from 1. */
+/** A mistake in a YAML text with its place: line and column count from 1. */
 export interface Fault {
   line: number
   column: number
   message: string
-  /** Set on the last one of a text with too many faults: how many further places it stands for. */
+  /** Set on the last fault of a text with too many: how many more places have faults. */
   more?: number
 }

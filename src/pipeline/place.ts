@@ -1,9 +1,9 @@
-/** Where in a file an offset of a scalar's text stands, so that a fault inside a text points at its word. */
+/** Maps an offset in a scalar's text to its offset in the file, so that a fault points at the right word. */
 import type { Node } from './tree.ts'
 
 /**
- * The text as it was written differs from its value by indentation, folded lines and escapes. Both are walked side by side;
- * where they part (an escape) the place is that of the scalar.
+ * The source of a scalar differs from its value by indentation, folded lines and escapes. Both are walked in parallel; if
+ * they diverge (an escape), the result is the start of the scalar.
  */
 export function placeIn(source: string, node: Extract<Node, { kind: 'scalar' }>, offset: number): number {
   let at = node.at
@@ -16,7 +16,7 @@ export function placeIn(source: string, node: Extract<Node, { kind: 'scalar' }>,
     while (source[at] !== wanted && at < source.length && blank.test(source[at]!)) at++
     if (i === offset) return at
     if (source[at] === wanted) at++
-    // A folded line break has become a space: it is behind us already.
+    // A folded line break became a space, which was already skipped.
     else if (!blank.test(wanted)) return node.at
     if (wanted === "'" && source[at] === "'" && source[node.at] === "'") at++
   }

@@ -3,7 +3,7 @@ import { placeIn } from './place.ts'
 import { checkReference, type Place, type Reader } from './reader.ts'
 import type { Node } from './tree.ts'
 
-/** The expression of `if` or `while`, with its faults at their words. */
+/** Reads the expression of `if` or `while`; faults point at the words they are about. */
 export function readExpression(node: Node | undefined, place: Place, reader: Reader): Expression | undefined {
   if (node?.kind !== 'scalar' || node.text.trim() === '') return undefined
   const at = (offset: number) => placeIn(reader.text, node, offset)

@@ -9,7 +9,7 @@ import { stepTypes, type StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'
 import type { Node } from './tree.ts'
 
-/** The steps of a list that have no fault; what they set is added to `place.results`, one by one. */
+/** Returns the steps of a list that have no faults, and adds their results to `place.results` in order. */
 export function readSteps(list: Node | undefined, owner: string, place: Place, reader: Reader): Step[] {
   if (list === undefined) return []
   const here: Place = { ...place, lists: [...place.lists, { list, owner }] }
@@ -20,7 +20,7 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   const { faults, known } = reader
   const type = child(node, 'type')
   const stepType = stepTypes.get(textOf(type) ?? '')
-  // A key of the config beside it is a mistake of its own, not a misspelling.
+  // A config key on the step itself is misplaced, not misspelt.
   const misplaced = new Set(
     node.kind === 'map' ? [...node.entries.keys()].filter((key) => isConfigKey(key, stepType?.config.shape)) : [],
   )
@@ -28,8 +28,8 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   checkUnique(child(node, 'id'), 'id', reader.ids, reader)
   if (type && known) checkStepType(type, known, faults)
   const body = misplaced.size > 0 ? undefined : readBody(node, place, reader)
-  // Only now: a step does not see its own result.
-  // What a handler gives that has replaced the built-in is its own affair.
+  // Only now, because a step does not see its own result.
+  // The shape of a value is unknown if a handler has replaced the built-in type.
   const isReplaced = body !== undefined && reader.known?.replaced?.includes(body.type)
   const shape = body && !isReplaced ? shapeOfStep(body, child(node, 'config'), place, reader) : undefined
   readResult(child(node, 'result'), shape, place, reader)

@@ -1,4 +1,4 @@
-/** What the readers of steps share: the file's text and faults, and which names mean something where. */
+/** State shared by the readers of steps: the file's text and faults, and which names are visible where. */
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
@@ -12,35 +12,35 @@ export interface Reader {
   text: string
   faults: FaultCollector
   known: Known | undefined
-  /** Ids and results are unique over the file. */
+  /** Ids and results are unique in the file. */
   ids: Map<string, Node>
   allResults: Map<string, Node>
-  /** Every result of the file, also those that come later, with the lists of steps that it stands in. */
+  /** Every result of the file, including later ones, with the lists of steps that contain it. */
   declared: ReadonlyMap<string, StepList[]>
-  /** `$input`, where the file declares it. */
+  /** Shape of `$input`, if the file declares it. */
   input: Shape | undefined
-  /** What is known of the values of the steps that have been read. */
+  /** Known shapes of the values of the steps read so far. */
   shapes: Map<Step, Shape | undefined>
-  /** The steps without fault among these, in order; results that they set are added to the place. */
+  /** Returns the steps without faults, in order, and adds their results to the place. */
   readSteps(list: Node | undefined, owner: string, place: Place): Step[]
 }
 
-/** A list of steps, and the id of the step that holds it ('' for the file). */
+/** A list of steps, and the id of the step that contains it ('' for the file). */
 export interface StepList {
   list: Node
   owner: string
 }
 
 /**
- * What a step may refer to. A container's lists start with what stood before the container, and what they set stays in
- * them: whether it was set at all, and how often, is then never in question.
+ * The names that a step may refer to. The lists of a container start with the names visible before it, and results set inside
+ * stay local: so it is always clear whether, and how often, a name was set.
  */
 export interface Place {
-  /** With what is known of their values. */
+  /** With the known shapes of their values. */
   results: Map<string, Shape | undefined>
-  /** Set later in an enclosing loop, hence by the round before: to be had with `?`. */
+  /** Set later in an enclosing loop, so possibly by the previous round: readable with `?`. */
   rounds: ReadonlySet<string>
-  /** `item` and `index` of enclosing loops, with what is known of them. */
+  /** `item` and `index` of enclosing loops, with their known shapes. */
   loopNames: ReadonlyMap<string, Shape | undefined>
   lists: readonly StepList[]
 }
@@ -49,7 +49,7 @@ export function enter(place: Place, more: Partial<Pick<Place, 'rounds' | 'loopNa
   return { ...place, ...more, results: new Map(place.results) }
 }
 
-/** What a step type is given to read its config. */
+/** The context in which a step type reads its config. */
 export interface StepContext {
   reader: Reader
   place: Place
@@ -60,7 +60,7 @@ export interface StepContext {
 
 const none: ReadonlySet<Node> = new Set()
 
-/** Checks the references of a template, all but those inside the nodes of `except`. */
+/** Checks the references of a template, except those inside the nodes of `except`. */
 export function checkReferences(node: Node, place: Place, reader: Reader, except: ReadonlySet<Node> = none): void {
   if (except.has(node)) return
   if (node.kind === 'list') for (const item of node.items) checkReferences(item, place, reader, except)
@@ -73,7 +73,7 @@ export function checkReferences(node: Node, place: Place, reader: Reader, except
   }
 }
 
-/** What is wrong in another file is said with its name, at the place that names it. */
+/** Reports faults of a prompt file with its name, at the place that refers to it. */
 function inFile(reader: Reader, file: string | undefined): Reader {
   if (file === undefined) return reader
   const { faults } = reader
@@ -129,7 +129,7 @@ export function textOf(node: Node | undefined): string | undefined {
   return node?.kind === 'scalar' ? node.text : undefined
 }
 
-/** The result names that the steps of a list set, without those of lists inside them. */
+/** The result names that the steps of a list set, without nested lists. */
 export function resultsOf(list: Node | undefined): string[] {
   return itemsOf(list).flatMap((step) => textOf(child(step, 'result')) ?? [])
 }

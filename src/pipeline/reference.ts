@@ -1,11 +1,11 @@
 /**
- * How `$` is read in a text: `$name.path.0` refers to a value, `$$` is a dollar sign, any other `$` is itself.
+ * The syntax of `$` in strings: `$name.path.0` is a reference, `$$` is a dollar sign, any other `$` is literal.
  *
- * A name begins with a letter or `_`; letters, digits, `_` and inner hyphens follow; a dot belongs to the path only when a
- * name or an index comes after it. So `$100`, `costs $5` and the full stop of `Hello $input.name.` are plain text.
+ * A name starts with a letter or `_`, followed by letters, digits, `_` and inner hyphens. A dot belongs to the path only if a
+ * name or an index follows. So `$100`, `costs $5` and the full stop in `Hello $input.name.` are plain text.
  */
 export interface Reference {
-  /** As it is written, without `?`: `$input.user.name`. */
+  /** As written, without `?`: `$input.user.name`. */
   text: string
   /** `['input', 'user', 'name']`. */
   path: [string, ...string[]]
@@ -19,8 +19,8 @@ const reference = new RegExp(String.raw`\$\$|${one}`, 'g')
 const referenceHere = new RegExp(one, 'y')
 
 /**
- * A text → its literal pieces and its references, in order. In a longer text a `?` that ends a word is punctuation as
- * well: `Who is $input.name?` keeps it when there is a name. A reference then carries it as `suffix`.
+ * Splits a string into literal pieces and references, in order. In a longer string, a `?` at the end of a word is also
+ * punctuation: `Who is $input.name?` keeps it if the name has a value. The reference then has it as `suffix`.
  */
 export function splitReferences(text: string): (string | (Reference & { suffix: string }))[] {
   if (!text.includes('$')) return [text]
@@ -49,7 +49,7 @@ export function splitReferences(text: string): (string | (Reference & { suffix: 
   return pieces
 }
 
-/** The reference that begins at an offset, and where it ends. For languages in which `$$` means nothing. */
+/** The reference that starts at an offset, and its end. For expressions, where `$$` has no meaning. */
 export function referenceAt(text: string, offset: number): { reference: Reference; end: number } | undefined {
   referenceHere.lastIndex = offset
   const match = referenceHere.exec(text)
@@ -63,11 +63,11 @@ export function referenceAt(text: string, offset: number): { reference: Referenc
   return { reference, end: referenceHere.lastIndex }
 }
 
-/** What short texts are: a pipeline says the same with every run. So many are kept. */
+/** Cache for short strings: every run of a pipeline parses the same ones. */
 const known = new Map<string, Reference | undefined>()
 const mostKnown = 1000
 
-/** The reference that a text is, when it is nothing else. */
+/** The reference, if a string is a single reference. */
 export function wholeReference(text: string): Reference | undefined {
   if (!text.startsWith('$')) return undefined
   if (known.has(text)) return known.get(text)

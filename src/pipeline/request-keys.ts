@@ -1,6 +1,6 @@
 /**
- * Keys of `$input` that a request may bring whatever an agent declares: the conversation, the client's tools and the
- * parameters of OpenAI's protocol.
+ * Keys of `$input` that every request may have, declared or not: the conversation, the client's tools and the
+ * parameters of the OpenAI protocol.
  */
 export const requestKeys = [
   'messages',

@@ -1,6 +1,6 @@
 /**
- * Templates → values. A string that is one reference becomes the value itself, of whatever type; inside a longer text a
- * value is written out (objects as JSON). What a reference stands for is never looked at again: a `$` in user input is text.
+ * Templates → values. A string that is a single reference becomes the value and keeps its type; inside a longer string the
+ * value is inserted as text (objects as JSON). Inserted values are never resolved again: a `$` in user input is plain text.
  */
 import { MillraceError } from '../part/error.ts'
 import { splitReferences, wholeReference, type Reference } from './reference.ts'
@@ -13,13 +13,13 @@ export interface Scope {
   input: unknown
   /** `$<result>.…` and `$stepResult.<result>.…` */
   variables: ReadonlyMap<string, unknown>
-  /** `$env.NAME`: only what the config allows. */
+  /** `$env.NAME`: only variables that the config allows. */
   env: Readonly<Record<string, string>>
 }
 
 /**
- * A copy of `template` with its references replaced. A missing optional value is left out of a map and is `null` in a list.
- * Throws `missing-value` naming the path, and `bad-value` for a value that has no text.
+ * Returns a copy of `template` with its references replaced. A missing optional value is omitted from a map and `null` in a
+ * list. Throws `missing-value` with the path, and `bad-value` for a value that cannot be converted to text.
  */
 export function resolve(template: unknown, scope: Scope): unknown {
   if (typeof template === 'string') return resolveText(template, scope)
@@ -41,7 +41,7 @@ function resolveText(text: string, scope: Scope): unknown {
     .join('')
 }
 
-/** What a reference stands for; undefined when there is nothing and it is optional. Throws `missing-value`. */
+/** The value of a reference; undefined if it is optional and has none. Throws `missing-value`. */
 export function lookUp(reference: Reference, scope: Scope): unknown {
   const [root, ...keys] = reference.path
   let value = rootValue(root, scope)
@@ -63,7 +63,7 @@ function rootValue(name: string, { input, variables, env }: Scope): unknown {
   return variables.get(name)
 }
 
-// Own properties of objects only: `constructor`, `__proto__` and the methods of strings are no values of a run.
+// Own properties of objects only: `constructor`, `__proto__` and methods of strings are not values of a run.
 function memberOf(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   const own = ownValue(value as Record<string, unknown>, key)

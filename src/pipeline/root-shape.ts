@@ -1,4 +1,4 @@
-/** What is known of the value that a reference stands for, where it stands. */
+/** The known shape of the value of a reference, at its place in the file. */
 import type { Place, Reader } from './reader.ts'
 import { shapeAt, type Shape } from './shape.ts'
 
@@ -7,7 +7,7 @@ export function shapeOfPath(path: readonly string[], place: Place, reader: Reade
   return shapeAt(shape, rest)
 }
 
-/** The shape that a reference begins in, and the path from there. */
+/** The shape of the first variable of a reference, and the remaining path. */
 export function rootOf(
   path: readonly string[],
   { results, loopNames }: Place,

@@ -1,4 +1,4 @@
-/** What the schemas are made of. Every scalar comes as text; each piece says what type it means and what to say of others. */
+/** Building blocks of the schemas. Every scalar arrives as a string; each block converts it to its type or returns the message. */
 import { z } from 'zod'
 import { didYouMean } from './nearest.ts'
 
@@ -10,18 +10,18 @@ const units = new Map([
   ['h', 3_600_000],
   ['d', day],
 ])
-// setTimeout takes 31 bits: anything longer fires at once.
+// setTimeout is limited to 31 bits: longer timers fire at once.
 const longestDuration = 24 * day
 
 export const text = z.string('must be a string')
-/** A text for a model, here or in a file: inline-files.ts puts the file's text in its place before the schema sees it. */
+/** A prompt: a string, or a file whose text inline-files.ts inserts before the schema is applied. */
 export const prompt = text.meta({ yaml: 'prompt' })
 export const name = text.min(1, 'is empty; give it a value or remove the key')
 export const flag = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),
   z.boolean('must be true or false'),
 )
-/** A name that must be known outside the file: names.ts checks it, editors offer it. */
+/** A name defined outside the file: names.ts checks it, editors suggest it. */
 export type NameKind = 'tools' | 'callbacks' | 'agents' | 'mcpServers'
 export function nameOf(kind: NameKind) {
   return name.meta({ names: kind })
@@ -48,7 +48,7 @@ export function duration(min: number) {
     .preprocess(toMilliseconds, z.number(durationWords).min(min, durationWords).max(longestDuration, durationWords))
     .meta({ yaml: 'duration' })
 }
-/** A duration that has a default. */
+/** A duration with a default, which `none` disables. */
 export function timeLimit() {
   return z.union([duration(1), z.literal('none')], `${durationWords}, or none`)
 }
@@ -64,7 +64,7 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   })
 }
 
-// For an unknown key the message carries the known ones, from which check.ts makes its own.
+// For unknown keys the message lists the known ones, from which check.ts builds the final message.
 export function map<T extends z.ZodRawShape>(shape: T) {
   const keys = Object.keys(shape).join(', ')
   return z.strictObject(shape, {
@@ -75,12 +75,12 @@ export function list<T extends z.ZodType>(item: T) {
   return z.array(item, 'must be a list (lines that begin with "- ", or [a, b])')
 }
 
-/** What another reader checks one by one, at its own place: JSON Schema only refers to it. */
+/** A value that another reader checks; JSON Schema only refers to its definition. */
 export function later(definition: 'step' | 'shape' | 'shapes') {
   return z.unknown().meta({ ref: definition })
 }
 
-/** With a default, which JSON Schema is told as well: behind a conversion zod leaves `default` out. */
+/** Sets a default that JSON Schema also contains: zod omits `default` after a conversion. */
 export function preset<T extends z.ZodType<V>, V>(schema: T, value: V, description: string) {
   return schema.default(value as z.core.util.NoUndefined<z.output<T>>).meta({ description, preset: value })
 }

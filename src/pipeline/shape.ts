@@ -1,6 +1,6 @@
 /**
- * What is known of a value before anything runs: enough to say that a reference leads nowhere. Whatever is not known is
- * `undefined`, and no reference into it is a fault.
+ * The known shape of a value before a run: enough to detect references that can have no value. An unknown shape is
+ * `undefined`, and references into it are never faults.
  */
 import type { ValueSchema } from './value-schema.ts'
 
@@ -8,7 +8,7 @@ export type Shape =
   | { kind: 'text' | 'number' | 'flag' | 'null' }
   | { kind: 'list'; items: Shape | undefined }
   | { kind: 'map'; fields: ReadonlyMap<string, Shape | undefined> }
-  /** One of these, which only a run can tell. */
+  /** One of these; which one is known only at run time. */
   | { kind: 'either'; shapes: readonly (Shape | undefined)[] }
 
 type Plain = Exclude<Shape, { kind: 'either' }>
@@ -28,9 +28,9 @@ export function listOf(items?: Shape): Shape {
   return { kind: 'list', items }
 }
 
-/** How far a path leads: at `key` there is nothing in any of these. Undefined when it leads on, or when that is not known. */
+/** Where a path ends without a value: none of the shapes in `at` has `key`. */
 export interface DeadEnd {
-  /** The keys before. */
+  /** The keys before `key`. */
   seen: string[]
   key: string
   at: Plain[]
@@ -41,14 +41,14 @@ export function deadEnd(shape: Shape | undefined, path: readonly string[]): Dead
   return Array.isArray(found) ? undefined : found
 }
 
-/** The shape that a path leads to; undefined when it is not known. */
+/** The shape at a path; undefined if unknown. */
 export function shapeAt(shape: Shape | undefined, path: readonly string[]): Shape | undefined {
   const found = follow(shape, path)
   if (!Array.isArray(found)) return undefined
   return found.length === 1 ? found[0] : { kind: 'either', shapes: found }
 }
 
-/** Each shape once a key: of the ways that alternatives open there may be very many. */
+/** Visits each shape once per key: the number of paths through alternatives may be very large. */
 function follow(shape: Shape | undefined, path: readonly string[]): Plain[] | DeadEnd | undefined {
   let at = plain([shape])
   for (const [i, key] of path.entries()) {
@@ -60,7 +60,7 @@ function follow(shape: Shape | undefined, path: readonly string[]): Plain[] | De
   return at
 }
 
-/** The alternatives, each once; undefined when one of them is not known. */
+/** The alternatives without duplicates; undefined if one is unknown. */
 function plain(shapes: readonly (Shape | undefined)[]): Plain[] | undefined {
   const found = new Set<Shape>()
   for (const shape of shapes) if (shape === undefined) return undefined
@@ -85,7 +85,7 @@ function inside(shape: Plain, key: string): Shape | undefined {
   return shape.kind === 'map' ? shape.fields.get(key) : undefined
 }
 
-/** Keys that a map's schema does not name are not known of it, unless it allows them expressly. */
+/** A map has only the keys that its schema declares; its shape is unknown if other keys are explicitly allowed. */
 export function shapeOfSchema(schema: ValueSchema | undefined): Shape | undefined {
   if (schema === undefined || schema.anyOf !== undefined) return undefined
   switch (schema.type) {

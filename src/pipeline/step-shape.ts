@@ -1,4 +1,4 @@
-/** What is known of the value that a step's `result` holds. `test/engine/shapes.test.ts` compares it with what runs give. */
+/** The known shape of a step's value. `test/engine/shapes.test.ts` compares it with the values of real runs. */
 import { child } from './check.ts'
 import type { Step } from './pipeline.ts'
 import { itemsOf, type Place, type Reader } from './reader.ts'
@@ -44,7 +44,7 @@ const recalled = mapOf(recalledFields)
 export const storedFields = { stored: listOf(text) }
 const stored = mapOf(storedFields)
 
-/** `config`: as it stands in the text. Undefined when it is not known. */
+/** `config` is the node in the text. Returns undefined if the shape is unknown. */
 export function shapeOfStep(body: StepBody, config: Node | undefined, place: Place, reader: Reader): Shape | undefined {
   switch (body.type) {
     case 'llm': {
@@ -84,7 +84,7 @@ export function shapeOfStep(body: StepBody, config: Node | undefined, place: Pla
 
 const failed = mapOf({ error: undefined })
 
-/** The value of a list is that of the last step that runs, and one that may answer may be the last before the end. */
+/** The value of a list is that of the last step that runs; a step that may be the answer can end the list early. */
 function shapeOfList(steps: readonly Step[], list: Node | undefined, { shapes }: Reader): Shape | undefined {
   const last = steps.at(-1)
   if (list === undefined || last === undefined) return list === undefined ? scalar.null : undefined
@@ -97,7 +97,7 @@ function mayAnswer({ type, config }: Step): boolean {
   return type !== 'router' && type !== 'memory' && type !== 'output-generator' && type !== 'mcp-tool'
 }
 
-/** The value that a template becomes. */
+/** The shape of the value of a template. */
 export function shapeOfTemplate(node: Node, place: Place, reader: Reader): Shape | undefined {
   if (node.kind === 'list') return listOf()
   if (node.kind === 'map') {

@@ -1,6 +1,6 @@
 /**
- * Values where no schema says the type: templates, the config of custom steps, `return`, `providerOptions`.
- * There plain `true`, `false`, `null`, `4` and `1.5` are what they look like, and quoted ones stay text.
+ * Values without a schema: templates, the config of custom steps, `return`, `providerOptions`.
+ * There, unquoted `true`, `false`, `null`, `4` and `1.5` keep their type, and quoted ones are strings.
  */
 import type { Node } from './tree.ts'
 
@@ -10,7 +10,7 @@ export function toTemplate(node: Node): unknown {
   return convert(node, (text, plain) => (plain ? toTyped(text) : text))
 }
 
-/** The tree as plain data with all scalars as text: what the schemas, which know the types, are given. */
+/** The tree as plain data with all scalars as strings: the input of the schemas, which know the types. */
 export function toText(node: Node): unknown {
   return convert(node, (text) => text)
 }
@@ -32,6 +32,6 @@ function toTyped(text: string): unknown {
   if (text === 'null' || text === '') return null
   if (!number.test(text)) return text
   const value = Number(text)
-  // An id of 20 digits or 1e999 would come out as another number: such things stay the text they are.
+  // An id of 20 digits or 1e999 would become another number, so it stays a string.
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)) ? value : text
 }

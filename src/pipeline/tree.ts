@@ -1,28 +1,28 @@
 /**
- * YAML text → a tree that knows where everything stands and how every scalar was written.
+ * YAML text → a tree with the place of every node and the style of every scalar.
  *
  * js-yaml's own loader drops positions, so the tree is built from its event stream. The schema is FAILSAFE: maps, lists
- * and text, no other tag. Everything that could grow without bound (size, depth, what aliases expand to) is capped here,
- * so that whatever walks the tree afterwards may do so plainly.
+ * and strings, no other tags. Size, depth and the expansion of aliases are limited here, so that code that walks the tree
+ * needs no limits of its own.
  */
 import { EVENT_ID, FAILSAFE_SCHEMA, SCALAR_STYLE, YAMLException, getScalarValue, parseEvents } from 'js-yaml'
 import type { Event, ScalarEvent } from 'js-yaml'
 import type { FaultCollector } from './fault.ts'
 
-/** `at` is the offset of the node's first character; `size` and `height` count what it expands to, aliases included. */
+/** `at` is the offset of the node's first character; `size` and `height` include expanded aliases. */
 interface NodeBase {
   at: number
   size: number
   height: number
 }
-/** `plain`: written without quotes, so that in a template it may be a number, a boolean or null. */
+/** `plain`: written without quotes, so in a template it may be a number, a boolean or null. */
 type ScalarNode = NodeBase & {
   kind: 'scalar'
   text: string
   plain: boolean
-  /** The offset behind it. */
+  /** The offset after it. */
   end: number
-  /** The file that its text comes from, when it is another than the agent's. */
+  /** The prompt file that its text comes from, if any. */
   file?: string
 }
 type ListNode = NodeBase & { kind: 'list'; items: Node[] }
@@ -36,7 +36,7 @@ const maxDepth = 100
 const allowedTags = new Set(FAILSAFE_SCHEMA.tags.map(({ tagName }) => tagName.replace('tag:yaml.org,2002:', '!!')))
 const tagOf = { scalar: '!!str', list: '!!seq', map: '!!map' } as const
 
-/** Undefined when there is nothing to check any further; what is wrong is in `faults`. */
+/** Returns undefined if nothing is left to check; the reasons are in `faults`. */
 export function parseTree(text: string, faults: FaultCollector): Node | undefined {
   if (text.length > maxCharacters) {
     faults.add(0, `the file is larger than 1 MB (${text.length} characters); shorten it`)
@@ -88,7 +88,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
     const parent = frame.node
     parent.size += node.size
     parent.height = Math.max(parent.height, node.height + 1)
-    // Counted before anything is walked: a few hundred bytes of aliases can stand for billions of nodes.
+    // Counted without expanding: a few hundred bytes of aliases can expand to billions of nodes.
     if (parent.size > maxNodes)
       throw new TooLarge(node.at, `the file has more than ${maxNodes} values, counting aliases`)
     if (parent.height + frames.length > maxDepth) throw new TooLarge(node.at, `nested deeper than ${maxDepth} levels`)
@@ -114,7 +114,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
     else map.entries.set(key.text, { at: key.at, value })
   }
 
-  /** Where a scalar begins to the eye: at its quote, its `|`, or, when it is empty, at its key or its dash. */
+  /** Where a scalar visibly starts: at its quote, its `|` or, if it is empty, at its key or dash. */
   function scalarAt(event: ScalarEvent): number {
     if (event.valueStart < 0) return frames.at(-1)?.key?.at ?? afterBlanks(text, end)
     if (event.style === SCALAR_STYLE.PLAIN) return event.valueStart
@@ -150,7 +150,7 @@ function buildTree(text: string, events: readonly Event[], faults: FaultCollecto
             : { kind: 'map', entries: new Map(), ...base }
         checkProperties(event, node.kind)
         const anchor = anchorOf(text, event)
-        // Until it is closed an anchor stands for nothing, which is what makes a value inside itself impossible.
+        // An anchor is undefined until its node is closed, so a value can never contain itself.
         if (anchor !== undefined) anchors.delete(anchor)
         frames.push(anchor === undefined ? { node } : { node, anchor })
         end = event.start
@@ -196,7 +196,7 @@ function nameOf(kind: Node['kind']): string {
   return { scalar: 'a string', list: 'a list', map: 'a map' }[kind]
 }
 
-/** js-yaml's words, with the cure where it leaves one out. */
+/** The message of js-yaml, with the cure if it lacks one. */
 function explain(reason: string): string {
   if (reason.includes('tab characters')) return `${reason}; use spaces`
   if (reason.startsWith('bad indentation'))

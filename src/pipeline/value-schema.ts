@@ -1,6 +1,6 @@
-/** The part of JSON Schema that an agent file may use for its inputs and outputs. Plain data, valid JSON Schema as it is. */
+/** The subset of JSON Schema for inputs and outputs of agent files. Plain data and valid JSON Schema. */
 export interface ValueSchema {
-  /** Left out: any type. */
+  /** Any type if undefined. */
   type?: ValueType
   title?: string
   description?: string
@@ -11,7 +11,7 @@ export interface ValueSchema {
   minLength?: number
   maxLength?: number
   pattern?: string
-  /** A note for models and clients; not enforced. */
+  /** A hint for models and clients; not enforced. */
   format?: string
   items?: ValueSchema
   minItems?: number

@@ -1,32 +1,32 @@
 /**
- * Whether a text holds a match of a program anywhere. All ways through the program are followed at once, so that the time
- * grows with the text and never with the ways; the sets of places that come again are kept, as an automaton's states.
+ * Tests whether a program matches anywhere in a text. All paths through the program are followed in parallel, so the time
+ * grows with the text, not with the number of paths. Sets of positions that recur are cached as states of an automaton.
  */
 import type { Instruction } from './program.ts'
 
-/** What stands beside a place in the text: nothing, a character of a word, another. */
+/** What is next to a position in the text: nothing, a word character, or another character. */
 type Side = 'edge' | 'word' | 'other'
 
 interface State {
-  /** Instructions that were reached by the character before. */
+  /** Instructions reached by the previous character. */
   readonly reached: readonly number[]
   readonly before: Side
   readonly closures: Map<Side, Closure>
   readonly next: Map<string, State>
 }
 
-/** What is reached without a character. */
+/** What is reached without consuming a character. */
 interface Closure {
   readonly matches: boolean
   readonly chars: readonly number[]
 }
 
-/** How much work is left, for all texts that are checked together. */
+/** The remaining work for all texts that are checked together. */
 export interface PatternBudget {
   left: number
 }
 
-/** The text is too long for the pattern: whether it matches was not found out. */
+/** The text is too long for the pattern: whether it matches is unknown. */
 export class PatternTooCostly extends Error {
   override readonly name = 'PatternTooCostly'
 }
@@ -64,7 +64,7 @@ export function createMatcher(program: readonly Instruction[]): (text: string, b
     const seen = new Uint8Array(program.length)
     const chars: number[] = []
     let matches = false
-    // A match may begin anywhere.
+    // A match may start anywhere.
     const open = [0, ...state.reached]
     let work = 0
     for (let at = open.pop(); at !== undefined; at = open.pop()) {

@@ -1,6 +1,6 @@
 /**
- * The text of a regular expression as a tree, for `program.ts`. Characters and classes keep JavaScript's own meaning: each
- * becomes a `RegExp` that is asked about one character at a time. What cannot be matched in linear time is refused.
+ * Parses a regular expression to a tree for `program.ts`. Characters and classes mean the same as in JavaScript: each becomes
+ * a `RegExp` that tests one character. Syntax that cannot be matched in linear time is rejected.
  */
 
 export type PatternNode =
@@ -12,7 +12,7 @@ export type PatternNode =
 /** `^`, `$`, `\b` and `\B`. */
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside'
 
-/** Says what is wrong as a sentence goes on: `uses a lookahead, which is not supported`. */
+/** The message continues a sentence: `uses a lookahead, which is not supported`. */
 export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
@@ -20,7 +20,7 @@ export class PatternError extends Error {
 const longest = 10_000
 const deepest = 100
 
-/** Throws {@link PatternError}. `isLenient`: also what JavaScript takes only without the flag `u`. */
+/** Throws {@link PatternError}. `isLenient` also accepts syntax that JavaScript allows only without the flag `u`. */
 export function parsePattern(source: string, isLenient: boolean): PatternNode {
   if (source.length > longest) throw new PatternError(`is longer than ${longest} characters`)
   const flags = flagsOf(source, isLenient)
@@ -108,7 +108,7 @@ export function parsePattern(source: string, isLenient: boolean): PatternNode {
     }
   }
 
-  /** The flags decide what `\u{1F600}` and `\p{L}` are. */
+  /** The flags determine the meaning of `\u{1F600}` and `\p{L}`. */
   function oneOf(text: string): PatternNode {
     const one = new RegExp(`^${text}$`, flags)
     return { type: 'char', accepts: (char) => one.test(char) }
@@ -127,7 +127,7 @@ function flagsOf(source: string, isLenient: boolean): string {
       new RegExp(source, flags)
       return flags
     } catch {
-      // The next form, or none.
+      // Try the next flags.
     }
   }
   throw new PatternError('is not a valid regular expression')

@@ -1,6 +1,6 @@
 /**
- * Regular expressions from outside, matched in linear time: those of agent files and of schemas that servers and clients send.
- * They mean what they mean in JavaScript with the flag `u`. Lookarounds, back-references and flags in groups are refused.
+ * Matches untrusted regular expressions in linear time: those of agent files and of schemas sent by servers and clients.
+ * The syntax is that of JavaScript with the flag `u`, without lookarounds, back-references and flags in groups.
  */
 import { createMatcher, PatternTooCostly, type PatternBudget } from './matcher.ts'
 import { parsePattern, PatternError } from './parse.ts'
@@ -17,13 +17,13 @@ export interface Pattern {
 const kept = new Map<string, Pattern | PatternError>()
 const mostKept = 200
 
-/** What it costs of a budget to read a pattern, whatever its size. */
+/** Budget used to parse a pattern of any size. */
 const compileCost = 10_000
 
 export interface CompileOptions {
-  /** Also what JavaScript takes only without the flag `u`, as other languages write it. */
+  /** Also accept syntax that JavaScript allows only without the flag `u`, as other languages write it. */
   isLenient?: boolean
-  /** Pays for reading a pattern that is not known yet: a schema from outside may have any number of them. */
+  /** Charged for parsing a new pattern: an untrusted schema may have any number of them. */
   budget?: PatternBudget
 }
 
@@ -42,7 +42,7 @@ export function compilePattern(source: string, { isLenient = false, budget }: Co
   return pattern
 }
 
-/** What cannot be used is kept as well: to find that out costs as much. */
+/** Returns errors too, so that they are cached: finding them costs as much. */
 function read(source: string, isLenient: boolean): Pattern | PatternError {
   try {
     return { test: createMatcher(toProgram(parsePattern(source, isLenient))) }

@@ -1,14 +1,14 @@
-/** A pattern's tree as instructions of an automaton. Instruction 0 begins; each leads to the next unless it says otherwise. */
+/** Compiles a pattern's tree to instructions of an automaton. Execution starts at 0; each instruction leads to the next by default. */
 import { PatternError, type Assertion, type PatternNode } from './parse.ts'
 
 export type Instruction =
   | { type: 'char'; accepts(char: string): boolean }
   | { type: 'assert'; kind: Assertion }
-  /** Goes on at each of these. */
+  /** Continues at each of these. */
   | { type: 'split'; to: number[] }
   | { type: 'match' }
 
-/** Counted repetitions are written out: beyond this many instructions a pattern is refused. */
+/** Counted repetitions are expanded: a pattern with more instructions is rejected. */
 const most = 2000
 
 /** Throws {@link PatternError}. */
@@ -49,7 +49,7 @@ export function toProgram(root: PatternNode): Instruction[] {
 
   function repeat({ item, min, max }: Extract<PatternNode, { type: 'repeat' }>): void {
     const copy = () => {
-      // A repetition of nothing adds no instruction.
+      // A repetition of nothing adds no instruction, so copies are counted too.
       if (++copies > 10 * most) throw new PatternError('has too many repetitions')
       write(item)
     }
