@@ -49,7 +49,7 @@ export interface Config {
 export interface LimitsConfig {
   /** Maximum size of one line or event of a provider's stream, and of one message of an MCP server, in bytes. Default 16 MiB. */
   lineBytes?: number
-  /** Maximum size of one provider response after decompression, in bytes. Default 64 MiB. */
+  /** Maximum size of one JSON response of a provider after decompression, in bytes; four times that for a stream. Default 64 MiB. */
   bodyBytes?: number
   /** Maximum length of one model answer with its tool calls and files, in UTF-16 units. Default 16 Mi; an agent's `limits` win. */
   answerChars?: number

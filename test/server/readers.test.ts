@@ -63,6 +63,7 @@ function drained(response: ServerResponse): Promise<void> {
 
 async function startMeasured(baseURL: string) {
   const yaml = (policy: string) => `onDisconnect: ${policy}
+limits: { answerChars: 200000000 }
 workflow:
   - { id: answer, type: llm, config: { model: "up:m", stream: true } }
 `

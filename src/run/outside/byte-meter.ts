@@ -9,8 +9,9 @@ export interface MeterOptions {
   who: string
   limits: ReadLimits
   /**
-   * Which limits apply. `document` (a JSON body): `bodyBytes`. `lines` (one answer as a stream of events): both. `message` (one
-   * message of an MCP server): `lineBytes`. `messages` (a stream of these, of unlimited length): `lineBytes` for each.
+   * Which limits apply. `document` (a JSON body): `bodyBytes`. `lines` (one answer as a stream of events): `lineBytes`, and four
+   * times `bodyBytes`. `message` (one message of an MCP server): `lineBytes`. `messages` (a stream of these, of unlimited
+   * length): `lineBytes` for each.
    */
   shape: 'document' | 'lines' | 'message' | 'messages'
 }
@@ -18,31 +19,42 @@ export interface MeterOptions {
 const lineFeed = 10
 const carriageReturn = 13
 
+/** A stream is never held in memory as a whole, and its framing is many times longer than its text. */
+const streamFactor = 4
+
 export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter {
+  const bodyBytes = shape === 'lines' ? limits.bodyBytes * streamFactor : limits.bodyBytes
   let total = 0
   // The bytes that an SSE parser buffers: everything since the last empty line.
   let event = 0
-  let isLineEmpty = true
-  let before = 0
+  /** The last two bytes: an empty line may be split between pieces. */
+  let tail: [number, number] = [lineFeed, lineFeed]
 
   function readLines(bytes: Uint8Array): void {
-    for (let i = 0; i < bytes.length; i++) {
-      const byte = bytes[i]!
-      event += 1
-      if (byte === lineFeed || byte === carriageReturn) {
-        const isSecondOfPair = byte === lineFeed && before === carriageReturn
-        if (isLineEmpty && !isSecondOfPair) event = 0
-        isLineEmpty = true
-      } else isLineEmpty = false
-      before = byte
-      if (event > limits.lineBytes) throw lineTooLong(who, limits)
-    }
+    const rest = bytes.length - endOfEvents(bytes, tail)
+    event = rest === bytes.length ? event + rest : rest
+    tail = [bytes.at(-2) ?? tail[1], bytes.at(-1) ?? tail[1]]
+    if (event > limits.lineBytes) throw lineTooLong(who, limits)
   }
 
   return (bytes) => {
     total += bytes.length
     if (shape === 'lines' || shape === 'messages') readLines(bytes)
     if (shape === 'message' && total > limits.lineBytes) throw lineTooLong(who, limits)
-    if ((shape === 'document' || shape === 'lines') && total > limits.bodyBytes) throw bodyTooLarge(who, limits)
+    if ((shape === 'document' || shape === 'lines') && total > bodyBytes) throw bodyTooLarge(who, limits)
   }
+}
+
+/** The index behind the last empty line, 0 if there is none. Usually the first look at the end finds it. */
+function endOfEvents(bytes: Uint8Array, [second, first]: readonly [number, number]): number {
+  const at = (i: number) => (i >= 0 ? bytes[i]! : i === -1 ? first : second)
+  for (let i = bytes.lastIndexOf(lineFeed); i >= 0; i = i === 0 ? -1 : bytes.lastIndexOf(lineFeed, i - 1)) {
+    const before = at(i - 1)
+    if (before === lineFeed || (before === carriageReturn && at(i - 2) === lineFeed)) return i + 1
+  }
+  // Lines that end in CR alone: the standard allows them and nobody sends them.
+  for (let i = bytes.lastIndexOf(carriageReturn); i >= 0; i = i === 0 ? -1 : bytes.lastIndexOf(carriageReturn, i - 1)) {
+    if (at(i - 1) === carriageReturn) return i + 1
+  }
+  return 0
 }
