@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain syntax: this line must still run on a Node that is too old for the rest.
+// Old syntax only: an outdated Node must be able to parse this file.
 if (Number(process.versions.node.split('.')[0]) < 24) {
   console.error(
     'millrace needs Node 24 or newer; this is ' +

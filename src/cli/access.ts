@@ -1,4 +1,4 @@
-/** The log from the terminal: through the live server of a data folder, or one that was named, else from its database. */
+/** Access to runs: through the server of `--url`, the live server of the data folder, or else its database. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Entry } from '../part/entry.ts'
@@ -10,29 +10,29 @@ import { localAccess } from './local-access.ts'
 import { findServer, namedServer } from './live-server.ts'
 import { remoteAccess } from './remote-access.ts'
 
-/** Where the runs are: flags that every command about runs has. */
+/** Where the runs are: flags of every command about runs. */
 export interface Where {
   data: string
-  /** A server that the user named. */
+  /** The server of `--url`. */
   url?: string
 }
 
-/** What the next server will make of a run that is `running` in the log though nothing runs it. */
+/** What the next server does with a run that the log has as `running` although its process is gone. */
 export type Fate = 'goes on' | 'is ended'
 
 export interface Access {
-  /** Of the live server; absent where the database is read. */
+  /** URL of the server; absent when the database is read. */
   url?: string
   list(query: RunQuery): Promise<RunRow[]>
   /** Throws `unknown-run`. */
   status(run: string): Promise<RunStatus>
-  /** All that its log comes to. Throws `unknown-run`. */
+  /** The state of the run, from its log. Throws `unknown-run`. */
   view(run: string): Promise<RunView>
-  /** Entries after `after`; with `follow` until the run ends, or nothing is there that could go on with it. */
+  /** Entries after `after`; with `follow`, until the run ends or no process is left that could continue it. */
   read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
-  /** Of a run whose process is gone; undefined for every other. */
+  /** For a run whose process is gone; otherwise undefined. */
   fate(run: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined>
-  /** Absent when there is no server: then nobody can be told to stop. */
+  /** Absent without a server. */
   stop?(run: string): Promise<void>
   close(): Promise<void>
 }
@@ -47,11 +47,14 @@ export async function openAccess({ data, url }: Where): Promise<Access> {
   if (server !== undefined) return remoteAccess(server.url, server)
   const file = join(data, 'millrace.db')
   if (existsSync(file)) return localAccess(file, data)
-  const why = data === 'none' ? 'what ran was not kept' : 'nothing has run here yet'
-  throw new MillraceError('usage', `There is no log in ${data}: ${why}, or --data must name another folder.`)
+  const why =
+    data === 'none'
+      ? 'Runs with --data none are not kept.'
+      : 'Start a run with millrace run or millrace serve, or name another data folder with --data.'
+  throw new MillraceError('usage', `No runs found in ${data}. ${why}`)
 }
 
-/** The flags that lead to the same runs, for a command line to paste; often none. */
+/** The flags that lead to the same runs, to append to a printed command; often none. */
 export function whereFlags({ data, url }: Where): string {
   return `${data === '.millrace' ? '' : ` --data ${data}`}${url === undefined ? '' : ` --url ${url}`}`
 }

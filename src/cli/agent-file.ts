@@ -1,4 +1,4 @@
-/** Agents as a command line names them: by id, or by the path of a file. */
+/** Agents on a command line: an id, or the path of a file. */
 import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { MillraceError } from '../part/error.ts'
@@ -7,13 +7,13 @@ import { agentFiles } from './folders.ts'
 
 export interface NamedAgent {
   id: string
-  /** When it was named by its path. */
+  /** Set when the agent was given as a path. */
   file?: string
 }
 
-/** Throws `usage` for a path that leads to no agent; `agents`: the folder in which others are looked for. */
+/** Throws `usage` for a path that is not an agent file. `agents`: the folder to search for similar names. */
 export function nameAgent(text: string, agents = 'agents'): NamedAgent {
-  // No agent has a name with a slash in it.
+  // Agent ids contain no slashes.
   if (!/\.ya?ml$|[/\\]/u.test(text)) return { id: text }
   if (!/\.ya?ml$/u.test(text) || !existsSync(text)) throw noFile(text, agents)
   return { id: basename(text).replace(/\.ya?ml$/u, ''), file: text }
@@ -28,12 +28,12 @@ export function agentFile(id: string, dir: string | undefined): string | undefin
 }
 
 export function faultyAgent(faults: string): MillraceError {
-  return new MillraceError('bad-pipeline', `The agent has faults:\n${faults}`)
+  return new MillraceError('bad-pipeline', `The agent has errors:\n${faults}`)
 }
 
 function noFile(path: string, agents: string): MillraceError {
   const others = [...new Set([dirname(path), agents])].flatMap((dir) => agentFiles(dir).map((name) => join(dir, name)))
   const bare = basename(path).replace(/\.ya?ml$/u, '')
   const meant = others.find((each) => basename(each).replace(/\.ya?ml$/u, '') === bare) ?? nearest(path, others)
-  return new MillraceError('usage', `There is no file ${path}${meant ? ` (did you mean "${meant}"?)` : ''}.`)
+  return new MillraceError('usage', `There is no agent file ${path}${meant ? ` (did you mean "${meant}"?)` : ''}.`)
 }

@@ -1,7 +1,7 @@
-/** Times, tokens and money as tables and sentences show them. */
+/** Formats durations, times, tokens and costs for people. */
 import type { Usage } from '../part/usage.ts'
 
-/** `0.42s`, `12.3s`, `4m 05s`. Never negative: the clock may have been set back since a run started. */
+/** `0.42s`, `12.3s`, `4m 05s`. Never negative, even if the clock was set back. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, ms) / 1000
   if (seconds < 10) return `${seconds.toFixed(2)}s`
@@ -10,7 +10,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(whole / 60)}m ${String(whole % 60).padStart(2, '0')}s`
 }
 
-/** A total; `~` when it is an estimate, nothing when nobody said. */
+/** The total, with `~` if it is an estimate; empty if unknown. */
 export function formatTokens(usage: Usage | undefined): string {
   return usage?.totalTokens === undefined ? '' : `${usage.totalTokens}${usage.source === 'estimated' ? '~' : ''}`
 }
@@ -19,7 +19,7 @@ export function formatCost(usd: number): string {
   return `$${usd.toFixed(usd < 0.01 ? 6 : 4)}`
 }
 
-/** UTC, to the second. */
+/** UTC, to the second: `2026-01-31 12:34:56`. */
 export function formatTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }

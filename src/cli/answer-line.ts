@@ -1,12 +1,12 @@
-/** Open requests as text: as little of an id as names one, and the command line that answers it. */
+/** The short id of an open request, and the command that answers it. */
 import type { EntryOf } from '../part/entry.ts'
 
-/** A request's id without the run's. */
+/** The request id without the prefix of the run id. */
 export function shortRequestId(run: string, { requestId }: EntryOf<'request'>): string {
   return requestId.startsWith(`${run}.`) ? requestId.slice(run.length + 1) : requestId
 }
 
-/** A command to paste. `isOneOfMany`: the request is named too. */
+/** A command to paste. `isOneOfMany`: adds `--request`. */
 export function answerLine(
   run: string,
   request: EntryOf<'request'>,

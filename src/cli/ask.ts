@@ -1,4 +1,4 @@
-/** Who answers what a run asks: whoever sits at the terminal, the flag `--yes`, or nobody. */
+/** Answers the requests of a run: from the terminal, with `--yes`, or not at all. */
 import { createInterface } from 'node:readline/promises'
 import type { ClientAnswer } from '../client/client.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -9,16 +9,16 @@ import { paint } from './style.ts'
 type Request = EntryOf<'request'>
 
 export interface Ask {
-  /** Whether there is anybody for this request; else the run waits for an answer from elsewhere. */
+  /** False if this request cannot be answered here: the run then waits for an answer from elsewhere. */
   canAnswer(request: Request): boolean
-  /** Called for one request at a time. Rejects when `signal` aborts, or when the terminal is gone. */
+  /** Called for one request at a time. Rejects when `signal` aborts or the terminal is closed. */
   answer(request: Request, signal: AbortSignal): Promise<ClientAnswer>
 }
 
 export interface AskOptions {
-  /** Approvals are given unasked. */
+  /** Approve without asking. */
   yes?: boolean | undefined
-  /** Approvals are left open where nobody can be asked, instead of refused. The result of a tool cannot be made up. */
+  /** Without a terminal, leave approvals open instead of denying them. */
   leaves?: boolean
 }
 
@@ -29,15 +29,15 @@ export function createAsk({ yes = false, leaves = false }: AskOptions = {}): Ask
     async answer(request, signal) {
       if (request.kind === 'approval' && yes) return { approved: true }
       if (isThere) return askOnTerminal(request, signal)
-      return { approved: false, reason: 'nobody is at a terminal who could be asked' }
+      return { approved: false, reason: 'not approved: no terminal to ask on' }
     },
   }
 }
 
-/** Rejects when `signal` aborts, or when the terminal is gone. */
+/** Rejects when `signal` aborts or the terminal is closed. */
 async function askOnTerminal({ kind, toolName, input }: Request, signal: AbortSignal): Promise<ClientAnswer> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  // Ctrl-C at the question means the run.
+  // Ctrl-C at the question stops the run.
   terminal.on('SIGINT', () => process.emit('SIGINT'))
   const ended = new AbortController()
   terminal.on('close', () => ended.abort())
@@ -48,16 +48,16 @@ async function askOnTerminal({ kind, toolName, input }: Request, signal: AbortSi
       })
     ).trim()
   try {
-    // What a model wants done must not be able to look like something else.
+    // Model output must not be able to disguise itself with control characters.
     const what = printable(`${toolName} ${JSON.stringify(input)}`)
     if (kind === 'approval') return { approved: /^y(?:es)?$/iu.test(await ask(`Allow ${what}? [y/N] `)) }
-    return { output: jsonOrText(await ask(`${what} runs in the client. What does it return? (JSON or text) `)) }
+    return { output: jsonOrText(await ask(`${what} runs in the client. Enter its result (JSON or text): `)) }
   } finally {
     terminal.close()
   }
 }
 
-/** What stands on a command line as the output of a tool. */
+/** The result of a tool as typed: JSON if it parses, else text. */
 export function jsonOrText(text: string): unknown {
   try {
     return parseJson(text)

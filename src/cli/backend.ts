@@ -1,6 +1,6 @@
 /**
- * Where agents run: in the live server of the data folder, in one that `--url` names, or in this process. All are asked
- * through the same client, so that each command has one path.
+ * Where agents run: on the server of `--url`, on the live server of the data folder, or in this process. All three are used
+ * through the same client, so each command has a single code path.
  */
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,75 +22,78 @@ import { checkServed, type AgentList } from './served-agents.ts'
 import { readThread, type Thread } from './thread.ts'
 
 export interface BackendFlags {
-  /** Folder of the agents; default `agents`. */
+  /** Folder of agents; default `agents`. */
   dir?: string | undefined
   data?: string | undefined
   url?: string | undefined
   endpoint: string[]
-  /** A run that is in the server's log is the server's, whatever agents it has. */
+  /** Use the live server even if it serves other agents: for runs that are in its log already. */
   isAnyServer?: boolean
 }
 
 export interface Backend {
   client: MillraceClient
-  /** Of the server; absent where this process runs the agents. */
+  /** URL of the server; absent if agents run in this process. */
   url?: string
-  /** Whether runs are kept, so that they can wait for an answer. */
+  /** Whether runs are recorded, so that they can be suspended. */
   isDurable: boolean
-  /** What a command about the runs here needs, such as ` --data elsewhere`; often nothing. */
+  /** Flags for commands about the runs here, such as ` --data elsewhere`; often empty. */
   where: string
-  /** What the user did not ask for and should know. */
+  /** Something unexpected that the user should know. */
   notice?: string
   /** Another command uses the data folder as well. Absent on a server. */
   isShared?: boolean
   agents(): Promise<AgentList>
-  /** Undefined when the thread has no runs. */
+  /** Undefined if the thread has no runs. */
   thread(id: string): Promise<Thread | undefined>
   close(): Promise<void>
 }
 
-/** A backend that has not been opened: nothing is locked, nothing was made. */
+/** A backend that is not open yet: nothing is locked or created. */
 interface Place {
-  /** Throws when the agent is not there, or has faults. */
+  /** Throws if the agent is unknown or has errors. */
   check(agent: NamedAgent): Promise<void>
-  /** Undefined when a server has taken the folder meanwhile. */
+  /** Undefined if a server has locked the folder meanwhile. */
   open(): Promise<Backend | undefined>
 }
 
-/** Throws what is wrong with the flags or the agent, before anything is opened or made. */
+/** Throws on mistakes in the flags or the agent, before anything is opened or created. */
 export async function checkAgent(agent: NamedAgent, flags: BackendFlags): Promise<void> {
   await (await findPlace(flags, agent.file !== undefined)).check(agent)
 }
 
 export async function openBackend(flags: BackendFlags, isFile = false): Promise<Backend> {
-  // A server that starts or ends holds the folder for a moment without answering.
+  // While a server starts or stops, it holds the lock for a moment without answering.
   for (let tries = 0; tries < 20; tries++) {
     const backend = await (await findPlace(flags, isFile)).open()
     if (backend !== undefined) return backend
     await pause(250)
   }
-  const cure = 'Stop it, or choose another folder with --data.'
-  throw new MillraceError('data-in-use', `A server holds the data folder and does not answer. ${cure}`)
+  const cure = 'Stop that server, or use another folder with --data.'
+  throw new MillraceError('data-in-use', `A server has locked the data folder but does not answer. ${cure}`)
 }
 
-/** `isFile`: the agent is given by its path, whose folder `flags.dir` is. */
+/** `isFile`: the agent was given as a path, and `flags.dir` is its folder. */
 async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   const endpoints = flags.endpoint.map(parseEndpoint)
   if (flags.url !== undefined) {
-    const own = isFile ? 'A file of this machine' : endpoints.length > 0 ? '--endpoint' : undefined
-    const cure = 'leave out one of the two'
-    if (own !== undefined) throw new MillraceError('usage', `${own} means nothing to the server of --url; ${cure}.`)
+    const own = isFile ? 'An agent file' : endpoints.length > 0 ? '--endpoint' : undefined
+    if (own !== undefined)
+      throw new MillraceError(
+        'usage',
+        `${own} cannot be combined with --url: that server has its own. Leave out one of them.`,
+      )
     return served(namedServer(flags.url), whereFlags({ data: '.millrace', url: flags.url }))
   }
   const { dir = 'agents' } = flags
   const isThere = statSync(dir, { throwIfNoEntry: false })?.isDirectory() === true
-  // Who names no folder and has none means whatever the server has.
+  // Without --dir and without ./agents, any agents of the server will do.
   const isOpen = !isThere && flags.dir === undefined
   if (!isOpen) checkAgents(dir, 'run')
   const config = isThere ? await loadConfig(dir) : {}
   const { data, logFiles } = settingsOf(config, flags.data === undefined ? {} : { data: flags.data })
   checkData(data)
-  // Who goes on with a run in a process of its own needs the same tools and models.
+  // To continue the run in another process, the same tools and models are needed.
   const own = [...(dir === 'agents' ? [] : [`--dir ${dir}`]), ...flags.endpoint.map((text) => `--endpoint ${text}`)]
   const project = own.map((flag) => ` ${flag}`).join('')
   const local: LocalOptions = { dir, config, data, logFiles, endpoints, where: whereFlags({ data }) + project }
@@ -101,13 +104,13 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   }
   const obstacle = flags.isAnyServer ? undefined : await obstacleOf(server, isOpen ? undefined : dir, endpoints)
   if (obstacle === undefined) return served(server, whereFlags({ data }), isThere ? dir : undefined)
-  // The server's log is the server's alone: a run beside it has one of its own.
+  // The server's database is locked: this run is recorded in a folder beside it.
   const beside = join(data, 'local')
-  const notice = `${obstacle}: this run happens here and is recorded in ${beside} (millrace ps --data ${beside})`
+  const notice = `${obstacle}. Running in this process instead; see the run with: millrace ps --data ${beside}`
   return inProcess({ ...local, data: beside, where: whereFlags({ data: beside }) + project, notice })
 }
 
-/** Why the server cannot run what is asked for. */
+/** Why the server cannot run this agent; undefined if it can. */
 async function obstacleOf(
   server: LiveServer,
   dir: string | undefined,
@@ -127,7 +130,7 @@ function inProcess(options: LocalOptions): Place {
   return { check: (agent) => checkLocal(agent, options), open: () => openLocal(options) }
 }
 
-/** `dir`: the folder that the server serves, where it is known to be on this machine. */
+/** `dir`: the folder that the server serves, if it is on this machine. */
 function served(server: LiveServer, where: string, dir?: string): Place {
   const { url, key } = server
   const request = createRequest(url, server)

@@ -1,6 +1,6 @@
 /**
- * What may come next on a command line: commands, options, their values, agents, runs. The program itself says what there
- * is, so that no script of a shell has to be kept in step with it.
+ * Candidates for the next word of a command line: commands, options, their values, agents and runs. They are computed by the
+ * program itself, so the shell scripts never need an update.
  */
 import type { Argument, Command, Option } from 'commander'
 import { openAccess } from './access.ts'
@@ -8,17 +8,18 @@ import { agentFiles } from './folders.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { partTypes } from '../part/part-types.ts'
 
-/** A word and what it means, or `files`: the shell knows those better. */
+/** A word and its description. */
 export type Completion = { word: string; about: string }
 export interface Completions {
   words: Completion[]
+  /** File names may follow as well: the shell completes those itself. */
   files: boolean
 }
 
 const none: Completions = { words: [], files: false }
 const files: Completions = { words: [], files: true }
 
-/** `words`: what stands behind the program's name; the last one is what is being written, perhaps empty. */
+/** `words`: the words after `millrace`; the last one is being typed and may be empty. */
 export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
   const current = words.at(-1) ?? ''
   const { words: found, files: orFiles } = await candidates(program, words.slice(0, -1), current)
@@ -44,12 +45,12 @@ async function candidates(program: Command, before: readonly string[], current: 
 }
 
 function nameAndAbout(command: Command): Completion {
-  return { word: command.name(), about: command.description() }
+  return { word: command.name(), about: command.summary() || command.description() }
 }
 
 function optionsOf(command: Command): Completions {
   const own = command.options.flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : []))
-  return { words: [...own, { word: '--help', about: 'what it does, with an example' }], files: false }
+  return { words: [...own, { word: '--help', about: 'Show help' }], files: false }
 }
 
 function optionNamed(command: Command, word: string | undefined): Option | undefined {
@@ -99,7 +100,7 @@ async function runsIn(given: ReadonlyMap<string, string>, status?: RunStatus): P
   return rows.map((row) => ({ word: row.id, about: `${row.agent}, ${row.status}: ${row.title ?? ''}` }))
 }
 
-/** The threads that somebody spoke in last. */
+/** The most recently used threads. */
 async function threadsIn(given: ReadonlyMap<string, string>): Promise<Completion[]> {
   const rows = await rowsIn(given, { limit: 50 })
   const newest = new Map(rows.toReversed().map((row) => [row.threadId, row]))
@@ -114,12 +115,12 @@ async function rowsIn(given: ReadonlyMap<string, string>, query: RunQuery): Prom
     await access.close()
     return rows
   } catch {
-    // No log, no runs: whoever presses Tab wants no message.
+    // Without a log there are no runs; Tab must not print an error.
     return []
   }
 }
 
-/** Options that were given, with their values: `--dir x` and `--dir=x`. */
+/** The options given so far with their values: `--dir x` and `--dir=x`. */
 function flags(command: Command, given: readonly string[]): Map<string, string> {
   const found = new Map<string, string>()
   for (const [i, word] of given.entries()) {

@@ -1,7 +1,6 @@
 /**
- * What a shell loads so that Tab works. Each asks `millrace __complete <words>`, which answers with lines of
- * `word<Tab>meaning`, and a last line `:files` where files may stand as well. Words are never evaluated: an agent's file may
- * have any name.
+ * Completion scripts for shells. Each calls `millrace __complete <words>`, which prints lines of `word<Tab>description`, and a
+ * last line `:files` if file names may follow as well. Words are never evaluated: an agent file may have any name.
  */
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]

@@ -1,19 +1,19 @@
 /**
- * What the code of agents prints with `console`: it goes to stderr, on lines of its own. Stdout belongs to the answer, which a
- * program may read, and on a terminal a line must not begin in the middle of it.
+ * Sends `console` output of user code to stderr, on lines of its own: stdout is reserved for the answer, and on a terminal
+ * a console line must not begin in the middle of it.
  */
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 
 const beforeLine = new Set<() => void>()
 
-/** Calls back before a line is printed, so that an answer can end its own. Gives back how to stop. */
+/** Calls `before` ahead of each line, so that an answer can end its own line. Returns a function that unsubscribes. */
 export function onConsoleLine(before: () => void): () => void {
   beforeLine.add(before)
   return () => void beforeLine.delete(before)
 }
 
-/** For the rest of the process. `console` stays the same object: code may have taken it along. */
+/** For the rest of the process. The `console` object is patched in place, since code may hold a reference to it. */
 export function sendConsoleToStderr(): void {
   const { stderr } = process
   const stream = new Writable({

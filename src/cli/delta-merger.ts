@@ -1,20 +1,20 @@
-/** Joins the deltas of a block, which come by the hundred, into one entry for the eye. */
+/** Joins the many deltas of a block into one entry, for reading. */
 import { isDelta, mergeDeltas, type Entry } from '../part/entry.ts'
 
 export interface DeltaMerger {
   apply(entry: Entry): void
-  /** Emits what is held; to be called at the end. */
+  /** Emits what is buffered. Call it at the end. */
   flush(): void
 }
 
-/** ms after which a block that is still being written is shown as far as it is. */
+/** ms after which the buffered part of an unfinished block is emitted. */
 const pace = 500
-/** A block is held no longer than this many entries. */
+/** Maximum number of buffered entries. */
 const most = 1000
 
-/** `isLive`: more may come at any time, so nothing is held for long. */
+/** `isLive`: the run is still going, so nothing is buffered for long. */
 export function createDeltaMerger(emit: (entry: Entry) => void, isLive: boolean): DeltaMerger {
-  /** By block, because branches that run at once speak in turns. */
+  /** By block, because the deltas of parallel branches are interleaved. */
   const held = new Map<string, Entry[]>()
   let count = 0
   let timer: ReturnType<typeof setTimeout> | undefined

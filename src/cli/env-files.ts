@@ -1,7 +1,6 @@
 /**
- * `.env`: variables for a command where the environment has none of that name. Read are the file in the folder of agents, then
- * the one in the folder where the command is given. Node's own parser says what a line means; it skips what it cannot read,
- * so a missing "=" or quote is found here.
+ * Loads `.env` from the folder of agents, then from the current folder. Variables that are already set are kept. Node's parser
+ * reads the values; it silently skips lines that it cannot parse, so a missing "=" or quote is detected here.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -9,12 +8,12 @@ import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { messageOf, MillraceError } from '../part/error.ts'
 
-/** Commands that run agents, or look at them: a mistake in the file is theirs. The others only want the server's key. */
+/** Commands that need the keys of agents: a mistake in the file is an error. The others only need the server's key. */
 const strict: ReadonlySet<string> = new Set(['serve', 'run', 'chat', 'answer', 'check', 'schema'])
-/** Commands whose words are folders; those of others name agents or runs. */
+/** Commands whose arguments are folders; those of the others are agents or runs. */
 const takesFolders: ReadonlySet<string> = new Set(['serve', 'check', 'schema'])
 
-/** Adds the variables for a command to `process.env`; gives the files. Throws `bad-env`, which names the file and the line. */
+/** Adds the variables to `process.env` and returns the files. Throws `bad-env` with the file and the line. */
 export function readEnvFiles(command: Command): string[] {
   const files = new Map([...foldersOf(command), '.'].map((dir) => [resolve(dir, '.env'), join(dir, '.env')]))
   return [...files.values()].filter((file) => {
@@ -27,7 +26,7 @@ export function readEnvFiles(command: Command): string[] {
   })
 }
 
-/** Folders of agents that a command line names. */
+/** The folders of agents on a command line. */
 function foldersOf(command: Command): string[] {
   const { dir } = command.opts() as { dir?: string }
   const folders: string[] = dir === undefined ? [] : [dir]
@@ -39,7 +38,7 @@ function foldersOf(command: Command): string[] {
   return folders.length === 0 ? ['agents'] : folders
 }
 
-/** False when there is no such file. */
+/** False if there is no such file. */
 function addVariables(file: string): boolean {
   let text: string
   try {
@@ -50,7 +49,7 @@ function addVariables(file: string): boolean {
     throw new MillraceError('bad-env', `${file} cannot be read: ${messageOf(error)}`, { cause: error })
   }
   const fault = faultOf(text)
-  // The line itself is not repeated: it may hold a key.
+  // The error does not quote the line: it may contain a key.
   if (fault !== undefined) throw new MillraceError('bad-env', `${file}:${fault.line}: ${fault.message}`)
   for (const [name, value] of Object.entries(parseEnv(text))) {
     if (!Object.hasOwn(process.env, name)) process.env[name] = value
@@ -59,20 +58,21 @@ function addVariables(file: string): boolean {
 }
 
 function faultOf(text: string): { line: number; message: string } | undefined {
-  if (text.includes('\0')) return { line: 1, message: 'it is not UTF-8 text; save it as UTF-8' }
+  if (text.includes('\0')) return { line: 1, message: 'the file is not UTF-8 text; save it as UTF-8' }
   const lines = text.split(/\r?\n/u)
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!.trim()
     if (line === '' || line.startsWith('#')) continue
     const [, value] = /^(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/u.exec(line) ?? []
-    if (value === undefined) return { line: i + 1, message: 'write NAME=value, or begin the line with # for a comment' }
+    if (value === undefined) return { line: i + 1, message: 'expected NAME=value, or # for a comment' }
     const [quote] = value
     if (quote !== '"' && quote !== "'" && quote !== '`') continue
-    // A value in quotes may go on over lines, to the next quote of its kind.
+    // A quoted value may span lines, up to the next quote of the same kind.
     let end = i
     for (let rest = value.slice(1); !rest.includes(quote); rest = lines[end]!) {
       end++
-      if (end === lines.length) return { line: i + 1, message: `the value begins with ${quote}, which is never closed` }
+      if (end === lines.length)
+        return { line: i + 1, message: `the value starts with ${quote}, but the closing ${quote} is missing` }
     }
     i = end
   }

@@ -1,12 +1,12 @@
-/** Runs by the beginning of their ids, as long as only one begins so: with or without `run_`. */
+/** Finds a run by a unique prefix of its id, with or without `run_`. */
 import { MillraceError } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
 import { nearest } from '../pipeline/nearest.ts'
 import type { Access } from './access.ts'
 
-/** Throws `unknown-run`, which names what was probably meant. */
+/** Throws `unknown-run`, with a suggestion if an id is similar. */
 export async function findRun(access: Access, text: string): Promise<RunRow> {
-  if (/^(?:run_)?$/u.test(text)) throw new MillraceError('usage', 'Name a run: its id, or the beginning of it.')
+  if (/^(?:run_)?$/u.test(text)) throw new MillraceError('usage', 'Which run? Pass its id, or a unique prefix of it.')
   const beginnings = text.startsWith('run_') ? [text] : [text, `run_${text}`]
   for (const idPrefix of beginnings) {
     const rows = await access.list({ idPrefix, limit: 1000 })
@@ -20,19 +20,17 @@ export async function findRun(access: Access, text: string): Promise<RunRow> {
 function ambiguous(text: string, rows: RunRow[]): MillraceError {
   const shown = rows.slice(0, 5).map(({ id }) => id)
   const more = rows.length > shown.length ? ' …' : ''
-  const message = `"${text}" begins the ids of several runs; give more of it: ${shown.join(', ')}${more}`
+  const message = `"${text}" matches several runs; pass a longer prefix: ${shown.join(', ')}${more}`
   return new MillraceError('unknown-run', message)
 }
 
 async function unknown(access: Access, text: string): Promise<string> {
   const rows = await access.list({ limit: 200 })
-  if (rows.length === 0) return `There is no run ${text}: there are no runs yet.`
-  // What was typed may be a beginning only, with or without "run_".
-  const beginnings = new Map<string, string>()
-  for (const { id } of rows) {
-    for (const form of [id.replace(/^run_/u, ''), id]) beginnings.set(form.slice(0, text.length), id)
-  }
-  const meant = nearest(text, beginnings.keys())
+  if (rows.length === 0) return `There is no run ${text}. No runs are recorded yet.`
+  // The text may be a mistyped prefix. `run_` is left out: as a part of every id it says nothing.
+  const typed = text.replace(/^run_/u, '')
+  const beginnings = new Map(rows.map(({ id }) => [id.replace(/^run_/u, '').slice(0, typed.length), id]))
+  const meant = nearest(typed, beginnings.keys())
   const guess = meant === undefined ? '' : ` (did you mean ${beginnings.get(meant)}?)`
-  return `There is no run ${text}${guess}. millrace ps lists them.`
+  return `There is no run ${text}${guess}. List runs with: millrace ps`
 }

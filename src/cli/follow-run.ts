@@ -1,4 +1,4 @@
-/** A run on the terminal: its answer on stdout as it comes, what it does on stderr, its questions to whoever is there. */
+/** Follows a run: streams its answer to stdout, shows progress on stderr, and asks its requests on the terminal. */
 import type { MillraceClient } from '../client/client.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -13,23 +13,23 @@ import { writeOut } from './write-out.ts'
 export interface FollowOptions {
   wire: Wire
   ask: Ask
-  /** What has been shown before: entries up to this `seq`. */
+  /** Entries up to this `seq` have been shown before. */
   after?: number
-  /** Requests that are open by then are asked at once, not only when the run waits for them again. */
+  /** Ask requests that are open at `after` at once, not only when the run is suspended again. */
   asksOpen?: boolean
-  /** Calls of tools and their results are shown on stderr. */
+  /** Show tool calls and their results on stderr. */
   showsTools?: boolean
 }
 
-/** How far a run has come. */
+/** The state of the run when following stopped. */
 export interface Followed {
-  /** Absent when it waits. */
+  /** Absent if the run is suspended. */
   end?: EntryOf<'run-end'>
-  /** Requests that nobody here can answer. */
+  /** Open requests that cannot be answered here. */
   waiting: EntryOf<'request'>[]
-  /** Client tools that ran nowhere: without a log a run cannot wait for them. */
+  /** Client tools that were called but not run: a run without a log cannot wait for them. */
   handedOver: string[]
-  /** The last line that was printed has no end yet. */
+  /** The printed answer does not end with a newline yet. */
   isLineOpen: boolean
 }
 
@@ -39,14 +39,14 @@ interface OpenRequest {
   isAsked: boolean
 }
 
-/** How often in a row it is tried in vain to reach a server that is gone: about four seconds. */
+/** Attempts to reach a server that does not answer, in a row: about four seconds. */
 const retries = 4
 
-/** Prints the run to its end, or until it waits for what nobody here can answer. */
+/** Prints the run until it ends, or until it waits for something that cannot be answered here. */
 export async function followRun(client: MillraceClient, id: string, options: FollowOptions): Promise<Followed> {
   const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
   const { stdout, stderr } = process
-  // The run is followed through its suspends.
+  // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
   const followed: Followed = { waiting: [], handedOver: [], isLineOpen: false }
   let isAsking = false
@@ -55,7 +55,7 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
   const open = new Map<string, OpenRequest>()
   let asked: Promise<void> = Promise.resolve()
 
-  /** What is about to be written to stderr begins a line, also where stdout and stderr are one terminal. */
+  /** Call before writing to stderr: ends an open line of the answer if both are the same terminal. */
   function endLine(): void {
     progress.clear()
     if (!followed.isLineOpen || !stdout.isTTY) return
@@ -73,12 +73,12 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
     isAsking = false
     if (signal.aborted) return
     if (answer === undefined) {
-      // Whoever was at the terminal has closed it.
-      await client.stop(id, 'No answer was given on the terminal.').catch(() => undefined)
+      // The terminal was closed.
+      await client.stop(id, 'The terminal was closed without an answer.').catch(() => undefined)
       return
     }
     await client.answer(id, request.requestId, answer).catch((error: unknown) => {
-      // Somebody else answered first, or the run has ended: its log tells.
+      // Another client answered first, or the run has ended: the log shows it.
       if (!(error instanceof MillraceError) || error.code === 'connection-lost') throw error
     })
   }
@@ -90,12 +90,12 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
     asked.catch(() => undefined)
   }
 
-  /** Whether it waits for what nobody here can answer. */
+  /** True if the run waits for something that cannot be answered here. */
   function note(entry: Entry): boolean {
     if (entry.type === 'request') {
       const each = { request: entry, closed: new AbortController(), isAsked: false }
       open.set(entry.requestId, each)
-      // One that was asked before is asked again only when the run waits for it: it may have been answered since.
+      // An older request is asked only once the run is suspended again: it may have been answered since.
       if (entry.seq > after) put(each)
     } else if (entry.type === 'response') {
       open.get(entry.requestId)?.closed.abort()

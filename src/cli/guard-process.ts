@@ -1,4 +1,4 @@
-/** What `millrace run` and `chat` do about errors that nobody awaits: as the server does, the run fails and no secret is printed. */
+/** Uncaught errors in `millrace run` and `chat`: as on the server, the run fails and secrets are redacted. */
 import { secretValues } from '../library/secrets.ts'
 import { createCleaner } from '../part/redact.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'

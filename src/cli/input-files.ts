@@ -1,14 +1,14 @@
-/** Files beside a message, as parts that a model is sent: text as text, everything else as data with its media type. */
+/** Attached files as message parts: text files as text, everything else as data with a media type. */
 import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import type { FileContent, TextContent } from '../part/message.ts'
 
-/** Bytes of all files together. Base64 makes a third more of it. */
+/** Maximum bytes of all files together. Base64 adds a third. */
 const most = 20 * 1024 * 1024
 
-/** The message as it is without files. Throws `usage` for what is no file, is too large, or is of no known type. */
+/** Throws `usage` for a file that is missing, too large or of an unknown type. Without files, returns the text. */
 export function withFiles(text: string, paths: readonly string[]): string | (TextContent | FileContent)[] {
   if (paths.length === 0) return text
   let left = most
@@ -23,9 +23,12 @@ export function withFiles(text: string, paths: readonly string[]): string | (Tex
 function readFile(path: string, room: number): Buffer {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new MillraceError('usage', `--file: there is no file ${path}.`)
-  if (!found.isFile()) throw new MillraceError('usage', `--file ${path} is no regular file.`)
+  if (!found.isFile()) throw new MillraceError('usage', `--file ${path} is not a regular file.`)
   if (found.size > room) {
-    throw new MillraceError('usage', `--file ${path} is too large: all files together may have ${most / 2 ** 20} MiB.`)
+    throw new MillraceError(
+      'usage',
+      `--file ${path} is too large: the limit for all files together is ${most / 2 ** 20} MiB.`,
+    )
   }
   const bytes = readFileSync(path)
   if (bytes.length === 0) throw new MillraceError('usage', `--file ${path} is empty.`)
@@ -36,11 +39,11 @@ function toPart(path: string, bytes: Buffer): TextContent | FileContent {
   const filename = basename(path)
   const mediaType = mediaTypeOf(path, bytes)
   if (mediaType !== 'text') return { type: 'file', mediaType, data: bytes.toString('base64'), filename }
-  // Few providers take a text as a file; every model reads one.
+  // Few providers accept text files; every model accepts text.
   return { type: 'text', text: `File ${filename}:\n${bytes.toString('utf8')}` }
 }
 
-/** First bytes, as Latin-1; a dot stands for any byte. */
+/** File signatures as Latin-1; a dot matches any byte. */
 const beginnings: readonly (readonly [RegExp, string])[] = [
   [/^\x89PNG\r\n/u, 'image/png'],
   [/^\xff\xd8\xff/u, 'image/jpeg'],
@@ -60,7 +63,7 @@ const beginnings: readonly (readonly [RegExp, string])[] = [
   [/^.E\xdf\xa3/su, 'video/webm'],
 ]
 
-/** Where the first bytes do not tell: containers that several formats share. */
+/** For containers that several formats share, where the signature is not enough. */
 const extensions: ReadonlyMap<string, string> = new Map([
   ['.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
   ['.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
@@ -68,7 +71,7 @@ const extensions: ReadonlyMap<string, string> = new Map([
   ['.zip', 'application/zip'],
 ])
 
-/** What a file holds goes before what it is called. `text` for UTF-8. */
+/** The content takes precedence over the file name. `text` for UTF-8. */
 function mediaTypeOf(path: string, bytes: Buffer): string {
   const first = bytes.subarray(0, 16).toString('latin1')
   const known = beginnings.find(([pattern]) => pattern.test(first))?.[1]
@@ -76,5 +79,5 @@ function mediaTypeOf(path: string, bytes: Buffer): string {
   if (!bytes.includes(0) && isUtf8(bytes)) return 'text'
   const named = extensions.get(extname(path).toLowerCase())
   if (named !== undefined) return named
-  throw new MillraceError('usage', `--file ${path} is of no known type: send an image, a PDF, audio, video or text.`)
+  throw new MillraceError('usage', `--file ${path}: unknown file type. Attach an image, a PDF, audio, video or text.`)
 }

@@ -1,12 +1,12 @@
 import { formatLimit } from '../part/format-limit.ts'
 import { defaultTimeouts, msOf, type DefaultTimeouts } from '../run/time-limits.ts'
 
-/** The time limits that hold for agents that set none, in a line. */
+/** The default time limits, in one line. */
 export function limitsLine(set: DefaultTimeouts = {}): string {
   const { firstToken, idle, run } = { ...defaultTimeouts, ...set }
   const name = (limit: typeof firstToken | undefined) => {
     const ms = limit === undefined ? undefined : msOf(limit)
     return ms === undefined ? 'none' : formatLimit(ms)
   }
-  return `first token ${name(firstToken)}, silence ${name(idle)}, run ${name(run)}`
+  return `first token ${name(firstToken)}, idle ${name(idle)}, run ${name(run)}`
 }

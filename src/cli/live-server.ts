@@ -1,4 +1,4 @@
-/** The server that runs on a data folder now, as `<data>/server.json` and its lock tell, or the one that the user named. */
+/** Finds the live server of a data folder by `<data>/server.json` and its lock, or uses the one of `--url`. */
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { isHeld } from '../server/data-lock.ts'
@@ -9,13 +9,13 @@ export interface LiveServer extends RemoteOptions {
   url: string
   /** The real path of its folder of agents. */
   dir?: string | undefined
-  /** Hashes of the endpoints that it knows. */
+  /** Hashes of its endpoints. */
   endpoints?: readonly string[] | undefined
 }
 
-/** The server of a data folder; undefined when there is none, or none that answers. */
+/** Undefined if no server runs on the data folder, or it does not answer. */
 export async function findServer(data: string): Promise<LiveServer | undefined> {
-  // The file says where its server is. Only the lock says that there is one: anybody may have put the file there.
+  // Only the lock proves that a server runs: a crash may have left the file behind, or anyone may have written it.
   const file = isHeld(data, 'server') ? readServerFile(data) : undefined
   if (file?.url === undefined || !URL.canParse(file.url)) return undefined
   const url = reachableUrl(file.url)
@@ -24,11 +24,11 @@ export async function findServer(data: string): Promise<LiveServer | undefined> 
   return { url, dir: file.dir, endpoints: file.endpoints, key: isOwn ? apiKey() : undefined, isKeyKept: !isOwn }
 }
 
-/** `--url`: trusted with the key, wherever it is. Throws `usage` when it is no address. */
+/** `--url`: trusted with the key, on any host. Throws `usage` if it is not a URL. */
 export function namedServer(text: string): LiveServer {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new MillraceError('usage', `--url must be a server's address such as http://localhost:3000, not "${text}".`)
+    throw new MillraceError('usage', `--url must be a URL such as http://localhost:3000, not "${text}".`)
   }
   return { url: text.replace(/\/+$/u, ''), key: apiKey() }
 }

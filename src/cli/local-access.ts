@@ -1,4 +1,4 @@
-/** Runs as their database holds them, while no server can be asked. */
+/** Reads runs from the database, when no server is running. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
@@ -7,7 +7,7 @@ import { readView } from '../run/history.ts'
 import { isHeld } from '../server/data-lock.ts'
 import type { Access, Fate } from './access.ts'
 
-/** Another process that writes wakes nobody here: how often a log that is followed is looked at, in ms. */
+/** Polling interval for a followed log, in ms: another process that writes does not notify this one. */
 const every = 200
 
 export function localAccess(file: string, data: string): Access {
@@ -19,7 +19,7 @@ export function localAccess(file: string, data: string): Access {
     return found
   }
 
-  /** Whether there is a process that may run it: a server that does not answer, or a command that started or answered it. */
+  /** Whether a process may be running it: a server that does not answer, or a command that started or answered it. */
   async function mayRun({ id, protocol }: Pick<RunRow, 'id' | 'protocol'>): Promise<boolean> {
     if (isHeld(data, 'server')) return true
     if (!isHeld(data, 'anyone')) return false
@@ -31,7 +31,7 @@ export function localAccess(file: string, data: string): Access {
 
   async function fate({ id, status, protocol }: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined> {
     if (status !== 'running' || (await mayRun({ id, protocol }))) return undefined
-    // Rarely needed, and what reads YAML takes as long to load as all the rest.
+    // Loaded on demand: rarely needed, and the YAML parser takes as long to load as everything else.
     const { readStored } = await import('../run/stored-pipeline.ts')
     for await (const [first] of store.log.read(id)) {
       return first?.type === 'run-start' && readStored(first.pipeline)?.recover ? 'goes on' : 'is ended'
@@ -49,7 +49,7 @@ export function localAccess(file: string, data: string): Access {
     async *read(run, after, follow) {
       let seq = after
       for (;;) {
-        // Looked at before the entries: what has ended by now is read to its end.
+        // The status is read before the entries: if the run has ended by now, all its entries are there.
         const found = await row(run)
         const goesOn = follow && !hasEnded(found.status) && (await mayRun(found))
         for await (const batch of store.log.read(run, seq)) {

@@ -1,4 +1,4 @@
-/** Agents that run in this process, behind the handler of the server and without a socket. */
+/** Runs agents in this process, through the server's request handler but without a socket. */
 import { join } from 'node:path'
 import { MillraceClient } from '../client/client.ts'
 import type { Config } from '../library/config.ts'
@@ -22,7 +22,7 @@ import { readThread } from './thread.ts'
 export interface LocalOptions {
   dir: string
   config: Config
-  /** Folder of the log, or `none`. */
+  /** Data folder, or `none`. */
   data: string
   logFiles: boolean
   endpoints: Endpoint[]
@@ -30,14 +30,14 @@ export interface LocalOptions {
   notice?: string
 }
 
-/** Files on a command line are as large as its user wants; `input-files.ts` has the limit. */
+/** Higher than a server's limit: attached files are limited by `input-files.ts`. */
 const maxBodyBytes = 64 * 1024 * 1024
 
-/** Undefined when a server holds the data folder. */
+/** Undefined if a server has locked the data folder. */
 export async function openLocal({ where, notice, ...options }: LocalOptions): Promise<Backend | undefined> {
   const { data } = options
   const isDurable = data !== 'none'
-  // A server would take the runs of this process for crashed: none starts here while they last.
+  // Keeps servers out while this process runs agents: they would treat its runs as crashed.
   const isShared = isDurable && isHeld(data, 'anyone')
   const release = isDurable ? lockData(data, 'shared') : () => undefined
   if (release === undefined) return undefined
@@ -91,5 +91,5 @@ export async function checkLocal({ id }: NamedAgent, { dir, endpoints }: LocalOp
   }
   if (agents.get(id) !== undefined) return
   if (agents.list().length + agents.errors.length > 0) throw unknownAgent(id, agents)
-  throw new MillraceError('usage', `There are no agents at ${dir} yet: ${initCure(dir)}.`)
+  throw new MillraceError('usage', `There are no agents in ${dir} yet. ${initCure(dir)}.`)
 }

@@ -1,10 +1,10 @@
-/** A conversation for a terminal: who said what, a line for every call of a tool and for what it gave. */
+/** Formats a conversation for a terminal, with a line for each tool call and each result. */
 import type { Message } from '../part/message.ts'
 
-/** Characters of one text, unless all of it is wanted. */
+/** Maximum characters of one text, unless `--full` is given. */
 export const shortened = 500
 
-/** `longest`: characters of one text; `who`: what stands before it instead of the role. */
+/** `longest`: maximum characters of one text; `who`: the label instead of the role. */
 export function formatMessage({ role, content }: Message, longest = shortened, who: string = role): string[] {
   const lines = (name: string, text: string) => textLines(name, text, longest)
   if (typeof content === 'string') return lines(who, content)

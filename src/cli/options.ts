@@ -1,28 +1,38 @@
-/** Options that several commands share, and how a wrong value is told. */
+/** Options and help texts that several commands share, and the errors for wrong values. */
 import { InvalidArgumentError, Option } from 'commander'
 import { MillraceError } from '../part/error.ts'
 import { nearest } from '../pipeline/nearest.ts'
 import { partTypes } from '../part/part-types.ts'
 
 /** Where a command about runs finds them. */
-export const whereOptions = () => [new Option('--data <dir>', 'folder of the log').default('.millrace'), urlOption()]
+export const whereOptions = () => [
+  new Option('--data <dir>', 'Data folder with the log').default('.millrace'),
+  urlOption(),
+]
 
-export const urlOption = () => new Option('--url <url>', 'ask this server instead; MILLRACE_API_KEY is sent to it')
+export const urlOption = () => new Option('--url <url>', 'Use the server at this URL, with MILLRACE_API_KEY as its key')
 
-/** Without a default of the flag's own: a folder that nobody named is treated otherwise when it is not there. */
-export const dirAbout = 'folder of YAML agents (default: "agents")'
+/** No default value: a missing folder is an error only when `--dir` was given. */
+export const dirAbout = 'Folder of YAML agents (default: "agents")'
+
+export const runAbout = 'Run id, or a unique prefix of one'
+
+/** The last section of a command's help. */
+export function examples(...lines: string[]): string {
+  return `\nExample${lines.length === 1 ? '' : 's'}:\n${lines.map((line) => `  ${line}`).join('\n')}`
+}
 
 /** For an option that may be repeated. */
 export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]
 }
 
-/** Left out, it is what the config says: no default of the flag's own may stand before that. */
-export const settledData =
-  'folder of the log; "none" keeps it in memory (default: record.data of the config, else ".millrace")'
+/** No default value: without the flag, the config decides. */
+export const dataAbout =
+  'Data folder for the log; "none" keeps runs in memory (default: record.data in the config, or ".millrace")'
 
 export const endpointOption = () =>
-  new Option('--endpoint <name=url>', 'a model server: name=[protocol+]url (repeatable)')
+  new Option('--endpoint <name=url>', 'Add a model server as name=[protocol+]url (repeatable)')
     .argParser((value: string, all: string[]) => [...all, value])
     .default([] as string[], 'none')
 
@@ -35,7 +45,7 @@ export function choice(flags: string, about: string, words: readonly string[]): 
 }
 
 export const typeOption = () =>
-  new Option('--type <types>', 'only parts of these types: a,b (repeatable)').argParser(
+  new Option('--type <types>', 'Only entries of these types, separated by commas (repeatable)').argParser(
     (value: string, before: string[] | undefined) => {
       const types = value.split(',')
       for (const type of types) if (!partTypes.includes(type)) throw unknownType(type)
@@ -44,16 +54,16 @@ export const typeOption = () =>
   )
 
 /**
- * The words of `logs --type a b <run>`, in any order: behind `--type` whatever is a type is one more, and the other is the
- * run. An option that took all words behind it would take the run, too.
+ * Splits the arguments of `logs --type a b <run>`, in any order: with `--type`, every argument that is a part type is one
+ * more type, and the remaining one is the run. A variadic option would swallow the run.
  */
 export function splitWords(words: readonly string[], types: readonly string[] | undefined) {
   const more = types === undefined ? [] : words.filter((word) => partTypes.includes(word))
   const [run, another] = words.filter((word) => !more.includes(word))
-  if (run === undefined) throw new MillraceError('usage', 'Name a run: its id, or the beginning of it.')
+  if (run === undefined) throw new MillraceError('usage', 'Which run? Pass its id, or a unique prefix of it.')
   if (another !== undefined) {
-    const why = types === undefined ? 'One run at a time.' : unknownType(another).message
-    throw new MillraceError('usage', `"${another}" is one word too many. ${why}`)
+    const why = types === undefined ? 'Pass one run.' : unknownType(another).message
+    throw new MillraceError('usage', `Unexpected argument "${another}". ${why}`)
   }
   return { run, types: types && [...types, ...more] }
 }

@@ -1,7 +1,7 @@
 /**
- * Text of a log, a model or a file, made safe to show: what a terminal would take for a command, or would show in another
- * order than it is, is written as JSON escapes it (so JSON stays JSON). Line feeds and tabs are left; carriage returns,
- * which write over what stands there already, are dropped.
+ * Makes text from a log, a model or a file safe to print on a terminal. Control characters and characters that change the
+ * text direction are escaped as in JSON, so JSON stays valid. Line feeds and tabs are kept; carriage returns, which would
+ * overwrite the line, are dropped.
  */
 const unsafe = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu
 
@@ -12,7 +12,7 @@ export function printable(text: string): string {
   })
 }
 
-/** For what programs read as well: made safe for a terminal, left byte for byte where there is none. */
+/** Escapes the text only if the stream is a terminal: programs get it byte for byte. */
 export function forStream(text: string, { isTTY }: { isTTY?: boolean }): string {
   return isTTY ? printable(text) : text
 }

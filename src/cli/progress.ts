@@ -1,19 +1,19 @@
-/** What a run is doing, in one line on a terminal that is rewritten, and gone before anything else is printed. */
+/** Shows the current step of a run in one terminal line, which is erased before anything else is printed. */
 import type { Entry } from '../part/entry.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
 import { cut } from './width.ts'
 
 export interface Progress {
-  /** Tells what begins and what is done; shows the step that began last and still runs. */
+  /** Records started and finished steps, and shows the most recent one that is still running. */
   apply(entry: Entry): void
-  /** To be called before anything is printed. */
+  /** Call before printing anything. */
   clear(): void
 }
 
 const silent: Progress = { apply: () => undefined, clear: () => undefined }
 
-/** `atLineStart`: whether the cursor of the terminal stands where a line may be written. */
+/** `atLineStart`: whether the cursor is at the start of a line. */
 export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => boolean): Progress {
   if (!stream.isTTY) return silent
   const running = new Map<string, { what: string; since: number }>()
@@ -34,7 +34,7 @@ export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => bo
     const [path, { what, since }] = last
     const seconds = Math.floor((performance.now() - since) / 1000)
     const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
-    // A longer line would break, and only its last piece could be taken back.
+    // A longer line would wrap, and only its last row could be erased.
     stream.write(paint('dim', cut(text, (stream.columns || 80) - 1), stream))
     isShown = true
     tick = setInterval(show, 1000).unref()

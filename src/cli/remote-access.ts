@@ -1,4 +1,4 @@
-/** Runs as their live server tells of them. */
+/** Reads runs through a server. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunView } from '../part/fold.ts'
@@ -11,7 +11,7 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
   const request = createRequest(url, options)
 
   function lost(cause: unknown): never {
-    throw new MillraceError('server', `The connection to the server at ${url} was lost.`, { cause })
+    throw new MillraceError('server', `Lost the connection to the server at ${url}.`, { cause })
   }
 
   async function view(run: string): Promise<RunView> {

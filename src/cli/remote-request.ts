@@ -1,15 +1,15 @@
-/** One request of a command to a server: what it refuses is an error whose words say what to do. */
+/** Requests to a server. A refusal becomes an error that says what to do. */
 import { MillraceError } from '../part/error.ts'
 import { isLoopback } from '../server/loopback.ts'
 
 export interface RemoteOptions {
   /** Sent with every request. */
   key?: string | undefined
-  /** There may be a key, which this address does not get. */
+  /** There may be a key, but it is not sent to this address. */
   isKeyKept?: boolean
 }
 
-/** What a server that listens on all addresses is asked at. */
+/** An address to reach a server that listens on all addresses. */
 export function reachableUrl(text: string): string {
   const url = new URL(text)
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
@@ -17,7 +17,7 @@ export function reachableUrl(text: string): string {
   return url.origin
 }
 
-/** Whether what is sent there stays on this machine. */
+/** Whether the address is a loopback address. */
 export function isOwnAddress(url: string): boolean {
   return isLoopback(new URL(url).hostname)
 }
@@ -41,7 +41,7 @@ export function createRequest(url: string, { key, isKeyKept = false }: RemoteOpt
   }
 }
 
-/** What a server refuses, in its own words. */
+/** The error in a server's response. */
 export async function errorOf(response: Response, url: string): Promise<MillraceError> {
   const body = (await response.json().catch(() => undefined)) as
     | { error?: { code?: string; message?: string } }
@@ -53,9 +53,9 @@ export async function errorOf(response: Response, url: string): Promise<Millrace
 
 function unauthorized(url: string, { key, isKeyKept = false }: RemoteOptions): MillraceError {
   const cure = isKeyKept
-    ? `is not on this machine's own address: add --url ${url} to send it MILLRACE_API_KEY.`
+    ? `requires a key but has a non-loopback address. Add --url ${url} to send it MILLRACE_API_KEY.`
     : key === undefined
-      ? 'wants its key: set MILLRACE_API_KEY.'
-      : 'refuses the key that MILLRACE_API_KEY holds.'
+      ? 'requires a key: set MILLRACE_API_KEY.'
+      : 'rejects the key in MILLRACE_API_KEY.'
   return new MillraceError('unauthorized', `The server at ${url} ${cure}`)
 }

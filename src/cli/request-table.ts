@@ -1,4 +1,4 @@
-/** Open requests of a run as a table. */
+/** The open requests of a run as a table. */
 import type { EntryOf } from '../part/entry.ts'
 import { formatTime } from './amounts.ts'
 import { shortRequestId } from './answer-line.ts'

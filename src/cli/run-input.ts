@@ -1,4 +1,4 @@
-/** What a run is given: `--input`, the message of `-m` or stdin, and files. */
+/** The input of a run: `--input`, the message from `-m` or stdin, and attached files. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { messageOf, MillraceError } from '../part/error.ts'
@@ -15,10 +15,11 @@ export async function readInput({ message, input, file = [] }: InputFlags): Prom
   const given = input === undefined ? undefined : readObject(input)
   if (given !== undefined && message === undefined && file.length === 0) return given
   if (message === undefined && process.stdin.isTTY) {
-    throw new MillraceError('usage', 'Say something: -m "text", --input file.json, or text on stdin.')
+    throw new MillraceError('usage', 'No message. Pass one with -m "text", --input file.json or on stdin.')
   }
   const content = message ?? (await text(process.stdin)).trim()
-  if (content === '' && file.length === 0) throw new MillraceError('usage', 'The message is empty.')
+  if (content === '' && file.length === 0)
+    throw new MillraceError('usage', 'The message is empty. Pass one with -m "text" or on stdin.')
   return { ...given, messages: [{ role: 'user', content: withFiles(content, file) }] }
 }
 

@@ -1,4 +1,4 @@
-/** The last words about a run, on stderr, and what a command exits with. */
+/** Prints the outcome of a run to stderr and returns the exit code. */
 import { wholeMessage } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { answerLines } from './answer-line.ts'
@@ -9,30 +9,28 @@ import type { Ending } from './stop-signals.ts'
 export interface Reported {
   id: string
   followed: Followed
-  /** What other commands need to find the run. */
+  /** Flags that other commands need to find the run. */
   where: string
-  /** An answer that is complete needs no word. */
+  /** Print nothing if the run completed. */
   isQuiet?: boolean
-  /** How the command was ended from outside. */
+  /** Set if a signal ended the command. */
   ending?: Ending | undefined
 }
 
-/** Prints how the run ended or what it waits for; gives the exit code. */
+/** Prints how the run ended or what it waits for. Returns the exit code. */
 export function reportRun({ id, followed, where, isQuiet = false, ending }: Reported): number {
   const { end, waiting, handedOver, isLineOpen } = followed
-  // On a terminal the notice that the run is being stopped has ended the line.
+  // On a terminal, the notice of the signal has ended the line already.
   if (isLineOpen && !(ending !== undefined && process.stdout.isTTY)) process.stdout.write('\n')
   if (end === undefined) {
     const lines = answerLines(id, waiting, where)
-    say(`suspended: ${id} waits for an answer, and nobody is at a terminal who could give it. Answer with:`, ...lines)
+    say(`suspended: ${id} waits for an answer. Answer with:`, ...lines)
     return ending?.code ?? 1
   }
   if (!isQuiet || end.outcome !== 'completed') say(lastLine(end))
   if (handedOver.length > 0) {
     const names = [...new Set(handedOver)].join(', ')
-    say(
-      `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Leave out --data none.`,
-    )
+    say(`${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`)
     return ending?.code ?? 1
   }
   return end.outcome === 'completed' ? 0 : (ending?.code ?? 1)
@@ -40,7 +38,7 @@ export function reportRun({ id, followed, where, isQuiet = false, ending }: Repo
 
 function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
   const { inputTokens, outputTokens, source } = usage
-  // A run that sent nothing to a model has none.
+  // A run without a model call has no tokens.
   const isSilent = (inputTokens ?? 0) + (outputTokens ?? 0) === 0
   const tokens = isSilent ? '' : `; ${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out (${source})`
   const why = error === undefined ? '' : `: ${wholeMessage(error).replace(/\.+$/u, '')}`

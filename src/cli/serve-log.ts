@@ -1,4 +1,4 @@
-/** The log of `millrace serve`: a line for each report, as text for people or as JSON for programs. */
+/** The log of `millrace serve`: one line per report, as text or as JSON. */
 import { wholeMessage } from '../part/error.ts'
 import type { Report, Reporter } from '../server/report.ts'
 import { formatCost, formatDuration, formatTokens } from './amounts.ts'
@@ -8,13 +8,13 @@ import { paint, paintStatus } from './style.ts'
 export interface ServeLogOptions {
   /** NDJSON instead of text. */
   json?: boolean | undefined
-  /** Failures only. */
+  /** Only failures. */
   quiet?: boolean | undefined
   stream: NodeJS.WriteStream
   now?: () => Date
 }
 
-/** Bytes that may wait for a reader who is too slow: beyond that lines are dropped, since memory matters more. */
+/** Maximum bytes buffered for a slow reader. Beyond that, lines are dropped to bound memory. */
 const mostWaiting = 4 * 1024 * 1024
 const longest = 2000
 
@@ -23,7 +23,7 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
 
   function write(line: string): void {
     if (stream.writableLength > mostWaiting) return void dropped++
-    if (dropped > 0) line = `(${dropped} lines were dropped, because nobody read them)\n${line}`
+    if (dropped > 0) line = `(${dropped} lines dropped: the reader of this log was too slow)\n${line}`
     dropped = 0
     stream.write(`${line}\n`)
   }
@@ -69,13 +69,13 @@ export function formatReport(report: Report, stream: NodeJS.WriteStream): string
   }
 }
 
-/** A line break that a client or a model sent must not begin a line that looks like one of ours. */
+/** A line break from a client or a model must not start a line that looks like one of ours. */
 function oneLine(text: string): string {
   const line = printable(text).replaceAll(/\s*[\n\t\u2028\u2029]\s*/gu, ' ')
   return line.length > longest ? `${line.slice(0, longest)}…` : line
 }
 
-/** A stack, or the faults of a file. */
+/** A stack trace, or the errors of a file. */
 function manyLines(text: string): string {
   return printable(text)
     .trimEnd()

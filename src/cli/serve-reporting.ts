@@ -1,4 +1,4 @@
-/** What `millrace serve` prints, and what it catches, from its first moment on. */
+/** Sets up the log of `millrace serve` and its handling of uncaught errors. */
 import { secretValues } from '../library/secrets.ts'
 import { createCleaner } from '../part/redact.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
@@ -16,10 +16,10 @@ export interface Reporting {
 
 export function startReporting({ json, quiet }: { json?: boolean; quiet?: boolean }): Reporting {
   const stream = json ? process.stdout : process.stderr
-  // A server does not end because its log has no reader any more.
+  // The server keeps running when the reader of its log goes away.
   if (json) process.stdout.removeAllListeners('error').on('error', () => undefined)
   const write = createServeLog({ json, quiet, stream })
-  // The server knows more secrets than the environment, and takes them out itself.
+  // Only secrets of the environment; the server redacts those of its config itself.
   const redact = createCleaner(secretValues({}, process.env))
   const report: Reporter = (each) => write(redact(each))
   const guard = createErrorGuard({ report, exit: () => process.exit(1) })
@@ -27,13 +27,13 @@ export function startReporting({ json, quiet }: { json?: boolean; quiet?: boolea
   return { report, guard, note: (message, level = 'info') => report({ level, event: 'note', message }) }
 }
 
-const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'the terminal was closed' } as const
+const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'terminal closed' } as const
 
 export function stoppingLine(signal: keyof typeof names, { runtime, config }: Project): string {
   const { active } = runtime
-  const again = signal === 'SIGINT' ? ' Ctrl-C again stops it at once.' : ''
-  if (active === 0) return `stopping (${names[signal]}): no run is under way.${again}`
+  const again = signal === 'SIGINT' ? ' Press Ctrl-C again to stop at once.' : ''
+  if (active === 0) return `stopping (${names[signal]}): no active runs.${again}`
   const seconds = (config.server?.graceMs ?? 2000) / 1000
-  const runs = active === 1 ? '1 run has' : `${active} runs have`
-  return `stopping (${names[signal]}): ${runs} ${seconds} s to end.${again}`
+  const runs = active === 1 ? '1 active run has' : `${active} active runs have`
+  return `stopping (${names[signal]}): ${runs} ${seconds} s to finish.${again}`
 }

@@ -1,4 +1,4 @@
-/** The agents of a server, and whether one of them is the one that the user means. */
+/** Checks that a server has the agent that the user means, in the same version. */
 import { readFileSync } from 'node:fs'
 import { MillraceError } from '../part/error.ts'
 import { pause } from '../part/pause.ts'
@@ -6,27 +6,27 @@ import { hashText } from '../server/hash-text.ts'
 import { faultyAgent } from './agent-file.ts'
 import type { RemoteRequest } from './remote-request.ts'
 
-/** What `GET /api/agents` answers, as far as commands show it. */
+/** The response of `GET /api/agents`, as far as it is used here. */
 export interface AgentList {
   agents: { id: string; name?: string; description?: string; aliases?: string[]; history?: 'client' | 'server' }[]
   errors: { file: string; message: string }[]
 }
 
-/** A server takes a changed file at once; a slow disk gets this long, in ms. */
+/** How long to wait until the server has reloaded a changed file, in ms. */
 const enough = 2000
 const interval = 50
 
 export interface Checked {
   id: string
-  /** The agent's file, when it is on this machine. */
+  /** The agent's file, if it is on this machine. */
   file: string | undefined
   request: RemoteRequest
   url: string
-  /** ms in which the server may read a changed file. */
+  /** How long to wait for a changed file, in ms. */
   patience?: number
 }
 
-/** Throws when the server has no such agent, when its file has faults, or when the server has another version of the file. */
+/** Throws if the server has no such agent, the file has errors, or the server has another version of it. */
 export async function checkServed({ id, file, request, url, patience = enough }: Checked): Promise<void> {
   const wanted = file === undefined ? undefined : await hashText(readFileSync(file, 'utf8'))
   for (let waited = 0; ; waited += interval) {
@@ -35,14 +35,14 @@ export async function checkServed({ id, file, request, url, patience = enough }:
     if (broken !== undefined) throw faultyAgent(broken.message)
     const isLate = wanted !== undefined && waited < patience
     const found = await request(`/api/agents/${encodeURIComponent(id)}`).catch((error: unknown) => {
-      // A new file is taken as soon as a changed one.
+      // The server may not have loaded a new file yet.
       if (isLate && error instanceof MillraceError && error.code === 'unknown-agent') return undefined
       throw error
     })
     const hash = found === undefined ? undefined : ((await found.json()) as { hash?: string }).hash
     if (wanted === undefined || hash === wanted) return
     if (!isLate) {
-      const cure = 'Restart the server, or name another folder for this run with --data.'
+      const cure = 'Restart the server, or run in this process with another --data folder.'
       throw new MillraceError('stale-agent', `The server at ${url} has another version of ${file}. ${cure}`)
     }
     await pause(interval)

@@ -1,4 +1,4 @@
-/** What the steps came to that no client is shown: the messages of their models, and their values. */
+/** Step outputs that clients do not see: the messages of their models, and their results. */
 import { formatMessage } from './message-lines.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
@@ -10,17 +10,17 @@ import { createTurns, type Turns } from '../part/turns.ts'
 
 export interface StepOutput {
   step: string
-  /** What a model said and called. */
+  /** Text and tool calls of the model. */
   messages?: Message[]
-  /** The step's value. */
+  /** The step's result. */
   result?: unknown
 }
 
-/** Steps whose output is that of the steps inside them, or that of a call. */
+/** Steps whose output is that of the steps inside them. */
 const containers: ReadonlySet<string> = new Set(['parallel', 'branch', 'loop', 'round', 'condition', 'call-agent'])
 const calls: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
 
-/** Steps without an output, and the answer itself, are left out. */
+/** Leaves out steps without an output, and the answer itself. */
 export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
   const answers: string[] = []
   const steps = new Map<string, { turns?: Turns; result?: unknown }>()
@@ -43,13 +43,13 @@ export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOu
   })
 }
 
-/** `longest`: characters of one text; the rest is cut. */
+/** `longest`: maximum characters of one text. */
 export function formatOutputs(outputs: readonly StepOutput[], longest: number): string {
   const blocks = outputs.map(({ step, messages = [], result }) => {
     const lines = messages.flatMap((message) => formatMessage(message, longest))
     if (result !== undefined) {
       const content = typeof result === 'string' ? result : JSON.stringify(result)
-      lines.push(...formatMessage({ role: 'user', content }, longest, 'value'))
+      lines.push(...formatMessage({ role: 'user', content }, longest, 'result'))
     }
     return [paint('dim', printable(step.replace(/^main\//u, ''))), ...lines.map((line) => `  ${printable(line)}`)].join(
       '\n',

@@ -1,4 +1,4 @@
-/** The steps of a run as a tree: every step below the one that holds it, in the order in which they began. */
+/** The steps of a run as a tree, in the order in which they started. */
 import { wholeMessage } from '../part/error.ts'
 import type { RunView, StepView } from '../part/fold.ts'
 import { parentPath } from '../part/path.ts'
@@ -8,14 +8,14 @@ import { formatTable } from './table.ts'
 
 export function formatSteps({ steps, status }: RunView): string {
   const paths = new Set(steps.map(({ path }) => path))
-  // A step lies in the step above it; `main` and `after` are none.
+  // The parent of a step is another step; `main` and `after` are not steps.
   const children = Map.groupBy(steps, ({ path }) => (paths.has(parentPath(path)) ? parentPath(path) : ''))
   const rows: string[][] = []
 
   function add(list: StepView[], indent: string, under: string): void {
     for (const [i, step] of list.entries()) {
       const isLast = i === list.length - 1
-      // The outermost steps have no line to hang on.
+      // Top-level steps have no branch line.
       const [branch, rest] = under === '' ? ['', ''] : isLast ? ['└─ ', '   '] : ['├─ ', '│  ']
       const name = under === '' ? step.path.replace(/^main\//u, '') : step.path.slice(under.length + 1)
       const { stepType, toolName, duration, attempt, usage } = step

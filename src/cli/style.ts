@@ -1,14 +1,14 @@
-/** Colours for a terminal, and for nothing else: `NO_COLOR` and streams that are none get plain text. */
+/** Colours, only on a terminal and without `NO_COLOR`. */
 import { styleText } from 'node:util'
 
 type Format = Parameters<typeof styleText>[0]
 
 export function paint(format: Format, text: string, stream: NodeJS.WriteStream = process.stdout): string {
-  // What Node looks at besides (FORCE_COLOR) would colour pipes.
+  // Node's own check would colour pipes with FORCE_COLOR.
   return stream.isTTY && !process.env['NO_COLOR'] ? styleText(format, text, { validateStream: false }) : text
 }
 
-/** The status of a run that the log holds as running though its process is gone. */
+/** Shown for a run that the log has as running although its process is gone. */
 export const orphaned = 'running (no server)'
 
 const statusFormats = new Map<string, Format>(
@@ -25,7 +25,7 @@ const statusFormats = new Map<string, Format>(
   }),
 )
 
-/** A word that may be a run's status, perhaps with blanks behind it. */
+/** Colours text that is a run's status, possibly padded; other text is returned as is. */
 export function paintStatus(text: string, stream?: NodeJS.WriteStream): string {
   const format = statusFormats.get(text.trim())
   return format === undefined ? text : paint(format, text, stream)

@@ -1,4 +1,4 @@
-/** A thread as `GET /api/threads/:id` returns it, and its newest run when that still waits for an answer. */
+/** Threads, read with `GET /api/threads/:id`, and the run of a thread that still waits for an answer. */
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
@@ -14,7 +14,7 @@ export interface Thread {
   messages: Message[]
 }
 
-/** Undefined when the thread has no runs. */
+/** Undefined if the thread has no runs. */
 export async function readThread(request: RemoteRequest, id: string): Promise<Thread | undefined> {
   try {
     return (await (await request(`/api/threads/${encodeURIComponent(id)}?limit=1`)).json()) as Thread
@@ -32,7 +32,7 @@ export interface WaitingRun {
   requests: EntryOf<'request'>[]
 }
 
-/** The run that the next message of a thread would end: its newest one, when that is suspended. */
+/** The run that the next message of the thread would end: the newest one, if it is suspended. */
 export async function waitingRun({ client }: Backend, thread: Thread | undefined): Promise<WaitingRun | undefined> {
   const [newest] = thread?.runs ?? []
   if (newest?.status !== 'suspended') return undefined

@@ -1,4 +1,4 @@
-/** Calls of tools and what came of them, a line each, for whoever watches a conversation. */
+/** One line for each tool call and each result, shown in a chat. */
 import type { Entry } from '../part/entry.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'

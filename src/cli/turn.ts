@@ -1,4 +1,4 @@
-/** One message and its answer: starts a run, shows it, and stops it on Ctrl-C. What `run` and `chat` have in common. */
+/** One message and its answer, for `run` and `chat`: starts a run, shows it, and stops it on Ctrl-C. */
 import { MillraceError } from '../part/error.ts'
 import type { Backend } from './backend.ts'
 import { followRun, type Followed, type FollowOptions } from './follow-run.ts'
@@ -8,14 +8,14 @@ export interface Turn extends FollowOptions {
   agent: string
   input: Record<string, unknown>
   threadId?: string | undefined
-  /** Called before anything of the answer is shown. */
+  /** Called before any part of the answer is shown. */
   onStart?: (id: string) => void
 }
 
 export interface Turned {
   id: string
   followed: Followed
-  /** How it was ended from outside. */
+  /** Set if a signal ended it. */
   ending: Ending | undefined
 }
 
@@ -34,10 +34,10 @@ export async function takeTurn(backend: Backend, turn: Turn): Promise<Turned & {
   return { ...turned, threadId: thread! }
 }
 
-/** What is said when a server is gone, or about to be. */
+/** Error codes for a server that has stopped or is stopping. */
 const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
 
-/** Shows a run that is there, behind what `begin` does to it. Ctrl-C stops it, also while it begins. */
+/** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
 export async function follows(backend: Backend, options: FollowOptions, begin: () => Promise<string>): Promise<Turned> {
   const { client, url } = backend
   let ending: Ending | undefined
@@ -61,6 +61,6 @@ export async function follows(backend: Backend, options: FollowOptions, begin: (
 }
 
 function lostServer(url: string, run: string, where: string, cause: unknown): MillraceError {
-  const message = `The connection to the server at ${url} was lost. See what became of the run: millrace show ${run}${where}`
+  const message = `Lost the connection to the server at ${url}. Check on the run with: millrace show ${run}${where}`
   return new MillraceError('server', message, { cause })
 }

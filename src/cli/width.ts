@@ -1,7 +1,7 @@
-/** How many columns of a terminal a text takes: letters of East Asia and emoji take two, accents of their own none. */
+/** Width of text in terminal columns: East Asian wide characters and emoji take two, combining marks none. */
 const clusters = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-// Of Unicode's EastAsianWidth.txt, which regular expressions do not know: what is W or F, in ranges that leave out rare blocks.
+// W and F of Unicode's EastAsianWidth.txt, which regular expressions do not support, without rare blocks.
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1B000}-\u{1B2FF}\u{1F200}-\u{1F2FF}\u{20000}-\u{3FFFD}]/u
 const emoji = /^\p{Emoji_Presentation}|\uFE0F/u
@@ -14,9 +14,9 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** The text when it fits, else its beginning and `…`. */
+/** The text if it fits, else its beginning and `…`. */
 export function cut(text: string, columns: number): string {
-  // A letter has one column at least, but for accents; nobody counts megabytes for one line.
+  // Bounds the work for very long texts: except for combining marks, a character takes at least one column.
   const looked = text.slice(0, columns * 20)
   if (looked.length === text.length && widthOf(text) <= columns) return text
   let kept = ''

@@ -1,4 +1,4 @@
-/** Writes to stdout and waits for as long as its reader does not keep up. Resolves as well when there is no reader any more. */
+/** Writes to stdout and waits while the reader is too slow. Also resolves if stdout is closed. */
 export async function writeOut(text: string): Promise<void> {
   const { stdout } = process
   if (stdout.write(text)) return

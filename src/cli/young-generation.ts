@@ -1,19 +1,19 @@
 /**
- * A bound for what V8 keeps for new objects. Node lets it grow to 128 MB as soon as many streams are open, and never has it
- * touched less again while they speak: with 200 of them that is more than all that they hold. Half of 16 MB is room for
- * some hundred deltas, and collecting that often costs no more CPU (half of 8 MB does, by a fifth).
+ * Bounds V8's young generation. With many open streams Node lets it grow to 128 MB, and it does not shrink while they are
+ * active: with 200 streams that is more than all their data. Half of 16 MB has room for some hundred deltas, and the more
+ * frequent collections cost no extra CPU (half of 8 MB costs a fifth more).
  *
- * V8 takes its limits when the process starts, but asks for the growth factor whenever it is about to grow; while it is 1
- * nothing does. What is looked at behind each collection may have doubled once more by then. V8 also gives memory back when
- * nobody asks for anything, and must then be let to grow again.
+ * V8 reads its limits at startup, but reads the growth factor each time it is about to grow; with a factor of 1 it does not.
+ * The size is checked after each collection and may have doubled once more by then. V8 also shrinks the space when the
+ * process is idle, and must then be allowed to grow again.
  */
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
-/** It doubles: behind this it is 16 MB, give or take a page. */
+/** The space doubles: after this it is about 16 MB. */
 const enough = 12 * 2 ** 20
 
-/** For a process that is ours alone. Whoever gave it a size of his own keeps it. */
+/** Only for a process of our own. A size set by the user is kept. */
 export function boundYoungGeneration({ execArgv, env }: Pick<NodeJS.Process, 'execArgv' | 'env'> = process): void {
   if ([...execArgv, env['NODE_OPTIONS'] ?? ''].some((given) => /semi[-_]space/u.test(given))) return
   let factor: number | undefined

@@ -149,7 +149,7 @@ test('through the server: each answers; the one that asks is suspended until it 
 
   const { id } = await ask('approve-first')
   const show = async () => (await ran(['show', id, '--data', join(cwd, 'data')], { cwd })).out
-  expect(await show()).toMatch(/suspended[^]*Open requests\ncalculator +wants an approval of \{"expression":"12\*7"\}/)
+  expect(await show()).toMatch(/suspended[^]*Open requests\ncalculator +waits for approval of \{"expression":"12\*7"\}/)
   // The line that it prints is pasted.
   const [, args] = /^ {2}millrace (answer .*)$/mu.exec(await show())!
   expect(await ran(args!.split(' '), { cwd })).toMatchObject({ code: 0, out: '12*7 = 84.\n' })

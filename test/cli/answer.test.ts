@@ -51,12 +51,12 @@ test.each([true, false])(
       0,
       expect.stringMatching(/^REQUEST .*\n1\.\d+ +result +askUser +2.*Which town/),
     ])
-    expect(listed.err).toBe(`\nAnswer with\n  millrace answer ${id} '<JSON or text>'\n`)
+    expect(listed.err).toBe(`\nAnswer with:\n  millrace answer ${id} '<JSON or text>'\n`)
     const [request] = JSON.parse((await ran(['answer', id, '--json'], { cwd })).out) as [EntryOf<'request'>]
     expect(request).toMatchObject({ kind: 'tool', toolName: 'askUser', input: { question: 'Which town?' } })
     const answered = await ran(['answer', id.slice(0, 12), '{"town": "Ghent"}'], { cwd })
     expect([answered.code, answered.out]).toEqual([0, 'askUser gave {"town":"Ghent"}.\n'])
-    const here = `no server is running on .millrace: ${id} goes on in this process\n`
+    const here = `no server is running on .millrace: ${id} continues in this process\n`
     expect(answered.err.startsWith(here)).toBe(!hasServer)
     expect(await rowsOf(cwd)).toMatchObject([{ id, status: 'completed' }])
     const again = await ran(['answer', id, 'Bruges'], { cwd })

@@ -51,7 +51,7 @@ test.each([true, false])(
     expect(chat).toEqual({
       code: 0,
       out: 'told: u One.\ntold: uau Two.\ntold: u Three.\ntold: uau /four.\n',
-      err: 'A new conversation.\n',
+      err: 'Started a new conversation.\n',
     })
     const rows = await rowsOf(cwd)
     expect(rows.map(({ title }) => title)).toEqual(['/four', 'Three', 'Two', 'One'])
@@ -104,7 +104,7 @@ test(
     expect(waiting.out).not.toContain('Hello')
     for (const [args, message] of [
       [['chat', 'uq'], /no agent "uq" \(did you mean "up"\?\)/],
-      [['chat', 'no/such.yaml'], /There is no file/],
+      [['chat', 'no/such.yaml'], /There is no agent file/],
       [['chat', '--dir', 'nowhere'], /no folder of agents at nowhere/],
     ] as const) {
       expect(await ran([...args, ...flags], { cwd })).toMatchObject({
@@ -189,7 +189,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       'agents/b.yaml': tools.replace('workflow', 'metadata: { name: Bee }\nworkflow'),
     })
     const chat = onTerminal(['chat'], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
-    await chat.until('Talking to a. /help lists the commands.')
+    await chat.until('Chatting with a. Type /help for commands, Ctrl-D to exit.')
     await chat.until('a> ')
     chat.type('What is 12*7?\r')
     await chat.until('→ calculator {"expression":"12*7"}')
@@ -207,9 +207,9 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await chat.until('b      Bee')
     expect(chat.shown).toMatch(/\* +a/)
     chat.type('/help\r')
-    await chat.until('talk to another agent')
+    await chat.until('Chat with another agent')
     chat.type('/agent b\r')
-    await chat.until('Talking to b.')
+    await chat.until('Chatting with b in a new conversation.')
     await chat.until('b> ')
     chat.type('/exit\r')
     expect(await chat.exit).toBe(0)
@@ -240,7 +240,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       chat.type('\u001b[A\u001b[A\r')
       await chat.until('told: uauau First.')
       chat.type('/new\r')
-      await chat.until('A new conversation.')
+      await chat.until('Started a new conversation.')
       // Two lines that are pasted are two messages.
       chat.type('Third\rFourth\r')
       await chat.until('told: u Third.')
@@ -249,7 +249,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       await prompted(chat)
       chat.type('Fif\u0003\u0003')
       expect(await chat.exit).toBe(130)
-      expect(chat.shown).toMatch(/Go on with: millrace chat up --thread thread_\w+/)
+      expect(chat.shown).toMatch(/Continue with: millrace chat up --thread thread_\w+/)
       expect((await rowsOf(cwd)).map(({ status, title }) => `${status} ${title}`)).toEqual([
         'completed Fourth',
         'completed Third',

@@ -116,7 +116,7 @@ describe.skipIf(!has('zsh'))('zsh', () => {
       words=(millrace run ass) CURRENT=3; _millrace
       words=(millrace sh) CURRENT=2; _millrace`,
     )
-    expect(said).toMatch(/^compdef _millrace millrace\nassistant:agent\nfiles\nshow:what one run came to\\?:.*\n$/)
+    expect(said).toMatch(/^compdef _millrace millrace\nassistant:agent\nfiles\nshow:Show the steps, .*\n$/)
   })
 })
 
@@ -131,6 +131,6 @@ describe.skipIf(!has('fish'))('fish', () => {
       complete -C 'millrace run pan'
       complete -C 'millrace run --format t'`,
     )
-    expect(said).toMatch(/^show\twhat one run came to.*\npanel\tagent\ntext\n$/)
+    expect(said).toMatch(/^show\tShow the steps, .*\npanel\tagent\ntext\n$/)
   })
 })

@@ -49,7 +49,7 @@ test('its values are secrets by the names that say so: never printed, never reco
 test('serve reads it and says so, serves it to nobody, takes it for no agent, and says when it has changed', async () => {
   const cwd = folder({ ...files, 'agents/.env': 'GREETING=Hello\nPLACE=here\nMILLRACE_API_KEY=a-key-from-the-file\n' })
   const server = await serving([], { cwd })
-  expect(server.err).toContain('agents/.env: read\n')
+  expect(server.err).toContain('agents/.env: loaded\n')
   const authorization = 'Bearer a-key-from-the-file'
   const get = (path: string, headers = {}) => fetch(server.url + path, { headers })
   expect((await get('/api/agents')).status).toBe(401)
@@ -73,7 +73,7 @@ test('serve reads it and says so, serves it to nobody, takes it for no agent, an
 test.each([
   ['A=1\nsk-secret-words\n', 'agents/.env:2: write NAME=value'],
   ['A=1\n\nB C=sk-secret-words\n', 'agents/.env:3: write NAME=value'],
-  ['A="sk-secret-words\nB=2\n', `agents/.env:1: the value begins with ", which is never closed`],
+  ['A="sk-secret-words\nB=2\n', `agents/.env:1: the value starts with ", but the closing " is missing`],
   ['A=1\0\n', 'agents/.env:1: it is not UTF-8 text'],
 ])('%j is an error with its place for what runs agents, and is not repeated', async (text, message) => {
   const cwd = folder({ ...files, 'agents/.env': text })
@@ -84,7 +84,7 @@ test.each([
     expect(err).not.toContain('sk-secret')
   }
   // It is none of its business.
-  expect((await ran(['ps'], { cwd })).err).toContain('There is no log')
+  expect((await ran(['ps'], { cwd })).err).toContain('No runs found')
 })
 
 test('values over several lines, comments and blank lines are no mistakes', async () => {

@@ -18,9 +18,9 @@ const two = `workflow:
 
 test('check: good agents are exit 0; every fault has its place and a suggestion, exit 1', async () => {
   const cwd = folder({ 'agents/a.yaml': good, 'agents/b.yml': good, 'more/c.yaml': typo, 'more/d.yaml': two })
-  expect(await ran(['check'], { cwd })).toEqual({ code: 0, out: '', err: '2 files checked, all is well\n' })
+  expect(await ran(['check'], { cwd })).toEqual({ code: 0, out: '', err: '2 files checked, no errors\n' })
   const { code, out, err } = await ran(['check', 'agents', 'more', 'agents/a.yaml'], { cwd })
-  expect([code, err]).toEqual([1, '4 files checked, 3 faults\n'])
+  expect([code, err]).toEqual([1, '4 files checked, 3 errors\n'])
   const lines = out.trim().split('\n')
   expect(lines).toHaveLength(3)
   expect(lines[0]).toMatch(/^more\/c\.yaml:2:\d+ .*strem.*did you mean "?stream"?\?/)

@@ -10,13 +10,14 @@ test('init writes an agent that checks and runs with no key, a config and the sc
   const cwd = folder()
   const { code, out, err } = await ran(['init'], { cwd })
   expect([code, err]).toEqual([0, ''])
-  expect(out).toBe(`wrote agents/assistant.yaml
-wrote agents/millrace.config.mts
-wrote agents/millrace.schema.json
-wrote .gitignore
+  expect(out).toBe(`created agents/assistant.yaml
+created agents/millrace.config.mts
+created agents/millrace.schema.json
+created .gitignore
 
-Next
+Next steps:
   millrace run assistant -m "What is 12*7?"
+  millrace chat
   millrace serve
 `)
   expect(read(cwd, 'agents/assistant.yaml')).toMatch(/^# yaml-language-server: \$schema=\.\/millrace\.schema\.json\n/)
@@ -46,7 +47,7 @@ test('init never overwrites, and says what it kept', async () => {
   const { code, out } = await ran(['init', 'p'], { cwd })
   expect(code).toBe(0)
   expect(out).toMatch(
-    /^kept {2}p\/agents\/assistant\.yaml\nkept {2}p\/agents\/millrace\.config\.js\nwrote p\/agents\/millrace\.schema\.json\n/,
+    /^exists {2}p\/agents\/assistant\.yaml\nexists {2}p\/agents\/millrace\.config\.js\ncreated p\/agents\/millrace\.schema\.json\n/,
   )
   expect(out).toContain('\n  cd p\n')
   for (const [name, text] of Object.entries(files)) expect(read(cwd, name)).toBe(text)
@@ -61,7 +62,7 @@ test('a .gitignore that is there stays; what it lacks is said', async () => {
     'q/.gitignore': 'node_modules\n.env\n.millrace/\n',
   })
   const { out } = await ran(['init', 'p'], { cwd })
-  expect(out).toContain('kept  p/.gitignore\n      add to it: .env\n')
+  expect(out).toContain('exists  p/.gitignore\n        add to it: .env\n')
   expect(read(cwd, 'p/.gitignore')).toBe('/node_modules\n.millrace\n')
   expect((await ran(['init', 'q'], { cwd })).out).not.toContain('.gitignore')
 })
@@ -87,13 +88,13 @@ test.each([
   ['commonjs', 'millrace.config.mts'],
 ])('in a %s package the config is %s, and Node takes it without a word', async (type, config) => {
   const cwd = folder({ 'package.json': JSON.stringify({ type }) })
-  expect((await ran(['init'], { cwd })).out).toContain(`wrote agents/${config}\n`)
-  expect((await ran(['check'], { cwd })).err).toBe('1 file checked, all is well\n')
+  expect((await ran(['init'], { cwd })).out).toContain(`created agents/${config}\n`)
+  expect((await ran(['check'], { cwd })).err).toBe('1 file checked, no errors\n')
 })
 
 test('a folder that cannot be made is exit 2', async () => {
   const { code, err } = await ran(['init', 'file/inside'], { cwd: folder({ file: '' }) })
-  expect([code, err]).toEqual([2, expect.stringMatching(/^millrace: The folder file\/inside\/agents cannot be made: /)])
+  expect([code, err]).toEqual([2, expect.stringMatching(/^millrace: Cannot create the folder file\/inside\/agents: /)])
 })
 
 test('schema: with the names of the config, without a folder any name', async () => {
@@ -116,7 +117,7 @@ test('serve brings the schema up to date where there is one, and makes none', as
   const fresh = read(cwd, 'agents/millrace.schema.json')
   writeFileSync(join(cwd, 'agents/millrace.schema.json'), '{}')
   const server = await serving([], { cwd })
-  expect(server.err).toContain('agents/millrace.schema.json: brought up to date\n')
+  expect(server.err).toContain('agents/millrace.schema.json: updated\n')
   expect(read(cwd, 'agents/millrace.schema.json')).toBe(fresh)
   server.kill('SIGTERM')
   await server.exit

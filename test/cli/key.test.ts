@@ -67,7 +67,7 @@ test(
       expect(await ran(args, { cwd: cloned, env })).toMatchObject({
         code: 2,
         out: '',
-        err: expect.stringContaining('no log in'),
+        err: expect.stringContaining('No runs found in'),
       })
     }
     expect(fake.asked).toEqual([])
@@ -132,12 +132,12 @@ test('an address that leaves the machine gets the key only when the user names i
 test('--url that is none, a server that is not there, a missing and a wrong key: each in one line', async () => {
   const cwd = folder({ 'agents/a.yaml': demo })
   const server = await serving([], { cwd, env })
-  const wants = `millrace: The server at ${server.url} wants its key: set MILLRACE_API_KEY.\n`
-  const refuses = `millrace: The server at ${server.url} refuses the key that MILLRACE_API_KEY holds.\n`
+  const wants = `millrace: The server at ${server.url} requires a key: set MILLRACE_API_KEY.\n`
+  const refuses = `millrace: The server at ${server.url} rejects the key in MILLRACE_API_KEY.\n`
   expect(await ran(['ps'], { cwd })).toEqual({ code: 1, out: '', err: wants })
   expect(await ran(['ps'], { cwd, env: { MILLRACE_API_KEY: 'other' } })).toEqual({ code: 1, out: '', err: refuses })
   for (const [url, code, message] of [
-    ['localhost:3000', 2, /--url must be a server's address such as http/],
+    ['localhost:3000', 2, /--url must be a URL such as http/],
     ['http://127.0.0.1:9', 1, /^millrace: No server answers at http:\/\/127\.0\.0\.1:9\.\n$/],
   ] as const) {
     expect(await ran(['ps', '--url', url], { cwd, env })).toEqual({

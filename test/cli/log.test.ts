@@ -122,7 +122,7 @@ test('a database whose server was killed is read as it stands and left as it was
   server.kill('SIGKILL')
   await server.exit
   expect([await follower.exit, toEntries(follower.out)]).toEqual([1, before])
-  expect(follower.err).toBe(`millrace: The connection to the server at ${server.url} was lost.\n`)
+  expect(follower.err).toBe(`millrace: Lost the connection to the server at ${server.url}.\n`)
 
   const data = join(cwd, '.millrace')
   const state = () =>
@@ -143,13 +143,13 @@ test('a database whose server was killed is read as it stands and left as it was
   }
   expect((await ran(['verify', 'all'], { cwd })).code).toBe(0)
   const stop = await ran(['stop', cut], { cwd })
-  expect([stop.code, stop.err]).toEqual([2, expect.stringContaining('No server is running on .millrace')])
+  expect([stop.code, stop.err]).toEqual([2, expect.stringContaining('no server is running on .millrace')])
   expect(state()).toEqual(untouched)
   expect(readdirSync(data).filter((name) => !/^millrace\.db|^server\.(?:json|lock)$/u.test(name))).toEqual([])
 
   // The next server finds the run as the killed one left it.
   const next = await serving([], { cwd })
-  expect(next.err).toContain('0 runs go on, 1 was interrupted')
+  expect(next.err).toContain('0 runs resumed, 1 marked as interrupted')
   expect(await entries(next.url, cut)).toEqual([...before, ...(await entries(next.url, cut)).slice(before.length)])
   expect((await entries(next.url, cut)).at(-1)).toMatchObject({ type: 'run-end', outcome: 'interrupted' })
 })
@@ -159,7 +159,7 @@ test('without a log there is one clear line; a reader that has seen enough ends 
   for (const args of [['ps'], ['logs', 'x'], ['stop', 'x'], ['verify', 'x']]) {
     const { code, out, err } = await ran(args, { cwd })
     expect([code, out]).toEqual([2, ''])
-    expect(err).toMatch(/^millrace: There is no log in \.millrace: .*--data/)
+    expect(err).toMatch(/^millrace: No runs found in \.millrace\. .*--data/)
   }
   for (const args of [
     ['ps', '--status', 'odd'],

@@ -47,7 +47,7 @@ test('runs whose server is gone are marked, and it is said what the next one doe
   expect(live.out.match(/ running /gu)).toHaveLength(2)
   expect(live.out).not.toContain('(no server)')
   expect((await ran(['verify', 'all'], { cwd })).err).toMatch(
-    /not ended \(running\)\n[^]*\n2 checked, 0 faults, 2 not ended\n$/,
+    /not ended \(running\)\n[^]*\n2 checked, 0 errors, 2 not ended\n$/,
   )
 
   server.kill('SIGKILL')
@@ -58,23 +58,26 @@ test('runs whose server is gone are marked, and it is said what the next one doe
     expect.stringMatching(new RegExp(`^${goesOn} +b +running \\(no server\\) `, 'u')),
     expect.stringMatching(new RegExp(`^${ended} +a +running \\(no server\\) `, 'u')),
   ])
-  const outlook = 'the next millrace serve will go on with 1 (recover: true) and end 1 as interrupted'
+  const outlook = 'the next millrace serve will resume 1 (recover: true) and mark 1 as interrupted'
   expect(err).toBe(`no server is running on .millrace: 2 runs have not ended; ${outlook}\n`)
   const json = JSON.parse((await ran(['ps', '--json', '--agent', 'a'], { cwd })).out) as object[]
   expect(json).toMatchObject([{ id: ended, status: 'running', orphaned: true }])
   expect((await ran(['show', ended], { cwd })).out).toMatch(/^run_\w+ {2}a {2}running \(no server\)\n/)
   expect(JSON.parse((await ran(['show', ended, '--json'], { cwd })).out)).toMatchObject({ orphaned: true })
   const follow = await ran(['logs', ended, '--follow'], { cwd })
-  expect([follow.code, follow.err]).toEqual([0, `${ended} has not ended, but nobody runs it: this is its log so far\n`])
+  expect([follow.code, follow.err]).toEqual([
+    0,
+    `${ended} has not ended, but no process is running it: this is the log so far\n`,
+  ])
   const verified = await ran(['verify', 'all'], { cwd })
   expect([verified.code, verified.out]).toEqual([0, ''])
   expect(verified.err).toMatch(
-    /^run_\w+: \d+ entries, not ended \(no server\)\n[^]*\n2 checked, 0 faults, 2 not ended\n$/,
+    /^run_\w+: \d+ entries, not ended \(no server\)\n[^]*\n2 checked, 0 errors, 2 not ended\n$/,
   )
 
   // It was told truly.
   const next = await serving(flags, { cwd })
-  expect(next.err).toContain('recovered: 1 run goes on, 1 was interrupted')
+  expect(next.err).toContain('recovered after a restart: 1 run resumed, 1 marked as interrupted')
   const after = await ran(['ps'], { cwd })
   expect([after.out.includes('(no server)'), after.err]).toEqual([false, ''])
 })
@@ -88,7 +91,10 @@ test('what another command runs is alive: it can be followed to its end, and is 
   const [row] = JSON.parse(out) as [RunRow]
   expect([row.status, 'orphaned' in row, err]).toEqual(['running', false, ''])
   const stop = await ran(['stop', row.id], { cwd })
-  expect([stop.code, stop.err]).toEqual([2, expect.stringContaining('millrace run runs it: Ctrl-C there stops it')])
+  expect([stop.code, stop.err]).toEqual([
+    2,
+    expect.stringContaining('Another millrace command runs it: press Ctrl-C there.'),
+  ])
   const follow = millrace(['logs', row.id, '--follow', '--json'], { cwd })
   await follow.until('"Half"')
   gate.resolve()
@@ -97,7 +103,7 @@ test('what another command runs is alive: it can be followed to its end, and is 
   expect(seqs).toEqual(seqs.map((_, i) => i + 1))
   expect(follow.out).toMatch(/"type":"run-end"[^\n]*\n$/)
   const ended = await ran(['stop', row.id], { cwd })
-  expect([ended.code, ended.err]).toEqual([0, `${row.id} has ended already (completed)\n`])
+  expect([ended.code, ended.err]).toEqual([0, `${row.id} has already ended (completed)\n`])
 })
 
 /** Three runs that have ended, newest first; then the same through a server. */
@@ -115,11 +121,11 @@ async function threeRuns(check: (cwd: string, ids: [string, ...string[]]) => Pro
 test('a list with more behind it says so', patiently, () =>
   threeRuns(async (cwd) => {
     const ps = (...args: string[]) => ran(['ps', ...args], { cwd })
-    expect(await ps('--limit', '2')).toMatchObject({ code: 0, err: '… more (--limit 10)\n' })
+    expect(await ps('--limit', '2')).toMatchObject({ code: 0, err: '(more runs: use --limit 10)\n' })
     const json = await ps('--limit', '1', '--json')
-    expect([(JSON.parse(json.out) as unknown[]).length, json.err]).toEqual([1, '… more (--limit 5)\n'])
+    expect([(JSON.parse(json.out) as unknown[]).length, json.err]).toEqual([1, '(more runs: use --limit 5)\n'])
     expect((await ps('--limit', '3')).err).toBe('')
-    expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no such runs\n')
+    expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no matching runs\n')
   }),
 )
 
@@ -132,7 +138,7 @@ test('runs are named by as much of their ids as tells them apart', patiently, ()
       expect(await ran(['show', beginning], { cwd })).toEqual(page)
     }
     expect(toEntries((await ran(['logs', short, '--json'], { cwd })).out)[0]).toMatchObject({ runId: id })
-    expect((await ran(['stop', short], { cwd })).err).toBe(`${id} has ended already (completed)\n`)
+    expect((await ran(['stop', short], { cwd })).err).toBe(`${id} has already ended (completed)\n`)
     expect((await ran(['verify', short], { cwd })).err).toContain(`${id}: `)
   }),
 )
@@ -143,12 +149,12 @@ test('a run that is none, or may be several, is exit 2 with those it may be', pa
     const typo = id.slice(0, -2) + (id.endsWith('00') ? '11' : '00')
     const long = `${id.slice(0, 16)}x`
     for (const [args, message] of [
-      [['show', 'run'], `"run" begins the ids of several runs; give more of it: ${ids.join(', ')}`],
-      [['show', 'run_none'], 'There is no run run_none. millrace ps lists them.'],
-      [['logs', typo], `There is no run ${typo} (did you mean ${id}?). millrace ps lists them.`],
-      [['stop', long], `There is no run ${long} (did you mean ${id}?). millrace ps lists them.`],
-      [['stop', ''], 'Name a run: its id, or the beginning of it.'],
-      [['verify', 'run_'], 'Name a run: its id, or the beginning of it.'],
+      [['show', 'run'], `"run" matches several runs; pass a longer prefix: ${ids.join(', ')}`],
+      [['show', 'run_none'], 'There is no run run_none. List runs with: millrace ps'],
+      [['logs', typo], `There is no run ${typo} (did you mean ${id}?). List runs with: millrace ps`],
+      [['stop', long], `There is no run ${long} (did you mean ${id}?). List runs with: millrace ps`],
+      [['stop', ''], 'Which run? Pass its id, or a unique prefix of it.'],
+      [['verify', 'run_'], 'Which run? Pass its id, or a unique prefix of it.'],
     ] as const) {
       expect(await ran([...args], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
     }
@@ -167,7 +173,7 @@ test('logs: an unknown type is exit 2 with what was meant, before any run is loo
   )
   expect(await told('--type', 'run-end', 'text')).toContain('Did you mean text-start, text-delta, text-end?')
   expect(await told('--type', 'run-end,xyz')).toMatch(/'run-end,xyz' is invalid\. Known: /)
-  expect(await told('another')).toContain('"another" is one word too many. One run at a time.')
+  expect(await told('another')).toContain('Unexpected argument "another". Pass one run.')
   // Known ones get as far as the log, which is not there.
-  expect(await told('--type', 'run-end,text-delta', 'usage')).toContain('There is no log in .millrace')
+  expect(await told('--type', 'run-end,text-delta', 'usage')).toContain('No runs found in .millrace')
 })

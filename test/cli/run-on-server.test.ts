@@ -153,16 +153,16 @@ test('what the server cannot run happens beside it, in a log of its own, and say
   expect([file.code, file.out]).toEqual([0, expect.stringContaining('84')])
   expect(file.err).toContain(`The server at ${server.url} serves `)
   expect(file.err).toMatch(
-    /not other: this run happens here and is recorded in \S+local \(millrace ps --data \S+local\)\n/,
+    /not other\. Running in this process instead; see the run with: millrace ps --data \S+local\n/,
   )
   const named = await ran(['run', 'b', '--dir', 'other', '-m', 'Hi'], { cwd })
-  expect([named.code, named.err]).toEqual([0, expect.stringContaining(', not other: ')])
+  expect([named.code, named.err]).toEqual([0, expect.stringContaining(', not other. ')])
 
   writeFileSync(join(cwd, 'agents/up.yaml'), onUpstream)
   const lacking = await ran(['run', 'up', '-m', 'Hey', ...flags], { cwd })
   expect([lacking.code, lacking.out]).toEqual([0, 'Hello\n'])
   expect(lacking.err).toContain(
-    `The server at ${server.url} was started without --endpoint up=…: this run happens here`,
+    `The server at ${server.url} was started without --endpoint up=…. Running in this process instead`,
   )
   expect(titles(await rowsOf(cwd, '--data', own))).toEqual(['Hey', 'Hi', 'What is 12*7?'])
   expect(await rowsOf(cwd)).toEqual([])
@@ -201,7 +201,7 @@ test(
     const cwd = folder({ 'elsewhere/a.yaml': demo })
     const server = await serving(['elsewhere'], { cwd, env: { MILLRACE_API_KEY: key } })
     const keyless = await ran(['run', 'a', '-m', 'Hi'], { cwd })
-    expect([keyless.code, keyless.err]).toEqual([1, expect.stringContaining('wants its key: set MILLRACE_API_KEY.')])
+    expect([keyless.code, keyless.err]).toEqual([1, expect.stringContaining('requires a key: set MILLRACE_API_KEY.')])
     const env = { MILLRACE_API_KEY: key }
     expect(await ran(['run', 'a', '-m', 'Hi'], { cwd, env })).toMatchObject({
       code: 0,
@@ -211,7 +211,7 @@ test(
     expect(far).toMatchObject({ code: 0, err: expect.stringContaining(` on ${server.url}\n`) })
     for (const args of [['elsewhere/a.yaml'], ['a', '--endpoint', 'up=http://127.0.0.1:9/v1']]) {
       const both = await ran(['run', ...args, '-m', 'Hi', '--url', server.url], { cwd, env })
-      expect([both.code, both.err]).toEqual([2, expect.stringContaining('means nothing to the server of --url')])
+      expect([both.code, both.err]).toEqual([2, expect.stringContaining('cannot be combined with --url')])
     }
   },
 )
@@ -224,7 +224,7 @@ test('a server that dies midway is told, with the run to look at', patiently, as
   await command.until('Half')
   server.kill('SIGKILL')
   expect(await command.exit).toBe(1)
-  expect(command.err).toMatch(/^millrace: The connection to the server at \S+ was lost\..* millrace show run_\w+$/m)
+  expect(command.err).toMatch(/^millrace: Lost the connection to the server at \S+\..* millrace show run_\w+$/m)
 })
 
 describe.skipIf(!hasScript)('on a terminal', () => {

@@ -82,7 +82,7 @@ test('a failed run is exit 1 and says why', async () => {
 
 test.each([
   ['an unknown agent', ['run', 'b', '-m', 'x'], /no agent "b" \(did you mean "a"\?\)\. Known agents: a\./],
-  ['a missing file', ['run', 'b.yaml', '-m', 'x'], /no file b\.yaml/],
+  ['a missing file', ['run', 'b.yaml', '-m', 'x'], /no agent file b\.yaml/],
   [
     'a misspelt file',
     ['run', 'agents/brokn.yaml', '-m', 'x'],
@@ -149,7 +149,7 @@ test('a reader that has seen enough stops the run: nothing goes on, and nothing 
   await command.until('Half')
   command.hangUp()
   more.resolve()
-  expect([await command.exit, command.err]).toEqual([1, expect.stringContaining('aborted: Nobody reads its output')])
+  expect([await command.exit, command.err]).toEqual([1, expect.stringContaining('aborted: The output pipe was closed')])
   // The model is not paid for what nobody reads.
   await left.promise
   const { out, err } = await ran(['ps', '--json'], { cwd })

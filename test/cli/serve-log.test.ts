@@ -41,7 +41,7 @@ test('a line for each run, for each failure with its cause and cure, for each re
   expect(server.err).not.toContain('\u001B[')
   server.kill('SIGINT')
   expect(await server.exit).toBe(0)
-  expect(server.err).toContain('stopping (Ctrl-C): no run is under way. Ctrl-C again stops it at once.')
+  expect(server.err).toContain('stopping (Ctrl-C): no active runs. Press Ctrl-C again to stop at once.')
   expect(server.out + server.err).not.toContain(secret)
 })
 

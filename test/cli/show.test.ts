@@ -91,7 +91,7 @@ test('what failed is said at its step and at the end; a run that goes on is show
   await expect
     .poll(() => show(live), patiently)
     .toMatch(
-      / {2}running\n[^]*\ncost +known when the model call has ended\n[^]*answer +llm +running\n[^]*assistant +Half\n$/,
+      / {2}running\n[^]*\ncost +known when the model call ends\n[^]*answer +llm +running\n[^]*assistant +Half\n$/,
     )
   gate.resolve()
   await expect.poll(() => show(live), patiently).toMatch(/ {2}completed\n/)
@@ -112,10 +112,10 @@ test('what steps came to that no client is shown: shortened, in full with --full
   await ran(['run', 'a', '-m', 'What is 12*7?'], { cwd })
   const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
   const section = async (...flags: string[]) =>
-    (await ran(['show', id, ...flags], { cwd })).out.split('Outputs of steps\n')[1]!.split('\n\n')[0]!
+    (await ran(['show', id, ...flags], { cwd })).out.split('Step outputs\n')[1]!.split('\n\n')[0]!
   const short = await section()
   expect(short).toMatch(
-    /^facts\n(?: {2}assistant .*\n)? {2}calls +calculator \{"expression":"12\*7"\}\n {2}calculator +\{"result":84\}\n {2}assistant +12\*7 = 84\.\nshape\n {2}value +\{"said":"[^\n]*… \(\d+ characters\)$/,
+    /^facts\n(?: {2}assistant .*\n)? {2}calls +calculator \{"expression":"12\*7"\}\n {2}calculator +\{"result":84\}\n {2}assistant +12\*7 = 84\.\nshape\n {2}result +\{"said":"[^\n]*… \(\d+ characters\)$/,
   )
   const full = await section('--full')
   expect(full).toContain(`"long":"${long}"}`)

@@ -21,7 +21,7 @@ test('verify reads NDJSON files and names what is wrong with them', async () => 
     writeFileSync(join(cwd, 'run.ndjson'), text)
     return ran(['verify', 'run.ndjson'], { cwd })
   }
-  expect(await check(out)).toMatchObject({ code: 0, out: '', err: expect.stringContaining('1 checked, 0 faults\n') })
+  expect(await check(out)).toMatchObject({ code: 0, out: '', err: expect.stringContaining('1 checked, 0 errors\n') })
   const faulty: [string, RegExp][] = [
     [lines.slice(0, -1).join('\n'), /run\.ndjson: .*run-end/],
     [lines.filter((line) => !line.includes('"text-end"')).join('\n'), /run\.ndjson: /],
@@ -44,7 +44,7 @@ test('five faults are enough; what is no recording at all is told what one looks
     '… and more',
   ])
   expect(readme.err).toMatch(
-    /^README\.md: 0 entries\nexpected .*\{"seq":1,.*--format parts.*\n1 checked, 5 faults and more\n$/,
+    /^README\.md: 0 entries\nexpected .*\{"seq":1,.*--format parts.*\n1 checked, 5 errors and more\n$/,
   )
 
   // A hole in the middle of a long one puts every entry behind it out of place.
@@ -65,7 +65,7 @@ test('five faults are enough; what is no recording at all is told what one looks
   writeFileSync(join(cwd, 'five.ndjson'), `${'no\n'.repeat(5)}${lines.join('\n')}`)
   const five = await ran(['verify', 'five.ndjson'], { cwd })
   expect([five.code, five.out.includes('… and more')]).toEqual([1, false])
-  expect(five.err).toContain('1 checked, 5 faults\n')
+  expect(five.err).toContain('1 checked, 5 errors\n')
 })
 
 test('what is neither a file nor a run is said in one line, exit 2', async () => {
@@ -75,7 +75,7 @@ test('what is neither a file nor a run is said in one line, exit 2', async () =>
     ['run.ndjson', 'There is no file run.ndjson.'],
     ['nowhere/run', 'There is no file nowhere/run.'],
     ['agents', 'agents is a folder; name a file of it.'],
-    ['xyz', 'There is no run xyz. millrace ps lists them.'],
+    ['xyz', 'There is no run xyz. List runs with: millrace ps'],
   ]) {
     expect(await ran(['verify', what!], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
   }
@@ -88,7 +88,7 @@ test('all is a word, not a folder; a run that cannot be read is a fault, and tho
   const [three, two, one] = rows.map(({ id }) => id)
   expect(await ran(['verify', 'all'], { cwd })).toMatchObject({
     code: 0,
-    err: expect.stringMatching(/3 checked, 0 faults\n$/u),
+    err: expect.stringMatching(/3 checked, 0 errors\n$/u),
   })
   const db = new DatabaseSync(join(cwd, '.millrace/millrace.db'))
   db.prepare(`UPDATE ticks SET entries = '{"seq":1,' WHERE run = ?`).run(two!)
@@ -100,7 +100,7 @@ test('all is a word, not a folder; a run that cannot be read is a fault, and tho
     new RegExp(`^${three}: The column usage .* is not valid JSON\\.\n${two}: cannot be read: .*\n$`, 'u'),
   )
   expect(err).toContain(`${one}: `)
-  expect(err).toMatch(/3 checked, 2 faults\n$/u)
+  expect(err).toMatch(/3 checked, 2 errors\n$/u)
   expect((await ran(['verify', two!], { cwd })).code).toBe(1)
   // Nor does the row hide the list.
   expect((await ran(['ps'], { cwd })).out).toContain(one)

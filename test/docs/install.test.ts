@@ -38,7 +38,7 @@ test('every line does what the page says', async () => {
     else expect(['npm ci', 'npm init -y']).toContain(line)
   }
   const [wrote, checked, answered, version, again] = done
-  expect(wrote).toContain('wrote agents/assistant.yaml')
+  expect(wrote).toContain('created agents/assistant.yaml')
   expect(checked).toContain('1 file checked')
   expect(answered).toContain('12*7 = 84.')
   expect(version).toMatch(/^v2[4-9]\./u)

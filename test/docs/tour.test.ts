@@ -32,7 +32,7 @@ test('every line of the tour does what it says', async () => {
     run = /^run (run_\w+)$/mu.exec(err)?.[1] ?? run
     said.set(words.slice(0, 2).join(' '), out + err)
   }
-  expect(said.get('check agents')).toMatch(/^\d+ files checked, all is well\n$/)
+  expect(said.get('check agents')).toMatch(/^\d+ files checked, no errors\n$/)
   expect(said.get('run assistant')).toContain('12*7 = 84.')
   expect(said.get('run summarize-json')).toContain('"title":"Every run is a log"')
   expect(said.get('run approve-first')).toContain('12*7 = 84.')

@@ -46,7 +46,7 @@ const end = JSON.stringify({
 
 test('millrace check passes', async () => {
   const { code, err } = await ran(['check', agents])
-  expect([code, err]).toEqual([0, '1 file checked, all is well\n'])
+  expect([code, err]).toEqual([0, '1 file checked, no errors\n'])
 })
 
 test('without a key, run names the variable; logError is told, persistConversation is not', async () => {

@@ -20,7 +20,7 @@ async function outputOf(config: Parameters<typeof createRuntime>[0]): Promise<un
 }
 
 test('the example: its tool, its step type, its callback and its agent are there, beside the folder’s own', async () => {
-  expect(await ran(['check', dir])).toMatchObject({ code: 0, err: '1 file checked, all is well\n' })
+  expect(await ran(['check', dir])).toMatchObject({ code: 0, err: '1 file checked, no errors\n' })
   const common = ['--dir', dir, '--data', 'none']
   const forecast = await ran(['run', 'forecast', '-m', 'Use the tool weather for Paris', ...common])
   expect([forecast.code, forecast.out]).toEqual([0, expect.stringContaining('5')])

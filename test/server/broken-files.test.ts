@@ -73,7 +73,7 @@ describe('through the commands', () => {
       expect.stringMatching(/^agents\/b\.yaml:1:29 unknown step type "outptu-generator"/u),
       'agents/c.yaml:1:1 this file cannot be read: it is a folder',
     ])
-    expect([code, err]).toEqual([1, '4 files checked, 3 faults\n'])
+    expect([code, err]).toEqual([1, '4 files checked, 3 errors\n'])
   })
 
   test('check goes on behind a folder whose config cannot be loaded', async () => {

@@ -1,6 +1,6 @@
 /**
- * Messages and answers of one thread. The backend is opened for each message, so that a chat that waits for its user keeps no
- * server from starting, and uses the one that was started meanwhile; the log holds what was said before.
+ * The conversation of one thread. The backend is opened for each message: an idle chat does not keep a server from starting,
+ * and uses a server that was started meanwhile. The log has the earlier messages.
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
@@ -24,33 +24,33 @@ export interface ConversationOptions extends BackendFlags {
   yes?: boolean
 }
 
-/** How an answer ended, when it was not by itself. */
+/** Why an answer did not end normally. */
 export interface Outcome {
   ending?: Ending | undefined
-  /** The run waits for what nobody here can answer. */
+  /** The run waits for something that cannot be answered here. */
   isWaiting: boolean
 }
 
 export interface Conversation {
   readonly agent: string
   readonly agents: AgentList['agents']
-  /** Undefined before the first answer. */
+  /** Undefined before the first message. */
   readonly thread: string | undefined
-  /** Which server answers: ` on http://…`. */
+  /** The server in use: ` on http://…`; empty if there is none. */
   readonly at: string
   readonly where: string
   readonly files: readonly string[]
-  /** An answer was not completed. */
+  /** Whether any run of this chat failed. */
   readonly hasFailed: boolean
-  /** Reads the thread of `--thread` and asks what its last run waits for. Does nothing the second time; `say` does it too. */
+  /** Loads the thread of `--thread` and asks what its last run waits for. Runs once; `say` calls it if needed. */
   resume(): Promise<Outcome>
   /** Sends a message and shows the answer. */
   say(text: string): Promise<Outcome>
-  /** A new thread with an agent. Throws `usage` when there is no such agent. */
+  /** Starts a new thread with an agent. Throws `usage` if there is no such agent. */
   begin(agent: string): void
-  /** A file for the next message. Throws `usage` when it cannot be sent. */
+  /** Attaches a file to the next message. Throws `usage` if it cannot be sent. */
   attach(path: string): void
-  /** Looks again which agents there are. */
+  /** Reloads the list of agents. */
   refresh(): Promise<void>
   close(): Promise<void>
 }
@@ -64,9 +64,9 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
   let url: string | undefined
   let where = ''
   let noticed: string | undefined
-  /** What was said, for an agent whose clients send it. Everybody else's history is the server's. */
+  /** The messages so far, for agents with `history: client`. For others, the server keeps them. */
   let past: Message[] = []
-  /** What is kept in memory would be forgotten with its backend. */
+  /** A backend in memory stays open: its runs would be lost with it. */
   let kept: Backend | undefined
 
   async function withBackend<T>(use: (backend: Backend) => Promise<T>): Promise<T> {
@@ -117,7 +117,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
   await refresh()
   const first = agents.find(({ id }) => id === 'assistant') ?? agents[0]
   if (options.agent === undefined && first === undefined)
-    throw new MillraceError('usage', 'There are no agents to talk to.')
+    throw new MillraceError('usage', 'There are no agents to chat with.')
   const spoken = options.agent === undefined && thread !== undefined ? await lastAgent(thread) : undefined
   let agent = options.agent ?? spoken ?? first!.id
 
@@ -152,7 +152,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
       files = []
     },
     attach(path) {
-      // Read now, so that a mistake is told now.
+      // Read now, to report mistakes at once.
       withFiles('', [...files, path])
       files = [...files, path]
     },

@@ -1,7 +1,7 @@
-/** Lines that somebody types or a program sends: at a terminal with a prompt, editing keys and a history. */
+/** Reads lines from a pipe, or from a terminal with a prompt, line editing and a history. */
 import { createInterface } from 'node:readline'
 
-/** `end`: there is no more to come. `leave`: Ctrl-C on an empty line. */
+/** `end`: end of input. `leave`: Ctrl-C on an empty line. */
 export type Line = { type: 'line'; text: string } | { type: 'end' } | { type: 'leave' }
 
 export interface LineReader {
@@ -11,7 +11,7 @@ export interface LineReader {
 
 export interface LineReaderOptions {
   prompt: () => string
-  /** What Tab may make of a line. */
+  /** Completions of a line. */
   complete: (line: string) => string[]
 }
 
@@ -20,8 +20,8 @@ export function createLineReader(options: LineReaderOptions): LineReader {
 }
 
 /**
- * An interface for each line: between lines nothing listens to the keyboard, so that Ctrl-C is a signal, questions of a run
- * have the keyboard to themselves, and nothing that is typed early is echoed into an answer.
+ * Opens a new readline interface for each line. Between lines nothing reads the keyboard: Ctrl-C is a signal, questions of
+ * a run can read it, and text typed early is not echoed into an answer.
  */
 function createTerminalReader({ prompt, complete }: LineReaderOptions): LineReader {
   let history: string[] = []
@@ -44,7 +44,7 @@ function createTerminalReader({ prompt, complete }: LineReaderOptions): LineRead
     terminal.on('history', (lines) => (history = [...lines]))
     terminal.on('line', (text) => {
       pasted.push(text)
-      // Several lines that were pasted come one after the other, before anything else can happen.
+      // Pasted lines arrive one after the other, before any other event.
       queueMicrotask(() => resolve({ type: 'line', text: pasted[0]! }))
     })
     terminal.on('SIGINT', () => {

@@ -1,4 +1,4 @@
-/** `chat --thread`: what the thread holds already. A run of it that waits for an answer is answered first, or warned of. */
+/** `chat --thread`: loads the thread. If its last run waits for an answer, asks for it first, or prints a warning. */
 import type { Message } from '../../part/message.ts'
 import { wires } from '../../wire/wires.ts'
 import { answerLines } from '../answer-line.ts'
@@ -13,7 +13,7 @@ import { follows } from '../turn.ts'
 export interface Resumed {
   messages: Message[]
   ending?: Ending | undefined
-  /** The run was answered and waits again, for what nobody here can answer. */
+  /** The run was answered and is suspended again, for something that cannot be answered here. */
   isWaiting: boolean
   hasFailed: boolean
 }
@@ -28,7 +28,7 @@ export async function resumeThread(backend: Backend, threadId: string, yes: bool
 
   const { id, lastSeq, requests } = run
   const ask = createAsk({ yes, leaves: true })
-  // Another command may be asking the same questions; it would not notice an answer of ours.
+  // Another command may be asking the same questions, and would not notice an answer given here.
   const isElsewhere = backend.isShared === true && run.protocol === 'cli'
   if (isElsewhere || !requests.every(ask.canAnswer)) {
     const lines = isThere ? ['To answer it first:', ...answerLines(id, requests, backend.where)] : []

@@ -1,16 +1,16 @@
-/** What begins with a slash in a chat. */
+/** The slash commands of a chat. */
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { AgentList } from '../served-agents.ts'
 import { formatTable } from '../table.ts'
 
 const commands = {
-  '/new': 'begin a new conversation',
-  '/agents': 'list the agents',
-  '/agent <name>': 'talk to another agent, in a new conversation',
-  '/file <path>': 'send a file with the next message',
-  '/help': 'show this list',
-  '/exit': 'leave (also Ctrl-D, or Ctrl-C on an empty line)',
+  '/new': 'Start a new conversation',
+  '/agents': 'List the agents',
+  '/agent <name>': 'Chat with another agent, in a new conversation',
+  '/file <path>': 'Attach a file to the next message',
+  '/help': 'Show this list',
+  '/exit': 'Exit (also Ctrl-D, or Ctrl-C on an empty line)',
 } as const
 
 const names = Object.keys(commands).map((usage) => usage.split(' ')[0]!)
@@ -20,7 +20,7 @@ export type Said =
   | { type: 'new' | 'agents' | 'help' | 'exit' }
   | { type: 'agent' | 'file'; value: string }
 
-/** Throws `usage` for an unknown command. A message that begins with a slash begins with two. */
+/** Throws `usage` for an unknown command. `//` starts a message that begins with a slash. */
 export function parseSaid(line: string): Said {
   const text = line.trim()
   if (!text.startsWith('/')) return { type: 'message', text }
@@ -37,20 +37,23 @@ export function parseSaid(line: string): Said {
     case '/agent':
     case '/file':
       if (value !== '') return { type: name.slice(1) as 'agent', value }
-      throw new MillraceError('usage', name === '/agent' ? 'Name an agent; /agents lists them.' : 'Name a file.')
+      throw new MillraceError(
+        'usage',
+        name === '/agent' ? 'Which agent? /agents lists them.' : 'Which file? Usage: /file <path>',
+      )
     default:
       throw new MillraceError(
         'usage',
-        `There is no command ${name}${didYouMean(name, names)}. /help lists them; // begins a message with a slash.`,
+        `There is no command ${name}${didYouMean(name, names)}. /help lists the commands; start a message with // to send a slash.`,
       )
   }
 }
 
 export function chatHelp(): string {
-  return formatTable(['COMMAND', 'DOES'], Object.entries(commands))
+  return formatTable(['COMMAND', 'DESCRIPTION'], Object.entries(commands))
 }
 
-/** The agents that one may talk to; the current one has a star. */
+/** The agents, with a star at the current one. */
 export function agentTable(agents: AgentList['agents'], current: string): string {
   const rows = agents.map(({ id, name, description, aliases = [] }) => {
     const isCurrent = [id, ...aliases].includes(current)
@@ -59,7 +62,7 @@ export function agentTable(agents: AgentList['agents'], current: string): string
   return formatTable(['', 'AGENT', 'DESCRIPTION'], rows)
 }
 
-/** What a line may become with Tab. */
+/** Tab completions of a line. */
 export function completeSaid(line: string, agents: readonly string[]): string[] {
   const words = [...names, ...agents.map((id) => `/agent ${id}`)]
   return line.startsWith('/') ? words.filter((word) => word.startsWith(line)) : []

@@ -1,4 +1,4 @@
-/** `millrace answer`: what a run waits for, answered from the command line; the run then goes on and is shown. */
+/** `millrace answer`: answers what a run waits for, then follows the run. */
 import { text } from 'node:stream/consumers'
 import type { ClientAnswer } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
@@ -43,7 +43,7 @@ export async function answerCommand(run: string, given: string | undefined, flag
     else process.stderr.write(`${runId} has no open requests (${view.status})\n`)
     const lines = answerLines(runId, requests, where)
     if (!flags.json && lines.length > 0)
-      process.stderr.write(`${printable(['', 'Answer with', ...lines].join('\n'))}\n`)
+      process.stderr.write(`${printable(['', 'Answer with:', ...lines].join('\n'))}\n`)
     return
   }
   const request = given === undefined ? undefined : pickRequest(view, flags.request)
@@ -54,7 +54,7 @@ export async function answerCommand(run: string, given: string | undefined, flag
 
   const backend = await openBackend({ ...flags, isAnyServer: true })
   if (backend.url === undefined)
-    process.stderr.write(`no server is running on ${flags.data}: ${runId} goes on in this process\n`)
+    process.stderr.write(`no server is running on ${flags.data}: ${runId} continues in this process\n`)
   const turned = await follows(
     backend,
     { wire: wires.text, ask, after: lastSeq, asksOpen: given === undefined },
@@ -78,10 +78,10 @@ async function readRun(text: string, flags: AnswerFlags): Promise<{ view: RunVie
   }
 }
 
-/** Throws when another `millrace` may be the one who goes on with the run: it would not notice an answer of ours. */
+/** Throws if another `millrace` process may own the run: it would not notice an answer given here. */
 function checkFree({ runId, status, protocol }: RunView, data: string): void {
   if (status !== 'running' && !(protocol === 'cli' && isHeld(data, 'anyone'))) return
-  throw new MillraceError('usage', `${runId} belongs to another millrace command that is running: answer it there.`)
+  throw new MillraceError('usage', `${runId} may belong to another millrace command that is running. Answer it there.`)
 }
 
 function pickRequest({ runId, requests, status }: RunView, wanted: string | undefined): Request {
@@ -90,13 +90,13 @@ function pickRequest({ runId, requests, status }: RunView, wanted: string | unde
   const named = requests.map((request) => ({ request, id: shortRequestId(runId, request) }))
   const list = named.map(({ id, request }) => `${id} (${request.toolName})`).join(', ')
   if (wanted === undefined) {
-    throw new MillraceError('usage', `${runId} has several open requests; choose one with --request: ${list}.`)
+    throw new MillraceError('usage', `${runId} has several open requests. Choose one with --request: ${list}.`)
   }
   const found = named.filter(({ id, request }) => [id, request.requestId, request.toolName].includes(wanted))
   if (found.length === 1) return found[0]!.request
   const words = named.flatMap(({ id, request }) => [id, request.toolName])
   const problem =
-    found.length > 1 ? `several open requests of ${wanted}` : `no open request ${wanted}${didYouMean(wanted, words)}`
+    found.length > 1 ? `several open requests for ${wanted}` : `no open request ${wanted}${didYouMean(wanted, words)}`
   throw new MillraceError('usage', `${runId} has ${problem}. Open: ${list}.`)
 }
 
@@ -105,15 +105,20 @@ const no = ['deny', 'no', 'n']
 
 function toAnswer({ kind, toolName }: Request, given: string, { reason, error }: AnswerFlags): ClientAnswer {
   if (kind === 'tool') {
-    if (reason !== undefined) throw new MillraceError('usage', `--reason goes with deny; ${toolName} wants its result.`)
+    if (reason !== undefined)
+      throw new MillraceError('usage', `--reason is only for deny, but ${toolName} waits for its result.`)
     return { output: jsonOrText(given), ...(error ? { isError: true } : undefined) }
   }
-  if (error) throw new MillraceError('usage', `--error goes with the result of a tool; ${toolName} wants an approval.`)
+  if (error)
+    throw new MillraceError('usage', `--error is only for the result of a tool, but ${toolName} waits for an approval.`)
   const word = given.toLowerCase()
   const approved = yes.includes(word)
   if (!approved && !no.includes(word)) {
     const meant = didYouMean(word, [...yes, ...no])
-    throw new MillraceError('usage', `${toolName} wants an approval: answer approve or deny, not "${given}"${meant}.`)
+    throw new MillraceError(
+      'usage',
+      `${toolName} waits for an approval: answer approve or deny, not "${given}"${meant}.`,
+    )
   }
   return { approved, ...(reason === undefined ? undefined : { reason }) }
 }

@@ -1,4 +1,4 @@
-/** `millrace chat`: a conversation on the terminal, or a message a line from a pipe. */
+/** `millrace chat`: a conversation on the terminal, or one message per line from a pipe. */
 import { dirname } from 'node:path'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
@@ -15,7 +15,7 @@ export interface ChatFlags extends BackendFlags {
   yes?: boolean
 }
 
-/** Whether the chat goes on, or what it exits with. */
+/** Whether the chat continues, or its exit code. */
 type Next = 'on' | { exit: number }
 
 export async function chatCommand(text: string | undefined, flags: ChatFlags): Promise<void> {
@@ -33,9 +33,9 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
         conversation.agents.map(({ id }) => id),
       ),
   })
-  if (isThere) tell(`Talking to ${conversation.agent}${conversation.at}. /help lists the commands.`)
+  if (isThere) tell(`Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
   let code = 0
-  // From a pipe nobody reads what is open before there is a message.
+  // From a pipe, this happens with the first message.
   const { ending } = isThere ? await conversation.resume() : {}
   let next: Next = goesOn(ending, isThere) ? 'on' : { exit: ending!.code }
   if (next !== 'on') code = next.exit
@@ -46,7 +46,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
     try {
       next = await act(conversation, parseSaid(line.text), isThere)
     } catch (error) {
-      // A program that sends messages is told by the exit code.
+      // A program notices a failure by the exit code.
       if (!isThere || !(error instanceof MillraceError)) {
         reader.close()
         await conversation.close()
@@ -62,7 +62,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
   const { thread, where } = conversation
   if (isThere && thread !== undefined && code !== 1) {
     const more = `millrace chat ${conversation.agent} --thread ${thread}${where}`
-    process.stderr.write(`${paint('dim', printable(`Go on with: ${more}`), process.stderr)}\n`)
+    process.stderr.write(`${paint('dim', printable(`Continue with: ${more}`), process.stderr)}\n`)
   }
   process.stdout.write('', () => process.exit(code))
 }
@@ -77,7 +77,7 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     }
     case 'new':
       conversation.begin(conversation.agent)
-      tell('A new conversation.')
+      tell('Started a new conversation.')
       return 'on'
     case 'agents':
       await conversation.refresh()
@@ -86,11 +86,11 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     case 'agent':
       await conversation.refresh()
       conversation.begin(said.value)
-      tell(`Talking to ${conversation.agent}.`)
+      tell(`Chatting with ${conversation.agent} in a new conversation.`)
       return 'on'
     case 'file':
       conversation.attach(said.value)
-      tell(`${said.value} goes with the next message.`)
+      tell(`${said.value} will be sent with your next message.`)
       return 'on'
     case 'help':
       process.stderr.write(`${chatHelp()}\n`)

@@ -19,11 +19,11 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
   const endpoints = endpoint.map(parseEndpoint)
   const files = [...new Set(paths.flatMap(filesIn))]
   if (files.length === 0) {
-    throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}: ${initCure(paths[0]!)}.`)
+    throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}. ${initCure(paths[0]!)}.`)
   }
   const found: ({ file: string } & Fault)[] = []
   const failures: unknown[] = []
-  // A file is looked at among its neighbours: they are what its calls may lead to.
+  // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
     const errors = await errorsIn(dir, endpoints, failures)
     const names = new Set(inside.map((file) => basename(file)))
@@ -39,14 +39,14 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = process
   const count = found.reduce((sum, { more = 1 }) => sum + more, 0)
-  const verdict = count === 0 ? paint('green', 'all is well', stderr) : paint('red', plural(count, 'fault'), stderr)
-  // A folder whose config cannot be loaded must not hide what is wrong in the others.
+  const verdict = count === 0 ? paint('green', 'no errors', stderr) : paint('red', plural(count, 'error'), stderr)
+  // A folder whose config cannot be loaded must not hide the errors in other folders.
   if (failures.length > 0) throw asOne(failures)
   stderr.write(`${plural(files.length, 'file')} checked, ${verdict}\n`)
   process.exitCode = found.length > 0 ? 1 : 0
 }
 
-/** What is wrong with the agents of a folder; a folder that cannot be loaded at all is one more failure. */
+/** The errors of a folder's agents. A folder that cannot be loaded is added to `failures`. */
 async function errorsIn(dir: string, endpoints: Endpoint[], failures: unknown[]): Promise<AgentError[]> {
   try {
     return (await readAgents(dir, process.env, endpoints)).errors
@@ -64,12 +64,12 @@ function asOne(failures: readonly unknown[]): unknown {
 
 function filesIn(path: string): string[] {
   if (!existsSync(path)) {
-    const cure = /\.ya?ml$/u.test(path) ? '' : `: ${initCure(path)}`
-    throw new MillraceError('usage', `There is no file or folder ${path}${cure}.`)
+    const cure = /\.ya?ml$/u.test(path) ? '' : ` ${initCure(path)}.`
+    throw new MillraceError('usage', `There is no file or folder ${path}.${cure}`)
   }
   if (!statSync(path).isDirectory()) {
     if (/\.ya?ml$/u.test(path)) return [path]
-    throw new MillraceError('usage', `${path} is no agent: the name of its file must end in .yaml or .yml.`)
+    throw new MillraceError('usage', `${path} is not an agent file: its name must end in .yaml or .yml.`)
   }
   return agentFiles(path).map((name) => join(path, name))
 }

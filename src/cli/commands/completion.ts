@@ -7,7 +7,7 @@ export function completionCommand(shell: Shell): void {
   process.stdout.write(completionScripts[shell])
 }
 
-/** What the scripts ask: lines of `word<Tab>meaning`, then `:files` where files may stand as well. */
+/** Called by the scripts: prints lines of `word<Tab>description`, then `:files` if file names may follow as well. */
 export async function completeCommand(program: Command, words: readonly string[]): Promise<void> {
   const { words: found, files } = await complete(program, words)
   const lines = found.map(({ word, about }) => `${oneLine(word)}\t${printable(oneLine(about))}`)

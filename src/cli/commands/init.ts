@@ -1,4 +1,4 @@
-/** `millrace init`: a folder to begin with. What is there already is left as it is. */
+/** `millrace init`: creates a project. Existing files are kept. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { messageOf, MillraceError } from '../../part/error.ts'
@@ -11,14 +11,14 @@ export async function initCommand(dir: string): Promise<void> {
   try {
     mkdirSync(agents, { recursive: true })
   } catch (error) {
-    throw new MillraceError('usage', `The folder ${agents} cannot be made: ${messageOf(error)}`)
+    throw new MillraceError('usage', `Cannot create the folder ${agents}: ${messageOf(error)}`)
   }
   const config = readdirSync(agents).find((name) => /^millrace\.config\.m?[jt]s$/u.test(name))
   write(join(agents, 'assistant.yaml'), agentText)
   write(join(agents, config ?? (isModule(agents) ? 'millrace.config.ts' : 'millrace.config.mts')), configText)
-  // After the config: its names are in it.
+  // After the config, whose names the schema contains.
   if (!write(join(agents, schemaFile), await editorSchema(agents))) {
-    process.stdout.write(`      millrace schema ${agents} > ${join(agents, schemaFile)} brings it up to date\n`)
+    process.stdout.write(`        update it with: millrace schema ${agents} > ${join(agents, schemaFile)}\n`)
   }
   writeIgnore(join(dir, '.gitignore'))
 
@@ -27,12 +27,13 @@ export async function initCommand(dir: string): Promise<void> {
   const lines = [
     ...(away === '' ? [] : [`cd ${/^[\w./-]+$/u.test(away) ? away : JSON.stringify(away)}`]),
     `${command} run assistant -m "What is 12*7?"`,
+    `${command} chat`,
     `${command} serve`,
   ]
-  process.stdout.write(`\nNext\n${lines.map((line) => `  ${line}\n`).join('')}`)
+  process.stdout.write(`\nNext steps:\n${lines.map((line) => `  ${line}\n`).join('')}`)
 }
 
-/** One that is there is its owner's: what it lacks is said, not added. */
+/** An existing file is not changed; missing lines are printed. */
 function writeIgnore(path: string): void {
   if (!existsSync(path)) return void write(path, ignoreText)
   const lines = readFileSync(path, 'utf8')
@@ -40,25 +41,25 @@ function writeIgnore(path: string): void {
     .map((line) => line.trim().replace(/^\/|\/$/gu, ''))
   const missing = ignored.filter((each) => !lines.includes(each.replace(/\/$/u, '')))
   if (missing.length === 0) return
-  process.stdout.write(`${paint('yellow', 'kept')}  ${path}\n      add to it: ${missing.join(', ')}\n`)
+  process.stdout.write(`${paint('yellow', 'exists ')} ${path}\n        add to it: ${missing.join(', ')}\n`)
 }
 
-/** False when there is such a file: it is kept. */
+/** False if the file exists already; it is kept. */
 function write(path: string, text: string): boolean {
   try {
     writeFileSync(path, text, { flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      process.stdout.write(`${paint('yellow', 'kept')}  ${path}\n`)
+      process.stdout.write(`${paint('yellow', 'exists ')} ${path}\n`)
       return false
     }
-    throw new MillraceError('usage', `${path} cannot be written: ${messageOf(error)}`)
+    throw new MillraceError('usage', `Cannot write ${path}: ${messageOf(error)}`)
   }
-  process.stdout.write(`${paint('green', 'wrote')} ${path}\n`)
+  process.stdout.write(`${paint('green', 'created')} ${path}\n`)
   return true
 }
 
-/** Whether Node takes a plain .ts file there for a module without a word about it. */
+/** Whether Node loads a plain .ts file there as a module without a warning. */
 function isModule(dir: string): boolean {
   for (let at = resolve(dir); ; at = dirname(at)) {
     const file = join(at, 'package.json')
@@ -66,7 +67,7 @@ function isModule(dir: string): boolean {
       try {
         return (JSON.parse(readFileSync(file, 'utf8')) as { type?: unknown }).type === 'module'
       } catch {
-        // Whoever reads it next says what is wrong with it.
+        // A broken package.json is reported by npm and Node.
         return false
       }
     }

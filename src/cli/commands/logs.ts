@@ -26,9 +26,12 @@ export async function logsCommand(
   const access = await openAccess(where)
   try {
     const run = await findRun(access, text)
-    // A server refuses it; the database would show nothing.
+    // A server rejects it; the database would return nothing.
     if (Number(since) > run.lastSeq) {
-      throw new MillraceError('usage', `--since ${since} is beyond the log: its last entry is ${run.lastSeq}.`)
+      throw new MillraceError(
+        'usage',
+        `--since ${since} is after the end of the log: its last entry is ${run.lastSeq}.`,
+      )
     }
     let written: Promise<void> = Promise.resolve()
     const write = (entry: Entry) => {
@@ -44,7 +47,8 @@ export async function logsCommand(
     merger.flush()
     await written
     const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
-    if (isOrphan) process.stderr.write(`${run.id} has not ended, but nobody runs it: this is its log so far\n`)
+    if (isOrphan)
+      process.stderr.write(`${run.id} has not ended, but no process is running it: this is the log so far\n`)
   } finally {
     await access.close()
   }
@@ -54,7 +58,7 @@ function toLine({ seq, timestamp, step, type, ...rest }: Entry): string {
   const time = new Date(timestamp).toISOString().slice(11, 23)
   const head = printable(`${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `)
   const text = printable(JSON.stringify(rest))
-  // On a terminal an entry is one line to the eye as well.
+  // On a terminal, an entry must fit on one line.
   const room = Math.max(20, (process.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
 }

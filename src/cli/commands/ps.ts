@@ -17,7 +17,7 @@ export interface PsFlags extends Where {
 export async function psCommand({ status, agent, limit, json, ...where }: PsFlags): Promise<void> {
   const count = Number(limit)
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
-    throw new MillraceError('usage', `--limit must be 1 to 1000, not "${limit}".`)
+    throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   }
   const { stdout, stderr } = process
   const access = await openAccess(where)
@@ -34,10 +34,10 @@ export async function psCommand({ status, agent, limit, json, ...where }: PsFlag
     const list = rows.map((row) => (fates.has(row.id) ? { ...row, orphaned: true } : row))
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
   } else stdout.write(`${table(rows, fates, stdout.columns)}\n`)
-  if (!json && rows.length === 0) stderr.write((status ?? agent) ? 'no such runs\n' : 'no runs yet\n')
+  if (!json && rows.length === 0) stderr.write((status ?? agent) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
-    const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status, --agent'
-    stderr.write(`… more (${cure})\n`)
+    const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
+    stderr.write(`(more runs: use ${cure})\n`)
   }
   if (fates.size > 0) stderr.write(`${outlook([...fates.values()], where.data)}\n`)
 }
@@ -51,13 +51,13 @@ async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate
   return fates
 }
 
-/** What becomes of runs whose process is gone. */
+/** What the next server does with runs whose process is gone. */
 function outlook(fates: Fate[], data: string): string {
   const told = (fate: Fate, words: string) => {
     const count = fates.filter((each) => each === fate).length
     return count === 0 ? [] : [words.replace('N', String(count))]
   }
-  const will = [...told('goes on', 'go on with N (recover: true)'), ...told('is ended', 'end N as interrupted')]
+  const will = [...told('goes on', 'resume N (recover: true)'), ...told('is ended', 'mark N as interrupted')]
   const runs = fates.length === 1 ? '1 run has' : `${fates.length} runs have`
   return `no server is running on ${data}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
 }
@@ -66,7 +66,7 @@ function outlook(fates: Fate[], data: string): string {
 const shortId = 12
 const head = ['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE']
 
-/** On a terminal of so many columns a run is one line: what is wide is cut. */
+/** On a terminal with `columns` columns, each run is one line: ids, times and titles are shortened. */
 function table(rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infinity): string {
   const cells = rows.map((row) => toCells(row, fates.has(row.id)))
   const roomForTitle = () => {
@@ -74,7 +74,7 @@ function table(rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infin
     return columns - before.reduce((sum, width) => sum + width + 2, 0)
   }
   if (roomForTitle() < 20) {
-    // Every command takes the beginning of an id.
+    // Every command accepts a prefix of an id.
     const isUnique = new Set(rows.map(({ id }) => id.slice(0, shortId))).size === rows.length
     for (const row of cells) {
       if (isUnique) row[0] = row[0]!.slice(0, shortId)
@@ -95,7 +95,7 @@ function toCells(
   { id, agent, status, startedAt, updatedAt, endedAt, usage, title }: RunRow,
   isLost: boolean,
 ): string[] {
-  // How long it has run, as long as it does.
+  // For a running one, the time so far.
   const end = endedAt ?? (isLost ? updatedAt : status === 'running' ? Date.now() : undefined)
   const took = end === undefined ? '' : formatDuration(end - startedAt)
   const words = (title ?? '').replaceAll(/\s+/gu, ' ')

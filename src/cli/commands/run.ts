@@ -1,4 +1,4 @@
-/** `millrace run`: one run, its answer on stdout as it comes, what happens beside it on stderr. */
+/** `millrace run`: one run. Streams the answer to stdout, everything else to stderr. */
 import { dirname } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
 import { wires } from '../../wire/wires.ts'
@@ -25,13 +25,13 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   const agent = nameAgent(text, flags.dir)
   const isFile = agent.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
-  // Looked at first: a misspelt agent leaves no folder behind.
+  // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(agent, place)
   const input = await readInput(flags)
   const backend = await openBackend(place, isFile)
   if (flags.yes && !backend.isDurable) {
     await backend.close()
-    throw new MillraceError('usage', '--yes needs a log, in which a run waits for its answers: leave out --data none.')
+    throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')
   }
   const { notice, url, where } = backend
   if (notice !== undefined) process.stderr.write(`${printable(notice)}\n`)
@@ -49,6 +49,6 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   })
   const code = reportRun({ ...turned, where })
   await backend.close()
-  // What a tool has left running must not keep the command alive; what was printed must be out.
+  // Exits even if a tool left something running, but only after the output is written.
   process.stdout.write('', () => process.exit(code))
 }

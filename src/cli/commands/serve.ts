@@ -50,11 +50,11 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   for (const { message } of project.agents.errors) for (const line of message.split('\n')) note(line, 'error')
   if (recovered.resumed + recovered.interrupted > 0) {
     note(
-      `recovered: ${told(recovered.resumed, 'run goes', 'runs go')} on, ${told(recovered.interrupted, 'was', 'were')} interrupted`,
+      `recovered after a restart: ${told(recovered.resumed, 'run', 'runs')} resumed, ${recovered.interrupted} marked as interrupted`,
     )
   }
 
-  // A second signal does not wait. A terminal that is closed ends what runs in it.
+  // A second signal exits at once. A closed terminal stops the server.
   let stopping = false
   for (const [signal, code] of [
     ['SIGTERM', 143],
@@ -72,7 +72,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     })
   }
 
-  // Last: whoever has read this may send a signal.
+  // Last: a reader of this line may send a signal.
   if (flags.json)
     report({ level: 'info', event: 'ready', message: `Millrace is ready at ${served.url}`, url: served.url })
   else if (!flags.quiet) process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
@@ -82,17 +82,17 @@ function told(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** The config may name other tools than yesterday. A folder that cannot be written to is served all the same. */
+/** Updates the schema: the config may have changed. A read-only folder is only a warning. */
 async function tellEditors(dir: string, note: Note): Promise<void> {
   try {
     const file = await refreshSchema(dir)
-    if (file !== undefined) note(`${file}: brought up to date`)
+    if (file !== undefined) note(`${file}: updated`)
   } catch (error) {
-    note(`the schema for editors was not written: ${messageOf(error)}`, 'warn')
+    note(`could not update the JSON Schema for editors: ${messageOf(error)}`, 'warn')
   }
 }
 
-/** What keeps it from listening, in words. */
+/** Explains why the server cannot listen. */
 async function start(options: ServeOptions): Promise<Served> {
   try {
     return await serve(options)
@@ -111,9 +111,9 @@ async function start(options: ServeOptions): Promise<Served> {
     }
     if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error
     const why = new Map([
-      ['EACCES', 'this account may not use that port; try one above 1023'],
-      ['EADDRNOTAVAIL', 'this machine has no such address'],
-      ['ENOTFOUND', 'there is no such host'],
+      ['EACCES', 'no permission for this port; try one above 1023'],
+      ['EADDRNOTAVAIL', 'this machine does not have that address'],
+      ['ENOTFOUND', 'host not found'],
     ])
     const place = port === undefined ? (address ?? hostname) : `${address}:${port}`
     throw new MillraceError('listen', `Cannot listen on ${place}: ${why.get(code) ?? message}.`, { cause: error })
@@ -127,9 +127,9 @@ function welcome(dir: string, { url, project }: Served, apiKey: string | undefin
     const what = metadata.description ?? metadata.name ?? ''
     return printable(`  ${id}${' '.repeat(width - widthOf(id))}  ${what}`.trimEnd())
   })
-  const none = project.agents.errors.length > 0 ? 'none without faults' : `none yet: ${initCure(dir)}`
+  const none = project.agents.errors.length > 0 ? 'none without errors' : `none yet. ${initCure(dir)}.`
   const key = apiKey ? ` -H "Authorization: Bearer $MILLRACE_API_KEY"` : ''
-  const tries = [`the log     curl${key} ${url}/api/runs`]
+  const tries = [`list runs   curl${key} ${url}/api/runs`]
   const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : agents[0]?.id
   if (id !== undefined) {
     const post = (path: string, named = 'agentId') => {
@@ -149,7 +149,7 @@ Agents
 ${lines.join('\n') || `  ${none}`}
 
 Time limits
-  ${limitsLine(project.config.timeouts)} (agents and the config change them with "timeouts")
+  ${limitsLine(project.config.timeouts)} (change them with "timeouts" in an agent or the config)
 
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}

@@ -1,4 +1,4 @@
-/** `millrace show`: all that one run comes to, on a page. */
+/** `millrace show`: everything about one run, on one page. */
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../part/fold.ts'
 import type { Message } from '../../part/message.ts'
@@ -48,12 +48,12 @@ function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions)
   const sections = [
     [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
     section('Steps', formatSteps(view)),
-    section('Outputs of steps', formatOutputs(outputs, longest)),
+    section('Step outputs', formatOutputs(outputs, longest)),
     section(
       'Messages',
       printable([...asked(view), ...view.messages].flatMap((message) => formatMessage(message, longest)).join('\n')),
     ),
-    // What a client was told already needs no second line.
+    // Not repeated if it is the answer.
     section('Output', output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2))),
     section('Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),
     section('Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
@@ -71,10 +71,17 @@ function facts(view: RunView): string[] {
     ],
     ['thread', threadId],
     ['parent', parentRunId],
-    ['asked by', protocol],
+    ['protocol', protocol],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
     ['cost', costOf(view)],
-    ['log', `${lastSeq} entries, ${summary.toolCalls} tool calls, ${summary.errors} errors`],
+    [
+      'log',
+      [
+        plural(lastSeq, 'entry', 'entries'),
+        plural(summary.toolCalls, 'tool call'),
+        plural(summary.errors, 'error'),
+      ].join(', '),
+    ],
   ]
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${printable(value)}`]))
 }
@@ -84,11 +91,11 @@ function costOf({ cost, steps, endedAt }: RunView): string {
   if (cost !== undefined) return `${formatCost(cost)}${isOver ? '' : ' so far'}`
   const calls = steps.filter(({ stepType }) => stepType === 'model-call')
   if (calls.length === 0) return isOver ? 'none: no model was called' : 'none so far: no model was called'
-  if (calls.every(({ duration }) => duration === undefined)) return 'known when the model call has ended'
-  return 'unknown: the config names no price for a model that was called'
+  if (calls.every(({ duration }) => duration === undefined)) return 'known when the model call ends'
+  return 'unknown: the config has no price for a model that was called'
 }
 
-/** What the request brought; a client may send what it likes. */
+/** The messages of the request. Clients may send anything, so the shape is checked. */
 function asked({ input }: RunView): Message[] {
   const { messages, ...rest } = input
   const list = Array.isArray(messages) ? (messages as Message[]) : []
@@ -98,11 +105,15 @@ function asked({ input }: RunView): Message[] {
 
 function waitsFor(request: RunView['requests'][number], { runId, requests }: RunView, where: string): string {
   const { kind, toolName, input, deadline } = request
-  const what = kind === 'approval' ? 'wants an approval of' : 'waits for the result of'
+  const what = kind === 'approval' ? 'waits for approval of' : 'waits for the result of'
   return [
     `${toolName}  ${what} ${JSON.stringify(input)}, until ${formatTime(deadline)} UTC`,
     `  ${answerLine(runId, request, { where, isOneOfMany: requests.length > 1 })}`,
   ].join('\n')
+}
+
+function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
 }
 
 function section(title: string, text: string): string {

@@ -10,13 +10,15 @@ export async function stopCommand(text: string, where: Where): Promise<void> {
     const run = await findRun(access, text)
     const { id, status } = run
     if (hasEnded(status)) {
-      process.stderr.write(`${id} has ended already (${status})\n`)
+      process.stderr.write(`${id} has already ended (${status})\n`)
       return
     }
     if (stop === undefined) {
       const isOrphan = status === 'suspended' || (await access.fate(run)) !== undefined
-      const why = isOrphan ? 'nobody runs it' : 'millrace run runs it: Ctrl-C there stops it'
-      throw new MillraceError('usage', `No server is running on ${where.data} that could stop ${id}; ${why}.`)
+      const why = isOrphan
+        ? 'No process is running it; start millrace serve first.'
+        : 'Another millrace command runs it: press Ctrl-C there.'
+      throw new MillraceError('usage', `Cannot stop ${id}: no server is running on ${where.data}. ${why}`)
     }
     await stop(id)
     process.stderr.write(`stopping ${id}\n`)

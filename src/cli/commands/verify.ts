@@ -1,4 +1,4 @@
-/** `millrace verify`: a recording against the grammar. Per file or run a few faults are enough: one leads to the next. */
+/** `millrace verify`: checks recordings against the grammar. Prints a few errors for each: one causes the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
@@ -12,19 +12,19 @@ import { printable } from '../printable.ts'
 
 const most = 5
 
-/** What is found out about one recording. */
+/** The result for one recording. */
 interface Findings {
   entries: number
-  /** Those that were told. */
+  /** Those that were printed. */
   faults: number
-  /** There are more, which nobody looked for. */
+  /** The check stopped early: there are more. */
   hasMore: boolean
 }
 
 export async function verifyCommand(what: string, where: Where): Promise<void> {
   const found: Findings[] = []
   let open = 0
-  // `all` is a word of the command: a file of that name is `./all`.
+  // `all` is a keyword: a file of that name is `./all`.
   if (what !== 'all' && existsSync(what)) {
     found.push(await verifyFile(what))
     if (found[0]!.entries === 0) process.stderr.write(`${expected}\n`)
@@ -43,18 +43,18 @@ export async function verifyCommand(what: string, where: Where): Promise<void> {
   }
   const faults = found.reduce((sum, each) => sum + each.faults, 0)
   const more = found.some(({ hasMore }) => hasMore) ? ' and more' : ''
-  const told = [`${found.length} checked`, `${faults} ${faults === 1 ? 'fault' : 'faults'}${more}`]
+  const told = [`${found.length} checked`, `${faults} ${faults === 1 ? 'error' : 'errors'}${more}`]
   if (open > 0) told.push(`${open} not ended`)
   process.stderr.write(`${told.join(', ')}\n`)
   process.exitCode = faults > 0 ? 1 : 0
 }
 
 const expected =
-  'expected a recording: a line for each entry, such as {"seq":1,"timestamp":1705584896150,"step":"","type":"run-start",…}; ' +
-  'millrace run … --format parts and millrace logs <run> --json write them'
+  'expected a recording with one entry per line, such as {"seq":1,"timestamp":1705584896150,"step":"","type":"run-start",…}. ' +
+  'Write one with millrace run … --format parts or millrace logs <run> --json.'
 
 async function verifyFile(file: string): Promise<Findings> {
-  if (statSync(file).isDirectory()) throw new MillraceError('usage', `${file} is a folder; name a file of it.`)
+  if (statSync(file).isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
   const { findings, check, tell } = createCheck(file)
   const reader = createNdjsonReader()
   let told = 0
@@ -64,7 +64,7 @@ async function verifyFile(file: string): Promise<Findings> {
     told = reader.faults.length
   }
   for await (const chunk of createReadStream(file, 'utf8')) {
-    // Line by line, so that faults are told in the order of the file.
+    // Line by line, to print errors in the order of the file.
     for (const piece of String(chunk).split(/(?<=\n)/u)) if (!findings.hasMore) take(reader.feed(piece))
     if (findings.hasMore) break
   }
@@ -74,7 +74,7 @@ async function verifyFile(file: string): Promise<Findings> {
   return findings
 }
 
-/** A run that goes on has no end yet: that is no fault, nor is one whose process is gone before a server has ended it. */
+/** A run without an end is not an error: it may be going on, or its process is gone and no server has ended it yet. */
 async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
   const { findings, check, tell } = createCheck(run.id)
   const isOpen = !hasEnded(run.status)
@@ -88,7 +88,7 @@ async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findi
     }
     check.end(isOpen)
   } catch (error) {
-    // The runs behind it are still to be checked.
+    // The other runs are checked all the same.
     tell(`cannot be read: ${wholeMessage(error as Error)}`)
   }
   const fate = isEnded ? undefined : await access.fate(run)
