@@ -80,7 +80,7 @@ test(
 
     expect(await answer('approve')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('choose one with --request: '),
+      err: expect.stringContaining('Choose one with --request: '),
     })
     expect(await answer('approve', '--request', 'calculatr')).toMatchObject({
       code: 2,

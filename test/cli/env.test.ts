@@ -71,10 +71,10 @@ test('serve reads it and says so, serves it to nobody, takes it for no agent, an
 })
 
 test.each([
-  ['A=1\nsk-secret-words\n', 'agents/.env:2: write NAME=value'],
-  ['A=1\n\nB C=sk-secret-words\n', 'agents/.env:3: write NAME=value'],
+  ['A=1\nsk-secret-words\n', 'agents/.env:2: expected NAME=value'],
+  ['A=1\n\nB C=sk-secret-words\n', 'agents/.env:3: expected NAME=value'],
   ['A="sk-secret-words\nB=2\n', `agents/.env:1: the value starts with ", but the closing " is missing`],
-  ['A=1\0\n', 'agents/.env:1: it is not UTF-8 text'],
+  ['A=1\0\n', 'agents/.env:1: the file is not UTF-8 text'],
 ])('%j is an error with its place for what runs agents, and is not repeated', async (text, message) => {
   const cwd = folder({ ...files, 'agents/.env': text })
   for (const args of [['check'], ['run', 'a', '-m', 'Hi'], ['serve']]) {

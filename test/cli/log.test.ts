@@ -99,7 +99,7 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
   await expect.poll(async () => (await entries(server.url, second)).at(-1)).toMatchObject({ outcome: 'aborted' })
   expect(performance.now() - began).toBeLessThan(3000)
   const again = await ran(['stop', second], { cwd })
-  expect([again.code, again.err]).toEqual([0, `${second} has ended already (aborted)\n`])
+  expect([again.code, again.err]).toEqual([0, `${second} has already ended (aborted)\n`])
 
   const listed = async (...flags: string[]) =>
     (JSON.parse((await ran(['ps', '--json', ...flags], { cwd })).out) as RunRow[]).map(({ id }) => id)

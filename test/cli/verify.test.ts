@@ -74,7 +74,7 @@ test('what is neither a file nor a run is said in one line, exit 2', async () =>
   for (const [what, message] of [
     ['run.ndjson', 'There is no file run.ndjson.'],
     ['nowhere/run', 'There is no file nowhere/run.'],
-    ['agents', 'agents is a folder; name a file of it.'],
+    ['agents', 'agents is a folder. Pass a file.'],
     ['xyz', 'There is no run xyz. List runs with: millrace ps'],
   ]) {
     expect(await ran(['verify', what!], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
