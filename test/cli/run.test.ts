@@ -86,7 +86,7 @@ test.each([
   [
     'a misspelt file',
     ['run', 'agents/brokn.yaml', '-m', 'x'],
-    /no file agents\/brokn\.yaml \(did you mean "agents\/broken\.yaml"\?\)/,
+    /no agent file agents\/brokn\.yaml \(did you mean "agents\/broken\.yaml"\?\)/,
   ],
   [
     'a missing folder',
