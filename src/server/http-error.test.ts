@@ -12,6 +12,7 @@ test.each([
   ['body-too-large', 502],
   ['answer-too-long', 502],
   ['mcp-unreachable', 502],
+  ['mcp-lost', 502],
   ['tool-failed', 502],
   ['mcp-closed', 503],
 ])('the status of an error with the code %s is %i', (code, status) => {

@@ -40,6 +40,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'body-too-large': 502,
     'answer-too-long': 502,
     'mcp-unreachable': 502,
+    'mcp-lost': 502,
     'tool-failed': 502,
     'timed-out': 504,
     closing: 503,

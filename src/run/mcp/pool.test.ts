@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createMcpPool, type McpPool } from './pool.ts'
 import type { ReadLimits } from '../outside/read-limits.ts'
 import type { McpServer } from './server.ts'
@@ -227,6 +227,24 @@ test('a message beyond every measure ends the connection, not the memory', async
     code: 'line-too-long',
     message: expect.stringContaining('limits.lineBytes'),
   })
+})
+
+test('a long line without an end is joined once, not at every piece of it', async () => {
+  const copied: number[] = []
+  const { concat } = Buffer
+  const spy = vi.spyOn(Buffer, 'concat').mockImplementation((list, length) => {
+    const joined = concat(list, length)
+    copied.push(joined.length)
+    return joined
+  })
+  onTestFinished(() => spy.mockRestore())
+  const endless = `const write = () => { while (process.stdout.write('x'.repeat(8192))); process.stdout.once('drain', write) }
+    process.stdout.on('error', () => process.exit())
+    process.stdin.once('data', write)`
+  const lineBytes = 4 << 20
+  const pool = poolOf({ own: { command: node, args: ['-e', endless] } }, { lineBytes, bodyBytes: lineBytes })
+  await expect(pool.call('own', 'x', {})).rejects.toMatchObject({ code: 'line-too-long' })
+  expect(copied.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * lineBytes)
 })
 
 test.each<[string, McpServer, string, string | undefined]>([

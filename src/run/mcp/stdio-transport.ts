@@ -66,6 +66,9 @@ export class StdioTransport implements Transport {
   readonly #limits: ReadLimits
   readonly #who: string
   readonly #buffer: ReadBuffer
+  /** What came since the last line feed, and its bytes. */
+  readonly #pieces: Buffer[] = []
+  #pending = 0
   #child: ChildProcess | undefined
   #stderr = ''
   #starting: Promise<void> | undefined
@@ -164,9 +167,18 @@ export class StdioTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
+    // The buffer copies everything at each append: pieces of a long line are joined once, at its end.
+    this.#pieces.push(chunk)
+    this.#pending += chunk.length
+    const isTooLong = this.#pending > this.#limits.lineBytes
+    if (!isTooLong && !chunk.includes(10)) return
     try {
-      this.#buffer.append(chunk)
+      if (isTooLong) throw lineTooLong(this.#who, this.#limits)
+      this.#buffer.append(Buffer.concat(this.#pieces))
+      this.#pieces.length = 0
+      this.#pending = 0
     } catch {
+      this.#pieces.length = 0
       this.refusal ??= lineTooLong(this.#who, this.#limits)
       this.fate ??= this.refusal.message
       this.#child?.stdout?.destroy()
