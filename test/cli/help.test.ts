@@ -31,7 +31,7 @@ test('check: good agents are exit 0; every fault has its place and a suggestion,
 test('check takes the endpoints that serve takes; without one it says how to name it', async () => {
   const cwd = folder({ 'agents/a.yaml': good.replace('demo:', 'my-vllm:') })
   const { code, out } = await ran(['check'], { cwd })
-  expect([code, out]).toEqual([1, expect.stringContaining('for a server of your own: --endpoint name=http://…')])
+  expect([code, out]).toEqual([1, expect.stringContaining('for a server of your own, use --endpoint name=http://…')])
   expect((await ran(['check', '--endpoint', 'my-vllm=http://127.0.0.1:9/v1'], { cwd })).code).toBe(0)
   const env = { MILLRACE_ENDPOINT_MY_VLLM: 'http://127.0.0.1:9/v1' }
   expect((await ran(['check'], { cwd, env })).code).toBe(0)
