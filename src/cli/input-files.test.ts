@@ -44,11 +44,11 @@ test('what cannot be sent is refused with its name', () => {
   const half = file('half.txt', 'x'.repeat(11 * 1024 * 1024))
   for (const [paths, message] of [
     [['/no/such.png'], /there is no file \/no\/such\.png/],
-    [[tmpdir()], /is no regular file/],
+    [[tmpdir()], /is not a regular file/],
     [[file('empty.png', '')], /empty\.png is empty/],
     [[large], /large\.txt is too large: all files together may have 20 MiB/],
     [[half, half], /half\.txt is too large/],
-    [[file('a.bin', latin1('\0\x01\xfe'))], /a\.bin is of no known type/],
+    [[file('a.bin', latin1('\0\x01\xfe'))], /a\.bin: unknown file type/],
   ] as const) {
     expect(() => withFiles('', paths)).toThrow(message)
   }

@@ -92,5 +92,5 @@ test('lines that nobody reads are dropped and counted', () => {
   expect(text()).toBe('')
   state.waiting = 0
   report(run)
-  expect(text()).toMatch(/^\(2 lines were dropped, because nobody read them\)\n03:04:05 run_1/u)
+  expect(text()).toMatch(/^\(2 lines dropped: the reader of this log was too slow\)\n03:04:05 run_1/u)
 })
