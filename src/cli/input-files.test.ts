@@ -46,7 +46,7 @@ test('what cannot be sent is refused with its name', () => {
     [['/no/such.png'], /there is no file \/no\/such\.png/],
     [[tmpdir()], /is not a regular file/],
     [[file('empty.png', '')], /empty\.png is empty/],
-    [[large], /large\.txt is too large: all files together may have 20 MiB/],
+    [[large], /large\.txt is too large: the limit for all files together is 20 MiB/],
     [[half, half], /half\.txt is too large/],
     [[file('a.bin', latin1('\0\x01\xfe'))], /a\.bin: unknown file type/],
   ] as const) {

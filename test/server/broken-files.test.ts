@@ -52,7 +52,7 @@ test('an internal error of one file is its error; the others are served and relo
 test('a text that is none, given by a program or a pack, is a fault of that agent beside those of the others', () => {
   const agents = { none: undefined as unknown as string, bad: misspelt }
   expect(() => createRuntime({ agents, environment: {} })).toThrow(
-    /none:1:1 an agent must be YAML text[^]*bad:1:29 unknown step/u,
+    /none:1:1 an agent must be a string of YAML[^]*bad:1:29 unknown step/u,
   )
 })
 
