@@ -57,7 +57,12 @@ export class MillraceError extends Error {
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (this !== MillraceError) return Function.prototype[Symbol.hasInstance].call(this, value)
-    return typeof value === 'object' && value !== null && brand in value
+    try {
+      return typeof value === 'object' && value !== null && brand in value
+    } catch {
+      // A proxy that throws.
+      return false
+    }
   }
 }
 

@@ -40,15 +40,28 @@ export function createErrorGuard(options: GuardOptions): ErrorGuard {
   function caught(thrown: unknown): void {
     const isUnsafe = isUnsafeError(thrown)
     try {
-      const origin = origins.getStore()
-      const effect = (origin && runtime?.fail(origin.run, toRunError(thrown, origin))) ?? 'inactive'
-      if (effect === 'inactive') unattributed++
-      if (isUnsafe || mayReport())
-        report({ level: 'error', event: 'uncaught-error', ...describe(thrown, origin, effect) })
+      handle(thrown, isUnsafe)
     } catch {
-      // An error thrown here would end the process and be printed.
+      handleUnreadable()
     }
     if (isUnsafe) options.exit()
+  }
+
+  function handle(thrown: unknown, isUnsafe: boolean): void {
+    const origin = origins.getStore()
+    const effect = (origin && runtime?.fail(origin.run, toRunError(thrown, origin))) ?? 'inactive'
+    if (effect === 'inactive') unattributed++
+    if (isUnsafe || mayReport())
+      report({ level: 'error', event: 'uncaught-error', ...describe(thrown, origin, effect) })
+  }
+
+  /** Getters and proxies may throw whenever they are looked at. The run fails all the same. */
+  function handleUnreadable(): void {
+    try {
+      handle(new Error('an error that cannot be read'), false)
+    } catch {
+      // Nothing may come out of here: Node would end the process, and print it.
+    }
   }
 
   function mayReport(): boolean {
@@ -113,8 +126,12 @@ function describe(thrown: unknown, origin: Origin | undefined, effect: FailEffec
 
 /** Errors after which the process is unreliable. (V8 itself ends the process when its heap is full.) */
 function isUnsafeError(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false
-  const { code, message } = thrown as NodeJS.ErrnoException
-  if (['ENOMEM', 'ERR_INTERNAL_ASSERTION', 'ERR_WORKER_OUT_OF_MEMORY'].includes(code ?? '')) return true
-  return thrown instanceof RangeError && /out of memory|allocation failed/iu.test(message)
+  try {
+    if (!(thrown instanceof Error)) return false
+    const { code, message } = thrown as NodeJS.ErrnoException
+    if (['ENOMEM', 'ERR_INTERNAL_ASSERTION', 'ERR_WORKER_OUT_OF_MEMORY'].includes(code ?? '')) return true
+    return thrown instanceof RangeError && /out of memory|allocation failed/iu.test(message)
+  } catch {
+    return false
+  }
 }

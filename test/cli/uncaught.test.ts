@@ -14,6 +14,9 @@ const kinds = {
   async: () => { void (async () => { await null; throw boom() })(); return never() },
   emitter: () => { setImmediate(() => new EventEmitter().emit('error', boom())); return never() },
   primitive: () => { setTimeout(() => { throw 'the token is ' + process.env.SOME_TOKEN }, 1); return never() },
+  proxy: () => { setTimeout(() => { throw new Proxy({}, { get() { throw boom() }, has() { throw boom() }, getPrototypeOf() { throw boom() } }) }, 1); return never() },
+  getter: () => { Promise.reject(Object.defineProperty(new Error('x'), 'message', { get() { throw boom() } })); return never() },
+  revoked: () => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); setTimeout(() => { throw proxy }, 1); return never() },
   generator: async function* () { setTimeout(() => { throw boom() }, 1); await never() },
 }
 let open
@@ -34,7 +37,7 @@ export default {
 const step = (type: string) => `workflow: [{ id: it, type: ${type} }]`
 const demo = (line: string) => `workflow:
   - { id: it, type: llm, config: { model: "demo:assistant", stream: true, ${line} } }`
-const kinds = ['timer', 'rejection', 'async', 'emitter', 'primitive', 'generator']
+const kinds = ['timer', 'rejection', 'async', 'emitter', 'primitive', 'generator', 'proxy', 'getter', 'revoked']
 const files = Object.fromEntries([
   ['agents/millrace.config.ts', config],
   ...[...kinds, 'wait', 'open', 'later', 'fatal'].map((kind) => [`agents/${kind}.yaml`, step(kind)]),
