@@ -2,7 +2,7 @@
  * A watched folder of YAML agents. A changed file is checked and loaded; if it is invalid, the error is reported and the last
  * good version stays. An active run keeps the text it started with, because its log contains it.
  */
-import { readFileSync, readdirSync, realpathSync } from 'node:fs'
+import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isInside } from '../library/is-inside.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
@@ -68,7 +68,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
         const fault = faultyFile(file, [{ line: 1, column: 1, message }])
         return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
       }
-      text = readFileSync(path, 'utf8')
+      text = readRegular(path)
     } catch (error) {
       // Editors replace files, so a file that is missing for a moment keeps its last version.
       // Clients see this message; the system's own would contain the path of the folder.
@@ -161,14 +161,24 @@ function changes(before: State, after: State): string[] {
 }
 
 /** Without the path: the fault names the file. */
+/** Reading a named pipe or a device would block the process. */
+function readRegular(path: string): string {
+  const found = statSync(path)
+  if (found.isFile() || found.isDirectory()) return readFileSync(path, 'utf8')
+  throw Object.assign(new Error('not a regular file'), { code: notRegular })
+}
+
+const notRegular = 'ERR_NOT_REGULAR'
+
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
+  if (code === notRegular) return 'it is not a regular file'
   return code === 'EISDIR' ? 'it is a folder' : (code ?? 'unknown reason')
 }
 
 function textOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8')
+    return readRegular(path)
   } catch {
     return undefined
   }

@@ -1,5 +1,7 @@
 /** What a newcomer types: one line that says what is wrong and what to do, exit 2, and nothing left lying about. */
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder, ran, serving } from '../support/cli.ts'
 
@@ -97,3 +99,15 @@ test('serve with a key: the lines to try send it', async () => {
   for (const line of lines) expect(line).toContain('-H "Authorization: Bearer $MILLRACE_API_KEY"')
   expect(server.out + server.err).not.toContain(env.MILLRACE_API_KEY)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a named pipe among the agents is a fault; nobody waits for its writer',
+  async () => {
+    const cwd = folder({ 'agents/a.yaml': demo })
+    execFileSync('mkfifo', [join(cwd, 'agents/pipe.yaml')])
+    const { code, out, err } = await ran(['check', 'agents'], { cwd })
+    expect(code).toBe(1)
+    expect(out + err).toContain('pipe.yaml:1:1')
+    expect(out + err).toContain('this file cannot be read: it is not a regular file')
+  },
+)
