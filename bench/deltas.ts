@@ -1,6 +1,7 @@
 /**
  * A delta of the benchmark: `~`, its number in the stream (four digits, base 36) and, if latency is measured, its send time (nine
- * digits, µs of the machine's monotonic clock, which all processes share). The numbers reveal missing, duplicate and misplaced
+ * digits, µs of the machine's monotonic clock, which all processes share), then a full stop: no form of the server's key begins
+ * with one, so nothing of a delta is held back for the next. The numbers reveal missing, duplicate and misplaced
  * deltas, which would otherwise look like a fast server.
  */
 const indexDigits = 4
@@ -11,10 +12,11 @@ export function nowMicros(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }
 
-/** Five characters; fourteen with a send time. */
+/** Six characters; fifteen with a send time. */
 export function deltaText(index: number, sentAt?: number): string {
   const digits = index.toString(36).padStart(indexDigits, '0')
-  return sentAt === undefined ? `~${digits}` : `~${digits}${sentAt.toString(36).padStart(stampDigits, '0')}`
+  const stamp = sentAt === undefined ? '' : sentAt.toString(36).padStart(stampDigits, '0')
+  return `~${digits}${stamp}.`
 }
 
 export interface Scanner {
