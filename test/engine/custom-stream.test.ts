@@ -260,7 +260,7 @@ describe('a source that says a bad part is closed, and the run fails', () => {
       }
     })
     expect([outcome, error?.code]).toEqual(['failed', 'bad-part'])
-    expect(error?.message).toContain('returned stream')
+    expect(error?.message).toContain('return a stream')
     expect(closed).toHaveBeenCalledTimes(1)
   })
 })

@@ -142,7 +142,7 @@ test('a circle that a variable hides ends, and says where', async () => {
   expect(outcome).toBe('failed')
   expect(error).toMatchObject({
     code: 'too-deep',
-    message: expect.stringMatching(/^Step "(?:again\/)+again" \(call-agent\): agents call agents/u),
+    message: expect.stringMatching(/^Step "(?:again\/)+again" \(call-agent\): agent calls are nested/u),
   })
 })
 

@@ -119,7 +119,7 @@ test('a step that returns a Response or a stream is the answer', async () => {
 
 test('names that no registry has are refused with their place when the executor is made', () => {
   expect(() => new WorkflowExecutor(parseYaml(document(true)))).toThrow(/12:17 unknown callback "persistConversation"/)
-  expect(() => new WorkflowExecutor({ workflow: [] } as never)).toThrow(/what loadYaml or parseYaml give/)
+  expect(() => new WorkflowExecutor({ workflow: [] } as never)).toThrow(/the result of loadYaml or parseYaml/)
 })
 
 test('a refusal is a Response with its status where a Response was due, and thrown where a value was', async () => {

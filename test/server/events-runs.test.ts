@@ -146,7 +146,10 @@ test('requests: listed, answered once; the same again is a duplicate, another an
   // A yes is no result of a tool: the run must not take it for one.
   expect(await answer({ approved: true })).toMatchObject({
     status: 400,
-    error: { code: 'bad-input', message: expect.stringContaining('wants the result of a tool (output)') },
+    error: {
+      code: 'bad-input',
+      message: expect.stringContaining('must be answered with the result of a tool (output)'),
+    },
   })
   expect(await answer({ output: 1 }, 'nothing')).toMatchObject({ status: 404, error: { code: 'unknown-request' } })
   const both = await Promise.all([answer({ output: { n: 7 } }), answer({ output: { n: 7 } })])
