@@ -77,7 +77,7 @@ test.each([
   expect(await lives(db, tool, `recover: true\nworkflow: [{ id: answer, ${answer} }]`)).toBe(1 + mostRecoveries)
   const entries = await read(db)
   expect(only(entries, 'warning').map(({ code }) => code)).toEqual(Array(mostRecoveries).fill('recovered'))
-  const message = expect.stringContaining('It went on 3 times before')
+  const message = expect.stringContaining('It was recovered 3 times without progress')
   expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'interrupted', error: { message } }])
 })
 

@@ -24,7 +24,9 @@ test('a misspelt key, a wrong value and an unknown tool are marked on their line
   ])
   expect(found.map(({ message }) => message).join('\n')).toContain('Property strem is not allowed')
 
-  expect(await editor.hover('assistant.yaml', lineOf('maxSteps: 5'), 8)).toContain('Most model calls for one answer')
+  expect(await editor.hover('assistant.yaml', lineOf('maxSteps: 5'), 8)).toContain(
+    'Maximum number of model calls for one answer',
+  )
   const more = [...lines.slice(0, lineOf('maxSteps: 5')), '      ', '']
   await editor.open('more.yaml', more.join('\n'))
   expect(await editor.complete('more.yaml', lineOf('maxSteps: 5'), 6)).toEqual(
