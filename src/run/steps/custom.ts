@@ -188,10 +188,8 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
   const type = (part as { type?: unknown } | null)?.type
   if (typeof type !== 'string' || !allowed.has(type)) {
     const cure = `A step may emit ${[...allowed].join(', ')}. To send text, return a stream.`
-    throw new MillraceError(
-      'bad-part',
-      `it emitted ${type === undefined ? 'a value that is not a part' : `the part ${JSON.stringify(type)}`}. ${cure}`,
-    )
+    const what = JSON.stringify(type) ?? 'a value that is not a part'
+    throw new MillraceError('bad-part', `it emitted ${what}. ${cure}`)
   }
   // Ignore parts from a step that was stopped or has ended.
   if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
