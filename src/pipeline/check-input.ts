@@ -1,6 +1,7 @@
 /** Checks a value against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. */
 import { MillraceError } from '../part/error.ts'
 import { equal } from './equal.ts'
+import { isOfType } from './is-of-type.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
 import { compilePattern, fullBudget, PatternTooCostly, type PatternBudget } from './pattern/pattern.ts'
 import type { ValueSchema } from './value-schema.ts'
@@ -144,21 +145,6 @@ function fillMap(schema: ValueSchema, value: object, path: string, faults: Fault
     }
   }
   return Object.fromEntries(entries)
-}
-
-function isOfType(value: unknown, type: NonNullable<ValueSchema['type']>): boolean {
-  switch (type) {
-    case 'integer':
-      return Number.isInteger(value)
-    case 'array':
-      return Array.isArray(value)
-    case 'null':
-      return value === null
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value)
-    default:
-      return typeof value === type
-  }
 }
 
 function article(type: string): string {

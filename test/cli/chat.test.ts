@@ -2,22 +2,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `metadata: { name: Upstream, description: "Counts messages" }
 workflow:
   - { id: answer, type: llm, config: { model: "up:m", stream: true } }
-`
-const tools = `workflow:
-  - id: answer
-    type: llm
-    config:
-      model: "demo:assistant"
-      stream: true
-      tools:
-        - { name: calculator, approval: true }
-        - { name: askUser, client: true, parameters: { question: string } }
 `
 const patiently = { timeout: 60_000 }
 const rowsOf = async (cwd: string) => JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]

@@ -5,23 +5,13 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { wires } from '../../src/wire/wires.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `workflow:
   - { id: answer, type: llm, config: { model: "up:m", stream: true } }
 `
 const demo = onUpstream.replace('up:m', 'demo:assistant')
-const tools = `workflow:
-  - id: answer
-    type: llm
-    config:
-      model: "demo:assistant"
-      stream: true
-      tools:
-        - { name: calculator, approval: true }
-        - { name: askUser, client: true, parameters: { question: string } }
-`
 const askUser = 'Use the tool askUser with question "Which town?"'
 const patiently = { timeout: 60_000 }
 

@@ -3,18 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/width.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
-import { hasScript, onTerminal } from '../support/terminal.ts'
-
-const ask = `workflow:
-  - id: answer
-    type: llm
-    config:
-      model: "demo:assistant"
-      stream: true
-      tools:
-        - { name: calculator, approval: true }
-        - { name: askUser, client: true, parameters: { question: string } }
-`
+import { askingAgent as ask, hasScript, onTerminal } from '../support/terminal.ts'
 
 describe.skipIf(!hasScript)('on a terminal', () => {
   test('an approval is asked for: yes runs the tool, anything else does not', async () => {

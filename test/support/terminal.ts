@@ -36,3 +36,15 @@ export function onTerminal(
     type: (keys: string) => child.stdin.write(keys),
   }
 }
+
+/** An agent with a tool that needs approval and one that runs in the client. */
+export const askingAgent = `workflow:
+  - id: answer
+    type: llm
+    config:
+      model: "demo:assistant"
+      stream: true
+      tools:
+        - { name: calculator, approval: true }
+        - { name: askUser, client: true, parameters: { question: string } }
+`

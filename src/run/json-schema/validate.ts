@@ -6,8 +6,9 @@
  * document, and a `pattern` that cannot be matched in linear time (`unsupportedPatterns` names those).
  */
 import { equal } from '../../pipeline/equal.ts'
+import { isOfType } from '../../pipeline/is-of-type.ts'
 import { compilePattern, PatternError, PatternTooCostly } from '../../pipeline/pattern/pattern.ts'
-import { isObject, isOfType, typeName, type Keywords } from './keywords.ts'
+import { isObject, typeName, type Keywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 import { createWork, TooMuchWork, type Work } from './work.ts'
 
