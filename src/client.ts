@@ -2,22 +2,17 @@
 export { MillraceClient, type ClientAnswer, type ClientOptions, type ShownRun } from './client/client.ts'
 export type { ClientResult, ClientRun, ClientTool, RunOptions } from './client/client-run.ts'
 export type { FollowOptions } from './client/follow.ts'
-export type { Config } from './library/config.ts'
-export type { Pack } from './library/packs.ts'
-export type { ParsedYaml } from './library/yaml.ts'
+export type { Config } from './project/config.ts'
+export type { Pack } from './project/packs.ts'
+export type { ParsedYaml } from './project/yaml.ts'
 export type { Entry, EntryOf, RecordedPart } from './part/entry.ts'
 export { MillraceError, type ErrorValue } from './part/error.ts'
-export type { RunView, StepView, Summary } from './part/fold.ts'
+export type { RunView, StepView, Summary } from './fold/run-view.ts'
 export type { RunQuery, RunRow, RunStatus } from './part/log.ts'
 export type * from './part/message.ts'
 export type * from './part/part.ts'
 export type { Usage } from './part/usage.ts'
 export type { Pipeline } from './pipeline/pipeline.ts'
-export type {
-  Callback,
-  ExecutionContext,
-  LanguageModel,
-  PrimitiveHandler,
-  ToolContext,
-  ToolImplementation,
-} from './run/ports.ts'
+export type { Callback, ExecutionContext, PrimitiveHandler } from './engine/registry.ts'
+export type { LanguageModel } from './models/language-model.ts'
+export type { ToolContext, ToolImplementation } from './tools/tool.ts'

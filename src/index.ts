@@ -6,30 +6,24 @@ export {
   type OpenAiConfig,
   type RecordConfig,
   type ServerConfig,
-} from './library/config.ts'
-export { createRuntime, type CreateRuntimeOptions } from './library/create-runtime.ts'
-export type { Pack } from './library/packs.ts'
-export { callbackRegistry, handlerRegistry, toolRegistry } from './library/registries.ts'
-export { loadYaml, parseYaml, type ParsedYaml, type ParseOptions } from './library/yaml.ts'
+} from './project/config.ts'
+export { createRuntime, type CreateRuntimeOptions } from './project/create-runtime.ts'
+export type { Pack } from './project/packs.ts'
+export { callbackRegistry, handlerRegistry, toolRegistry } from './project/registries.ts'
+export { loadYaml, parseYaml, type ParsedYaml, type ParseOptions } from './project/yaml.ts'
 export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'
 export type { Fault, Known, Pipeline, Step } from './pipeline/pipeline.ts'
-export type { McpServer } from './run/mcp/server.ts'
-export { fromLangChain, type LangChainChatModel } from './run/models/langchain.ts'
-export type { Endpoint } from './run/models/resolver.ts'
-export type {
-  Callback,
-  ExecutionContext,
-  LanguageModel,
-  Pricing,
-  PrimitiveHandler,
-  ToolContext,
-  ToolImplementation,
-} from './run/ports.ts'
-export { createRelay, type Chainable, type Chained, type Relay, type RelayOptions } from './run/relay.ts'
-export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './run/runtime.ts'
-export type { LlmResult } from './run/steps/llm.ts'
-export type { Recalled, StoredFacts } from './run/steps/memory.ts'
-export type { RouterResult } from './run/steps/router.ts'
-export type { LlmStepResult, ToolLoopResult } from './run/tool-loop.ts'
-export { WorkflowExecutor, type ExecuteOptions, type ExecutorOptions } from './server/workflow-executor.ts'
+export type { McpServer } from './tools/mcp/server.ts'
+export { fromLangChain, type LangChainChatModel } from './models/langchain.ts'
+export type { Endpoint } from './models/resolver.ts'
+export type { Callback, ExecutionContext, PrimitiveHandler } from './engine/registry.ts'
+export type { LanguageModel, Pricing } from './models/language-model.ts'
+export type { ToolContext, ToolImplementation } from './tools/tool.ts'
+export { createRelay, type Chainable, type Chained, type Relay, type RelayOptions } from './relay/relay.ts'
+export type { Agent, AgentSource, Answered, Run, RunResult, Runtime, StartOptions } from './runtime/runtime.ts'
+export type { LlmResult } from './engine/steps/llm.ts'
+export type { Recalled, StoredFacts } from './engine/steps/memory.ts'
+export type { RouterResult } from './engine/steps/router.ts'
+export type { LlmStepResult, ToolLoopResult } from './engine/tool-loop.ts'
+export { WorkflowExecutor, type ExecuteOptions, type ExecutorOptions } from './project/workflow-executor.ts'

@@ -15,11 +15,11 @@ export {
   type FinishReason,
   type Latch,
   type ScriptStep,
-} from './run/models/script.ts'
+} from './models/script.ts'
 export {
   createScriptedModel,
   type PlayedCall,
   type Script,
   type ScriptedModel,
   type ScriptedOptions,
-} from './run/models/scripted.ts'
+} from './models/scripted.ts'

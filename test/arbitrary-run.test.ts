@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Entry } from '../src/part/entry.ts'
-import { createGrammar } from '../src/part/grammar.ts'
+import { createGrammar } from '../src/fold/grammar.ts'
 import { arbitraryRun } from './arbitrary-run.ts'
 
 test('every random run is legal', () => {

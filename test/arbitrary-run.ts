@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import type { Entry, RecordedPart } from '../src/part/entry.ts'
-import { createOpenItems } from '../src/part/open-items.ts'
+import { createOpenItems } from '../src/fold/open-items.ts'
 import type { Outcome } from '../src/part/part.ts'
 import { noUsage } from '../src/part/usage.ts'
 import { buildRun, startPart, type Item } from './build-run.ts'

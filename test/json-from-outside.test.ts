@@ -6,11 +6,11 @@ import { expect, test } from 'vitest'
 /** Where `JSON.parse`, or `parseFinite`, which bounds no depth, stands, and why that does no harm. */
 const allowed: Record<string, string> = {
   'part/json.ts': 'parseJson itself',
-  'server/body.ts': 'its bound is a little higher, for what stands around the values',
-  'record/encode.ts': 'what the store wrote, bounded right after',
-  'record/ndjson.ts': 'a line of a log, bounded right after',
-  'record/sqlite-runs.ts': 'columns that the store wrote: counts and an error',
-  'server/log-files.ts': 'a line of our own of which one number is read',
+  'server/http/body.ts': 'its bound is a little higher, for what stands around the values',
+  'store/encode.ts': 'what the store wrote, bounded right after',
+  'store/ndjson.ts': 'a line of a log, bounded right after',
+  'store/sqlite-runs.ts': 'columns that the store wrote: counts and an error',
+  'project/log-files.ts': 'a line of our own of which one number is read',
   'server/report-requests.ts': 'an answer of our own',
   'server/server-file.ts': 'a file of our own, read field by field',
   'cli/commands/init.ts': "the user's package.json, of which one field is read",

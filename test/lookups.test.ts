@@ -12,23 +12,23 @@ const harmless = new Map([
   ['part/own-value.ts: table[key]', 'behind Object.hasOwn: this is the lookup that all others use'],
   ['part/json.ts: (value as Record<string, unknown>)[key]', 'its own keys'],
   ['part/json.ts: copy[key]', '__proto__ is refused one line above'],
-  ['part/redact.ts: part[key as keyof P]', 'its own keys'],
-  ['part/redact.ts: (copy ??= { ...part })[key]', 'the own keys of a part, whose names are fixed'],
-  ['part/redact.ts: item[key]', 'its own keys'],
-  ['part/redact.ts: item[before]', 'its own keys'],
+  ['fold/redact.ts: part[key as keyof P]', 'its own keys'],
+  ['fold/redact.ts: (copy ??= { ...part })[key]', 'the own keys of a part, whose names are fixed'],
+  ['fold/redact.ts: item[key]', 'its own keys'],
+  ['fold/redact.ts: item[before]', 'its own keys'],
   ['pipeline/equal.ts: (a as Record<string, unknown>)[key]', 'its own keys'],
   ['pipeline/equal.ts: (b as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
   ['pipeline/agent-schema.ts: definitions[type]', 'the names of the built-in step types'],
   ['pipeline/agent-schema.ts: schema[key]', 'keywords that zod writes'],
   ['pipeline/describe-keys.ts: definitions[type]', 'the names of the built-in step types'],
-  ['library/packs.ts: all[kind][name]', 'no prototype'],
-  ['run/models/langchain-parts.ts: record[key]', 'a list of fixed names'],
-  ['run/json-schema/validate.ts: properties[key]', 'behind Object.hasOwn'],
-  ['run/json-schema/validate.ts: value[key]', 'its own keys'],
-  ['run/json-schema/reference.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
+  ['project/packs.ts: all[kind][name]', 'no prototype'],
+  ['models/langchain-parts.ts: record[key]', 'a list of fixed names'],
+  ['pipeline/json-schema/validate.ts: properties[key]', 'behind Object.hasOwn'],
+  ['pipeline/json-schema/validate.ts: value[key]', 'its own keys'],
+  ['pipeline/json-schema/reference.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
   ['cli/env-files.ts: process.env[name]', 'behind Object.hasOwn; every value of an environment is text'],
-  ['server/incoming-request.ts: real[name as keyof Request]', 'the names that Request.prototype has'],
-  ['server/openai-request.ts: input[name]', '__proto__ is refused on the same line'],
+  ['server/http/incoming-request.ts: real[name as keyof Request]', 'the names that Request.prototype has'],
+  ['server/routes/openai-request.ts: input[name]', '__proto__ is refused on the same line'],
 ])
 
 interface Lookup {
@@ -94,7 +94,7 @@ test('a key that may be any text is looked up with ownValue, in a Map or in a Se
   const open = [...new Set(lookups.filter(({ open: isOpen }) => isOpen).map(({ place }) => place))]
   // The lookups were seen, those with fixed keys among them.
   expect(lookups.length).toBeGreaterThan(300)
-  expect(lookups.map(({ place }) => place)).toContain('run/steps/condition.ts: config[branch]')
+  expect(lookups.map(({ place }) => place)).toContain('engine/steps/condition.ts: config[branch]')
   expect(open.filter((place) => !harmless.has(place))).toEqual([])
   // What is no longer there is no longer excused.
   expect([...harmless.keys()].filter((place) => !open.includes(place))).toEqual([])

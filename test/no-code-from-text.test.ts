@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { evaluate } from '../src/run/tools/evaluate.ts'
+import { evaluate } from '../src/tools/evaluate.ts'
 
 test('the source holds no eval and no Function constructor', () => {
   const root = new URL('../src', import.meta.url).pathname
@@ -31,9 +31,9 @@ test('a tool of an MCP server with schemas for its input and its output is liste
     '--input-type=module',
     '--eval',
     `
-    import { createMcpPool } from '${root}src/run/mcp/pool.ts'
-    import { readMcpTools } from '${root}src/run/mcp/mcp-tool.ts'
-    import { parseToolInput } from '${root}src/run/model.ts'
+    import { createMcpPool } from '${root}src/tools/mcp/pool.ts'
+    import { readMcpTools } from '${root}src/tools/mcp/mcp-tool.ts'
+    import { parseToolInput } from '../src/tools/tool-input.ts'
     const server = ${JSON.stringify(server)}
     const pool = createMcpPool({ s: { command: process.execPath, args: ['--eval', server] } })
     const tool = (await readMcpTools(pool, 's')).get('s_t')

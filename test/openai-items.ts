@@ -2,9 +2,9 @@
 import type { RecordedPart } from '../src/part/entry.ts'
 import type { ErrorValue } from '../src/part/error.ts'
 import { noUsage, type Usage } from '../src/part/usage.ts'
-import { createOpenAiCompletion, type ChatCompletion } from '../src/wire/openai-completion.ts'
-import type { OpenAiOptions } from '../src/wire/openai-output.ts'
-import { openaiWire } from '../src/wire/openai.ts'
+import { createOpenAiCompletion, type ChatCompletion } from '../src/wire/openai/openai-completion.ts'
+import type { OpenAiOptions } from '../src/wire/openai/openai-output.ts'
+import { openaiWire } from '../src/wire/openai/openai.ts'
 import { buildRun, startPart, type Item } from './build-run.ts'
 
 export type Json = Record<string, any>

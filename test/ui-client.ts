@@ -1,7 +1,7 @@
 /** The official client of `ai` 7 behind a transport that answers with our bytes. */
 import { Chat } from '@ai-sdk/react'
 import { DefaultChatTransport, type ChatInit, type UIMessage } from 'ai'
-import { uiWire } from '../src/wire/ui.ts'
+import { uiWire } from '../src/wire/ui/ui.ts'
 
 export interface Client {
   chat: Chat<UIMessage>

@@ -4,7 +4,7 @@ import { maxDepth, tooDeep } from '../../src/part/json.ts'
 import { code, markdownTable } from './table.ts'
 
 const source = readFileSync(new URL('../../src/part/part.ts', import.meta.url), 'utf8')
-const grammar = readFileSync(new URL('../../src/part/grammar.ts', import.meta.url), 'utf8')
+const grammar = readFileSync(new URL('../../src/fold/grammar.ts', import.meta.url), 'utf8')
 const errors = readFileSync(new URL('../../src/part/error.ts', import.meta.url), 'utf8')
 
 export function partsDoc(): string {

@@ -1,9 +1,9 @@
 /** `millrace.schema.json` beside the agents: the schema that the first line of an agent file refers to. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createRegistry, knownNames } from '../library/registry.ts'
+import { createRegistry, knownNames } from '../project/registry.ts'
 import { agentJsonSchema } from '../pipeline/agent-schema.ts'
-import { loadConfig } from '../server/load-config.ts'
+import { loadConfig } from '../project/load-config.ts'
 
 export const schemaFile = 'millrace.schema.json'
 

@@ -1,6 +1,6 @@
 /** Uncaught errors in `millrace run` and `chat`: as on the server, the run fails and secrets are redacted. */
-import { secretValues } from '../library/secrets.ts'
-import { createCleaner } from '../part/redact.ts'
+import { secretValues } from '../project/secrets.ts'
+import { createCleaner } from '../fold/redact.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
 import { printable } from './printable.ts'
 

@@ -1,5 +1,5 @@
 import { formatLimit } from '../part/format-limit.ts'
-import { defaultTimeouts, msOf, type DefaultTimeouts } from '../run/time-limits.ts'
+import { defaultTimeouts, msOf, type DefaultTimeouts } from '../engine/time-limits.ts'
 
 /** The default time limits, in one line. */
 export function limitsLine(set: DefaultTimeouts = {}): string {

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
-import { sqliteStore } from '../record/sqlite-store.ts'
-import { readView } from '../run/history.ts'
+import { sqliteStore } from '../store/sqlite-store.ts'
+import { readView } from '../runtime/history.ts'
 import { isHeld } from '../server/data-lock.ts'
 import type { Access, Fate } from './access.ts'
 
@@ -32,7 +32,7 @@ export function localAccess(file: string, data: string): Access {
   async function fate({ id, status, protocol }: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined> {
     if (status !== 'running' || (await mayRun({ id, protocol }))) return undefined
     // Loaded on demand: rarely needed, and the YAML parser takes as long to load as everything else.
-    const { readStored } = await import('../run/stored-pipeline.ts')
+    const { readStored } = await import('../engine/stored-pipeline.ts')
     for await (const [first] of store.log.read(id)) {
       return first?.type === 'run-start' && readStored(first.pipeline)?.recover ? 'goes on' : 'is ended'
     }

@@ -1,9 +1,9 @@
 /** `millrace`: parses argv and runs the command. Each command has its own file in `commands/`. */
 import { Argument, Command, Option } from 'commander'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
-import { secretValues } from '../library/secrets.ts'
+import { secretValues } from '../project/secrets.ts'
 import { runStatuses } from '../part/log.ts'
-import { createCleaner } from '../part/redact.ts'
+import { createCleaner } from '../fold/redact.ts'
 import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'

@@ -1,9 +1,9 @@
 /** Reads runs through a server. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { RunView } from '../part/fold.ts'
+import type { RunView } from '../fold/run-view.ts'
 import type { RunRow } from '../part/log.ts'
-import { createNdjsonReader } from '../record/ndjson.ts'
+import { createNdjsonReader } from '../store/ndjson.ts'
 import type { Access } from './access.ts'
 import { createRequest, type RemoteOptions } from './remote-request.ts'
 

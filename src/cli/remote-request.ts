@@ -1,6 +1,6 @@
 /** Requests to a server. A refusal becomes an error that says what to do. */
 import { MillraceError } from '../part/error.ts'
-import { isLoopback } from '../server/loopback.ts'
+import { isLoopback } from '../server/http/loopback.ts'
 
 export interface RemoteOptions {
   /** Sent with every request. */

@@ -1,8 +1,8 @@
 /** Sets up the log of `millrace serve` and its handling of uncaught errors. */
-import { secretValues } from '../library/secrets.ts'
-import { createCleaner } from '../part/redact.ts'
+import { secretValues } from '../project/secrets.ts'
+import { createCleaner } from '../fold/redact.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
-import type { Project } from '../server/project.ts'
+import type { Project } from '../project/project.ts'
 import type { Level, Reporter } from '../server/report.ts'
 import { createServeLog } from './serve-log.ts'
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { hashText } from '../server/hash-text.ts'
+import { hashText } from '../server/http/hash-text.ts'
 import { checkServed } from './served-agents.ts'
 
 /** A server that has this text of an agent from the n-th look on, and another one before. */

@@ -1,8 +1,8 @@
 /** Checks that a server has the agent that the user means, in the same version. */
 import { readFileSync } from 'node:fs'
 import { MillraceError } from '../part/error.ts'
-import { pause } from '../part/pause.ts'
-import { hashText } from '../server/hash-text.ts'
+import { pause } from '../async/pause.ts'
+import { hashText } from '../server/http/hash-text.ts'
 import { faultyAgent } from './agent-file.ts'
 import type { RemoteRequest } from './remote-request.ts'
 

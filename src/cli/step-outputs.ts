@@ -5,8 +5,8 @@ import { paint } from './style.ts'
 import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import { isUnder } from '../part/path.ts'
-import { turnMessages } from '../part/turn-messages.ts'
-import { createTurns, type Turns } from '../part/turns.ts'
+import { turnMessages } from '../fold/turn-messages.ts'
+import { createTurns, type Turns } from '../fold/turns.ts'
 
 export interface StepOutput {
   step: string

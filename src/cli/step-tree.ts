@@ -1,6 +1,6 @@
 /** The steps of a run as a tree, in the order in which they started. */
 import { wholeMessage } from '../part/error.ts'
-import type { RunView, StepView } from '../part/fold.ts'
+import type { RunView, StepView } from '../fold/run-view.ts'
 import { parentPath } from '../part/path.ts'
 import { formatDuration, formatTokens } from './amounts.ts'
 import { paintStatus } from './style.ts'

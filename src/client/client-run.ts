@@ -1,7 +1,7 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
-import { leavable } from '../part/leavable.ts'
+import { leavable } from '../async/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
 import type { Usage } from '../part/usage.ts'

@@ -4,7 +4,7 @@
  */
 import { checkKey } from '../part/check-key.ts'
 import type { Entry } from '../part/entry.ts'
-import type { RunView } from '../part/fold.ts'
+import type { RunView } from '../fold/run-view.ts'
 import { startRun, type ClientRun, type RunOptions } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { request, type Connection } from './request.ts'

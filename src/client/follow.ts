@@ -1,8 +1,8 @@
 /** Reads a run's log over HTTP. When the connection breaks, it reconnects and continues after the last entry received. */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../part/error.ts'
-import { leavable } from '../part/leavable.ts'
-import { pause } from '../part/pause.ts'
+import { leavable } from '../async/leavable.ts'
+import { pause } from '../async/pause.ts'
 import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
 import { createSseReader } from './sse.ts'

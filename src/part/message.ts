@@ -102,3 +102,8 @@ export interface ToolSpec {
   strict?: boolean
   client?: true
 }
+
+/** The messages of a run's input. */
+export function messagesOf(input: Record<string, unknown>): Message[] {
+  return Array.isArray(input['messages']) ? (input['messages'] as Message[]) : []
+}

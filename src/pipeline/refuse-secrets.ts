@@ -1,5 +1,5 @@
 /** Rejects secrets in an agent's text, because the text is recorded, shown and passed on. */
-import { formsOf } from '../part/secret-forms.ts'
+import { formsOf } from '../fold/secret-forms.ts'
 import type { FaultCollector } from './fault.ts'
 import type { Secret } from './pipeline.ts'
 

@@ -5,9 +5,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { toMillraceError, type MillraceError } from '../part/error.ts'
-import type { Attribute, Origin } from '../run/attribute.ts'
-import type { FailEffect, Runtime } from '../run/runtime.ts'
-import { formatStepName, nameFailure } from '../run/step-name.ts'
+import type { Attribute, Origin } from '../engine/attribute.ts'
+import type { FailEffect, Runtime } from '../runtime/runtime.ts'
+import { formatStepName, nameFailure } from '../engine/step-name.ts'
 import { stackOf, type Reporter } from './report.ts'
 
 export interface GuardOptions {

@@ -2,32 +2,33 @@
  * The HTTP server as one function, `(Request) => Promise<Response>`. It uses Web APIs only, so it runs in Node, Next.js, Hono,
  * Bun and Deno. Each group of routes has its own file.
  */
+import type { AnswerContext } from '../answer/answer-context.ts'
 import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
-import type { OpenAiConfig } from '../library/config.ts'
+import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
-import { unknownAgent } from '../run/runtime-errors.ts'
-import type { Agent, Runtime } from '../run/runtime.ts'
-import { textWire } from '../wire/text.ts'
-import { uiWire } from '../wire/ui.ts'
-import { createCors } from './cors.ts'
-import { foreignFault } from './foreign.ts'
-import { hashText } from './hash-text.ts'
-import { createKeyCheck } from './key.ts'
-import { getChatStream, postChat } from './chat.ts'
-import { homeResponse } from './home.ts'
-import { errorResponse } from './http-error.ts'
-import { realRequest } from './incoming-request.ts'
-import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
-import { mountOpenAi } from './openai.ts'
-import { isOpenAiPath, openAiError } from './openai-error.ts'
-import { showThread } from './threads.ts'
-import { unknownRoute } from './unknown-route.ts'
+import { unknownAgent } from '../runtime/runtime-errors.ts'
+import type { Agent, Runtime } from '../runtime/runtime.ts'
+import { textWire } from '../wire/text/text.ts'
+import { uiWire } from '../wire/ui/ui.ts'
+import { createCors } from './http/cors.ts'
+import { foreignFault } from './http/foreign.ts'
+import { hashText } from './http/hash-text.ts'
+import { createKeyCheck } from './http/key.ts'
+import { getChatStream, postChat } from './routes/chat.ts'
+import { homeResponse } from './routes/home.ts'
+import { errorResponse } from '../answer/http-error.ts'
+import { realRequest } from './http/incoming-request.ts'
+import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './routes/runs.ts'
+import { mountOpenAi } from './routes/openai.ts'
+import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
+import { showThread } from './routes/threads.ts'
+import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
-import { listedAgents } from '../run/listed.ts'
+import { listedAgents } from '../runtime/listed.ts'
 
 /** What the routes serve, who may use them, and their limits. */
 export interface HandlerOptions {
@@ -67,11 +68,8 @@ export interface HandlerOptions {
   protocol?: string
 }
 
-export interface HandlerContext {
-  runtime: Runtime
+export interface HandlerContext extends AnswerContext {
   maxBodyBytes: number
-  keepAliveMs: number
-  onError: (error: unknown) => void
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
   protocol: string

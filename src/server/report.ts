@@ -1,7 +1,7 @@
 /** Reports of a server, for a terminal or a log collector. They may contain text from clients and models. */
 import { MillraceError } from '../part/error.ts'
 import { withoutCredentials, wordsOf } from '../part/error-words.ts'
-import type { RunEvent } from '../run/run-event.ts'
+import type { RunEvent } from '../runtime/run-event.ts'
 
 export type Level = 'info' | 'warn' | 'error'
 

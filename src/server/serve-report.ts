@@ -1,7 +1,7 @@
 /** Reports and health of `serve`. */
 import type { MillraceError } from '../part/error.ts'
 import type { ErrorGuard } from './error-guard.ts'
-import type { Project } from './project.ts'
+import type { Project } from '../project/project.ts'
 import type { Report, Reporter } from './report.ts'
 import type { ServeOptions } from './serve.ts'
 import { storeReason } from './store-reason.ts'

@@ -1,8 +1,8 @@
 /** `<data>/server.json`: how to reach the server of a data folder. `data-lock.ts` ensures that there is only one. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Endpoint } from '../run/models/resolver.ts'
-import { hashText } from './hash-text.ts'
+import type { Endpoint } from '../models/resolver.ts'
+import { hashText } from './http/hash-text.ts'
 
 export interface ServerFile {
   pid: number

@@ -1,7 +1,7 @@
 /** Address and data folder of the server: from the command line, then the config, then the defaults. */
 import { MillraceError } from '../part/error.ts'
-import type { Config, OpenAiConfig } from '../library/config.ts'
-import type { Env } from '../library/registry.ts'
+import type { Config, OpenAiConfig } from '../project/config.ts'
+import type { Env } from '../project/registry.ts'
 
 export interface Settings {
   port: number

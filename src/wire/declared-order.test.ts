@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import type { Entry, RecordedPart } from '../part/entry.ts'
-import { createRunFold } from '../part/fold.ts'
+import { createRunFold } from '../fold/run-view.ts'
 import { noUsage } from '../part/usage.ts'
-import { textWire } from './text.ts'
+import { textWire } from './text/text.ts'
 
 /** A tree of parallels: an answer, or branches in their declared order. */
 type Tree = string[] | { [branch: string]: Tree }

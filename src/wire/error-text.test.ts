@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { buildRun, startPart } from '../../test/build-run.ts'
 import { noUsage } from '../part/usage.ts'
 import { errorText } from './error-text.ts'
-import { openaiWire } from './openai.ts'
-import { uiWire } from './ui.ts'
+import { openaiWire } from './openai/openai.ts'
+import { uiWire } from './ui/ui.ts'
 import type { Wire } from './wire.ts'
 
 test('the time to wait follows the message', () => {

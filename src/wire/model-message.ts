@@ -1,6 +1,6 @@
 /** Reads `{role, content}` from a client: plain text, or the parts of an AI SDK `ModelMessage`. */
 import type { AssistantContent, Message, ToolOutput, ToolResultContent } from '../part/message.ts'
-import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
+import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui/ui-parts.ts'
 
 export function fromModelMessage(role: Message['role'], message: Fields, place: string): Message | undefined {
   const { content } = message

@@ -4,11 +4,11 @@
  * An encoder is a deterministic state machine over the entries of one run, starting with the first: the same entries always
  * produce the same text, however they are batched. To resume after entry k, pass entries 1…k to `skip` and the rest to
  * `encode`; so `prefix(k) + resume(k) = whole` for every k. For a client that reads a run from the start later, filter
- * the entries with `part/superseded.ts`, so that it never sees a retracted attempt.
+ * the entries with `fold/superseded.ts`, so that it never sees a retracted attempt.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
-import type { OpenAiOptions } from './openai-output.ts'
+import type { OpenAiOptions } from './openai/openai-output.ts'
 
 /** Encodes one run for one client, entry by entry. */
 export interface Encoder {

@@ -1,6 +1,6 @@
 /** Errors that nobody awaits, thrown by code of an application: the process goes on, the run that they belong to fails. */
 import { describe, expect, test } from 'vitest'
-import { createRuntime } from '../../src/library/create-runtime.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const secret = 'tok-0123456789-abcdef'

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { MillraceClient, type Entry } from '../../src/client.ts'
-import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, grammarFaults, only, until, type EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

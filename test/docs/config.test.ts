@@ -1,6 +1,6 @@
 /** docs/config.md names the keys that a config may have, no others, and what they are without it. */
 import { expect, test } from 'vitest'
-import { checkConfig } from '../../src/library/check-config.ts'
+import { checkConfig } from '../../src/project/check-config.ts'
 import { settingsOf } from '../../src/server/settings.ts'
 import { readDocument } from './documents.ts'
 

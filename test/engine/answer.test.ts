@@ -10,8 +10,8 @@ import {
   toolCall,
   drop,
   errorPart,
-} from '../../src/run/testing/scripted-model.ts'
-import type { ToolContext } from '../../src/run/ports.ts'
+} from '../../src/models/testing/scripted-model.ts'
+import type { ToolContext } from '../../src/tools/tool.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 
 let engine: Engine

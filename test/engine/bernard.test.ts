@@ -1,7 +1,7 @@
 /** The turn of agents/bernard.yaml: a router and a memory, then the answer; what is recorded of it, and how often. */
 import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
-import { createRunFold } from '../../src/part/fold.ts'
+import { createRunFold } from '../../src/fold/run-view.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Message } from '../../src/part/message.ts'
 import {
@@ -11,9 +11,9 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
-import { createOpenAiCompletion, type ChatCompletion } from '../../src/wire/openai-completion.ts'
-import { openaiWire } from '../../src/wire/openai.ts'
+} from '../../src/models/testing/scripted-model.ts'
+import { createOpenAiCompletion, type ChatCompletion } from '../../src/wire/openai/openai-completion.ts'
+import { openaiWire } from '../../src/wire/openai/openai.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 

@@ -1,14 +1,14 @@
 /** What a record may not do: make a run unendable, keep the server from starting, or take a thread with it. */
 import { rmSync } from 'node:fs'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { agentSource } from '../../src/library/create-runtime.ts'
+import { agentSource } from '../../src/project/create-runtime.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Part } from '../../src/part/part.ts'
 import type { Store } from '../../src/part/log.ts'
 import { parsePipeline } from '../../src/pipeline/parse.ts'
-import { memoryStore } from '../../src/record/memory-store.ts'
-import { createRuntime } from '../../src/run/runtime.ts'
-import { finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
+import { createRuntime } from '../../src/runtime/runtime.ts'
+import { finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import {
   agent,
   createEngine,

@@ -2,8 +2,8 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
-import { finish, latch, text } from '../../src/run/testing/scripted-model.ts'
-import type { Run } from '../../src/run/runtime.ts'
+import { finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import type { Run } from '../../src/runtime/runtime.ts'
 import {
   agent,
   createEngine,

@@ -1,7 +1,7 @@
 /** Limits of agents that are called: their own apply to the call, in addition to those of the caller. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
 

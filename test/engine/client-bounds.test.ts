@@ -1,7 +1,7 @@
 /** What a client must not be able to do with what it sends. */
 import { afterEach, expect, test } from 'vitest'
-import { continueOrStart } from '../../src/run/continue.ts'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { continueOrStart } from '../../src/runtime/continue.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, until, type Engine } from '../support/engine.ts'
 
 let engine: Engine

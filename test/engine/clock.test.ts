@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
-import type { ToolImplementation } from '../../src/run/ports.ts'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import type { ToolImplementation } from '../../src/tools/tool.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 
 const hour = 3_600_000

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import type { PrimitiveHandler } from '../../src/run/ports.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
 import { createEngine, entriesOf, only, type Engine } from '../support/engine.ts'
 
 let engine: Engine | undefined

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Part } from '../../src/part/part.ts'
-import type { ExecutionContext, PrimitiveHandler } from '../../src/run/ports.ts'
-import { createRelay } from '../../src/run/relay.ts'
-import { latch } from '../../src/run/testing/scripted-model.ts'
+import type { ExecutionContext, PrimitiveHandler } from '../../src/engine/registry.ts'
+import { createRelay } from '../../src/relay/relay.ts'
+import { latch } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, type Engine } from '../support/engine.ts'
 
 let engine: Engine | undefined

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 import { startServer } from '../support/server.ts'
 

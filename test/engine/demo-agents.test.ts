@@ -1,7 +1,7 @@
 /** The agents that ship, on the demo model: each step shows that it has read its prompt. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { createRuntime } from '../../src/library/create-runtime.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
 
 const agents = Object.fromEntries(
   readdirSync('agents')

@@ -2,8 +2,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { startRecordedProvider, type Protocol } from '../../src/run/testing/recorded-provider.ts'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { startRecordedProvider, type Protocol } from '../../src/models/testing/recorded-provider.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello' }]

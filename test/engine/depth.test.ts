@@ -2,7 +2,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { maxDepth, tooDeep } from '../../src/part/json.ts'
-import { createScriptedModel, finish, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  finish,
+  text,
+  toolCall,
+  type ScriptStep,
+} from '../../src/models/testing/scripted-model.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import { agent, createEngine, entriesOf, only, type EngineOptions } from '../support/engine.ts'
 

@@ -3,7 +3,14 @@ import { APICallError } from '@ai-sdk/provider'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { MillraceError, wholeMessage } from '../../src/part/error.ts'
-import { createScriptedModel, errorPart, finish, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  errorPart,
+  finish,
+  text,
+  throws,
+  toolCall,
+} from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 
 let engine: Engine

@@ -1,8 +1,8 @@
 /** A memory store forgets old runs: never one that somebody still has to do with. */
 import { expect, test } from 'vitest'
-import { createRuntime } from '../../src/library/create-runtime.ts'
-import type { Run, Runtime } from '../../src/run/runtime.ts'
-import { latch } from '../../src/run/testing/scripted-model.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
+import type { Run, Runtime } from '../../src/runtime/runtime.ts'
+import { latch } from '../../src/models/testing/scripted-model.ts'
 import { createHandler } from '../../src/server/handler.ts'
 
 const agents = {

@@ -1,7 +1,7 @@
 /** `call-agent`: another agent's pipeline as a step. */
 import { afterEach, expect, test } from 'vitest'
-import type { PrimitiveHandler } from '../../src/run/ports.ts'
-import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
+import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold } from '../support/going-on.ts'
 

@@ -1,8 +1,8 @@
 /** `condition`, `loop` and `parallel`: what runs, in which order, and what it comes to. */
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import type { PrimitiveHandler } from '../../src/run/ports.ts'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { eventually } from '../support/going-on.ts'
 

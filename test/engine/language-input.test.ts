@@ -1,7 +1,7 @@
 /** An agent's `input`: checked before anything runs, wherever the run is started; and what else `$` may stand for. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { folder, ran } from '../support/cli.ts'
 import { entriesOf, only } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'

@@ -1,7 +1,7 @@
 /** What a workflow and its `llm` steps promise (PIPELINE 4–10), where no other file shows it. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ToolContext } from '../../src/run/ports.ts'
+import type { ToolContext } from '../../src/tools/tool.ts'
 import {
   createScriptedModel,
   drop,
@@ -10,9 +10,9 @@ import {
   reasoning,
   text,
   toolCall,
-} from '../../src/run/testing/scripted-model.ts'
-import { textWire } from '../../src/wire/text.ts'
-import { uiWire } from '../../src/wire/ui.ts'
+} from '../../src/models/testing/scripted-model.ts'
+import { textWire } from '../../src/wire/text/text.ts'
+import { uiWire } from '../../src/wire/ui/ui.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold } from '../support/going-on.ts'
 

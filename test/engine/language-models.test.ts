@@ -9,7 +9,7 @@ import {
   text,
   throws,
   toolCall,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { cutAfter } from '../support/going-on.ts'
 

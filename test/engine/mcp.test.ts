@@ -1,7 +1,7 @@
 /** MCP servers in an agent, as its file names them: the reference server over stdio and over HTTP. */
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { createJournal, everything, isAlive, startEverything } from '../../src/run/mcp/testing/everything.ts'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createJournal, everything, isAlive, startEverything } from '../../src/tools/mcp/testing/everything.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 
 let engine: Engine | undefined

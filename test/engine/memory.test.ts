@@ -1,8 +1,8 @@
 /** `memory`: what earlier runs of a thread hold, picked for this one; facts kept for the next ones; all of it in the log. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { memoryStore } from '../../src/record/memory-store.ts'
-import type { Recalled, StoredFacts } from '../../src/run/steps/memory.ts'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
+import type { Recalled, StoredFacts } from '../../src/engine/steps/memory.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { wires } from '../../src/wire/wires.ts'
 import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter } from '../support/going-on.ts'

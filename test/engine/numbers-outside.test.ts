@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createHandler } from '../../src/server/handler.ts'
-import { createScriptedModel, finish, text, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, type Engine } from '../support/engine.ts'
 
 let engine: Engine

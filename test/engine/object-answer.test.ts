@@ -1,11 +1,17 @@
 /** An answer that has to be JSON: judged, given back with its faults, and gone on with behind a crash; as the log tells it. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import { createRunFold } from '../../src/part/fold.ts'
-import { createScriptedModel, finish, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
-import { openaiWire } from '../../src/wire/openai.ts'
-import { textWire } from '../../src/wire/text.ts'
-import { uiWire } from '../../src/wire/ui.ts'
+import { createRunFold } from '../../src/fold/run-view.ts'
+import {
+  createScriptedModel,
+  finish,
+  text,
+  toolCall,
+  type ScriptStep,
+} from '../../src/models/testing/scripted-model.ts'
+import { openaiWire } from '../../src/wire/openai/openai.ts'
+import { textWire } from '../../src/wire/text/text.ts'
+import { uiWire } from '../../src/wire/ui/ui.ts'
 import { agent, createEngine, entriesOf, only, type EngineOptions } from '../support/engine.ts'
 import { cutAfter } from '../support/going-on.ts'
 

@@ -1,10 +1,10 @@
 /** Runs of the engine as an OpenAI client is told of them: whose a tool is, what is handed over, what extensions show when. */
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, drop, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
-import { createOpenAiCompletion } from '../../src/wire/openai-completion.ts'
-import type { OpenAiOptions } from '../../src/wire/openai-output.ts'
-import { openaiWire } from '../../src/wire/openai.ts'
+import { createScriptedModel, drop, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { createOpenAiCompletion } from '../../src/wire/openai/openai-completion.ts'
+import type { OpenAiOptions } from '../../src/wire/openai/openai-output.ts'
+import { openaiWire } from '../../src/wire/openai/openai.ts'
 import { readSdkParts, readStream } from '../openai-client.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 

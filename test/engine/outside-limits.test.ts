@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, type Engine, type EngineOptions } from '../support/engine.ts'
 
 let engine: Engine

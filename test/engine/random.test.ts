@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Entry } from '../../src/part/entry.ts'
-import { memoryStore } from '../../src/record/memory-store.ts'
-import type { ToolImplementation } from '../../src/run/ports.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
+import type { ToolImplementation } from '../../src/tools/tool.ts'
 import {
   createScriptedModel,
   drop,
@@ -16,7 +16,7 @@ import {
   throws,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import {
   agent,
   createEngine,

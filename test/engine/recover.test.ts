@@ -4,9 +4,9 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
-import { withoutSuperseded } from '../../src/part/superseded.ts'
-import type { ToolImplementation } from '../../src/run/ports.ts'
-import { mostRecoveries } from '../../src/run/recovery.ts'
+import { withoutSuperseded } from '../../src/fold/superseded.ts'
+import type { ToolImplementation } from '../../src/tools/tool.ts'
+import { mostRecoveries } from '../../src/engine/recovery.ts'
 import {
   drop,
   finish,
@@ -15,7 +15,7 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, eventually, resultsIn } from '../support/going-on.ts'
 

@@ -1,8 +1,8 @@
 /** A step whose answer comes from several sources: a relay, from the step to the reader of the run. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { createRelay } from '../../src/run/relay.ts'
-import type { PrimitiveHandler } from '../../src/run/ports.ts'
-import { latch } from '../../src/run/testing/scripted-model.ts'
+import { createRelay } from '../../src/relay/relay.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
+import { latch } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, type Engine } from '../support/engine.ts'
 
 let engine: Engine | undefined

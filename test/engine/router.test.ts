@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
-import { memoryStore } from '../../src/record/memory-store.ts'
-import type { ToolImplementation } from '../../src/run/ports.ts'
-import type { RouterResult } from '../../src/run/steps/router.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
+import type { ToolImplementation } from '../../src/tools/tool.ts'
+import type { RouterResult } from '../../src/engine/steps/router.ts'
 import {
   createScriptedModel,
   finish,
@@ -12,7 +12,7 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { wires } from '../../src/wire/wires.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { pairingFault } from '../support/going-on.ts'

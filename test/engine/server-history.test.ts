@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, type Engine } from '../support/engine.ts'
 
 let engine: Engine

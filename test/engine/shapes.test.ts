@@ -2,10 +2,10 @@
 import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { llmFields, recalledFields, routerFields, storedFields, toolLoopFields } from '../../src/pipeline/step-shape.ts'
 import { deadEnd, mapOf } from '../../src/pipeline/shape.ts'
-import type { LlmResult } from '../../src/run/steps/llm.ts'
-import type { Recalled, StoredFacts } from '../../src/run/steps/memory.ts'
-import type { RouterResult } from '../../src/run/steps/router.ts'
-import type { ToolLoopResult } from '../../src/run/tool-loop.ts'
+import type { LlmResult } from '../../src/engine/steps/llm.ts'
+import type { Recalled, StoredFacts } from '../../src/engine/steps/memory.ts'
+import type { RouterResult } from '../../src/engine/steps/router.ts'
+import type { ToolLoopResult } from '../../src/engine/tool-loop.ts'
 import { createEngine } from '../support/engine.ts'
 
 test('the fields of each result, by its type', () => {

@@ -1,8 +1,8 @@
 /** The Beddel document's own agent, as it stands there: checked, refused without a key, and answering from Google's wire. */
 import { resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { recordedFixtures } from '../../src/run/testing/provider-fixtures.ts'
-import { startRecordedProvider, type RecordedProvider, type Reply } from '../../src/run/testing/recorded-provider.ts'
+import { recordedFixtures } from '../../src/models/testing/provider-fixtures.ts'
+import { startRecordedProvider, type RecordedProvider, type Reply } from '../../src/models/testing/recorded-provider.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const agents = resolve('examples/beddel/agents')

@@ -1,9 +1,9 @@
 /** Packs: what others publish, in a config and in a program. */
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { createRuntime } from '../../src/library/create-runtime.ts'
-import { unpack } from '../../src/library/packs.ts'
-import type { PrimitiveHandler } from '../../src/run/ports.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
+import { unpack } from '../../src/project/packs.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
 import { folder, ran } from '../support/cli.ts'
 
 const dir = resolve('examples/pack/agents')

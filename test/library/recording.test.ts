@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import type { ToolImplementation } from '../../src/run/ports.ts'
+import type { ToolImplementation } from '../../src/tools/tool.ts'
 import {
   createScriptedModel,
   finish,
@@ -12,7 +12,7 @@ import {
   text,
   throws,
   toolCall,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { MillraceError } from '../../src/part/error.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'

@@ -1,11 +1,11 @@
 /** A built-in step type that a program wraps, as `handlerRegistry` of the Beddel document invites to. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { handlerRegistry } from '../../src/library/registries.ts'
-import { parseYaml } from '../../src/library/yaml.ts'
-import type { Config } from '../../src/library/config.ts'
-import type { ExecutionContext, PrimitiveHandler } from '../../src/run/ports.ts'
-import { createScriptedModel, finish, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
-import { WorkflowExecutor } from '../../src/server/workflow-executor.ts'
+import { handlerRegistry } from '../../src/project/registries.ts'
+import { parseYaml } from '../../src/project/yaml.ts'
+import type { Config } from '../../src/project/config.ts'
+import type { ExecutionContext, PrimitiveHandler } from '../../src/engine/registry.ts'
+import { createScriptedModel, finish, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { WorkflowExecutor } from '../../src/project/workflow-executor.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 
 const builtins = { ...handlerRegistry }

@@ -1,9 +1,9 @@
 /** Whole recorded tool loops, one recorded answer a request: the engine and `streamText` go the same way to the same end. */
 import { afterEach, expect, test } from 'vitest'
 import { toJson } from '../../src/part/json.ts'
-import { protocolOf, recordedFixtures, type ProviderFixture } from '../../src/run/testing/provider-fixtures.ts'
-import { startRecordedProvider } from '../../src/run/testing/recorded-provider.ts'
-import { ours, theirs } from '../../src/run/testing/said.ts'
+import { protocolOf, recordedFixtures, type ProviderFixture } from '../../src/models/testing/provider-fixtures.ts'
+import { startRecordedProvider } from '../../src/models/testing/recorded-provider.ts'
+import { ours, theirs } from '../../src/models/testing/said.ts'
 import { only } from '../support/engine.ts'
 import { comparable, createRecordedEngine, hearOracle, modelParts, type Setting } from './through-engine.ts'
 

@@ -1,9 +1,9 @@
 /** Recorded provider streams through the real provider packages and a whole run: what `streamText` makes of them is right. */
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Usage } from '../../src/part/usage.ts'
-import { composedFixtures, recordedFixtures } from '../../src/run/testing/provider-fixtures.ts'
-import { startRecordedProvider, type RecordedProvider } from '../../src/run/testing/recorded-provider.ts'
-import { ours, theirs } from '../../src/run/testing/said.ts'
+import { composedFixtures, recordedFixtures } from '../../src/models/testing/provider-fixtures.ts'
+import { startRecordedProvider, type RecordedProvider } from '../../src/models/testing/recorded-provider.ts'
+import { ours, theirs } from '../../src/models/testing/said.ts'
 import { only } from '../support/engine.ts'
 import { comparable, contentOf, createRecordedEngine, hearOracle, modelParts, settingOf } from './through-engine.ts'
 

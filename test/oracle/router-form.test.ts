@@ -1,7 +1,7 @@
 /** What the real provider packages send for the step that answers behind a router: conversations in the form they take. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { startRecordedProvider, type Protocol } from '../../src/run/testing/recorded-provider.ts'
+import { startRecordedProvider, type Protocol } from '../../src/models/testing/recorded-provider.ts'
 import { createEngine, entriesOf, only, type Engine } from '../support/engine.ts'
 
 const open: { close(): Promise<void> }[] = []

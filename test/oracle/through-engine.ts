@@ -3,11 +3,11 @@ import { isStepCount, jsonSchema, streamText, tool, type TextStreamPart, type To
 import { parsePipeline } from '../../src/pipeline/parse.ts'
 import { toModelPart, type Entry } from '../../src/part/entry.ts'
 import type { ModelPart } from '../../src/part/part.ts'
-import { createModelResolver, type Endpoint } from '../../src/run/models/resolver.ts'
-import type { RunResult } from '../../src/run/runtime.ts'
-import type { LlmResult } from '../../src/run/steps/llm.ts'
-import { protocolOf, type ProviderFixture } from '../../src/run/testing/provider-fixtures.ts'
-import type { RecordedProvider } from '../../src/run/testing/recorded-provider.ts'
+import { createModelResolver, type Endpoint } from '../../src/models/resolver.ts'
+import type { RunResult } from '../../src/runtime/runtime.ts'
+import type { LlmResult } from '../../src/engine/steps/llm.ts'
+import { protocolOf, type ProviderFixture } from '../../src/models/testing/provider-fixtures.ts'
+import type { RecordedProvider } from '../../src/models/testing/recorded-provider.ts'
 import { createEngine, entriesOf, type Engine } from '../support/engine.ts'
 
 // The SDK prints what it warns of otherwise.

@@ -1,6 +1,6 @@
 /** Who may talk to the server, and where it may listen. */
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import { serve, type ServeOptions } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'

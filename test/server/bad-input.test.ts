@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

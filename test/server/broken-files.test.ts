@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createRuntime } from '../../src/library/create-runtime.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
 import type { Known } from '../../src/pipeline/pipeline.ts'
-import { readStored } from '../../src/run/stored-pipeline.ts'
-import { openAgentFolder } from '../../src/server/agents-folder.ts'
+import { readStored } from '../../src/engine/stored-pipeline.ts'
+import { openAgentFolder } from '../../src/project/agents-folder.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const good = (words: string) => `workflow: [{ id: say, type: output-generator, config: { template: ${words} } }]\n`

@@ -5,7 +5,7 @@
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until, type EngineOptions } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 import { startUpstream } from '../support/upstream.ts'

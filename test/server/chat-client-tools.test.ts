@@ -2,7 +2,7 @@
 import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { createChat, lines, stored } from '../support/chat.ts'
 import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
 import { pairingFault, resultsIn } from '../support/going-on.ts'

@@ -9,7 +9,7 @@ import {
   throws,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { createChat, lines, stored } from '../support/chat.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
 import { readBody, startServer, type TestServer } from '../support/server.ts'

@@ -1,6 +1,6 @@
 /** What it means that a client leaves: `cancel`, `{cancelAfter}`, `detach`, and when it means nothing. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 

@@ -1,7 +1,7 @@
 /** What leaves the server before the model has said much: status, headers, the first frame, the first token. */
 import { createConnection } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 import { startUpstream } from '../support/upstream.ts'

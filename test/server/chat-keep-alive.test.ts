@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 

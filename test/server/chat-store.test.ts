@@ -1,6 +1,6 @@
 /** A store that breaks under a run: clients are told at once, nothing hangs, and the log is ended when it works again. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { agent, entriesOf, only, taken, until } from '../support/engine.ts'

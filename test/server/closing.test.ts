@@ -1,6 +1,6 @@
 /** What a server that shuts down tells those who wait for an answer that has not begun: 503 in JSON, so that they try again. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { startServer, type TestServer } from '../support/server.ts'

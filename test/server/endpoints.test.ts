@@ -1,13 +1,13 @@
 /** Model servers of one's own, by flag, environment and config: all four protocols through the real provider packages. */
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { composedFixtures, protocolOf, recordedFixtures } from '../../src/run/testing/provider-fixtures.ts'
+import { composedFixtures, protocolOf, recordedFixtures } from '../../src/models/testing/provider-fixtures.ts'
 import {
   startRecordedProvider,
   type Protocol,
   type RecordedProvider,
   type Reply,
-} from '../../src/run/testing/recorded-provider.ts'
-import { parseEndpoint } from '../../src/server/project.ts'
+} from '../../src/models/testing/recorded-provider.ts'
+import { parseEndpoint } from '../../src/project/project.ts'
 import { serve, type Served } from '../../src/server/serve.ts'
 import { folder, serving } from '../support/cli.ts'
 import { entriesOf, only } from '../support/engine.ts'

@@ -1,7 +1,7 @@
 /** Starting, stopping, answering and listing runs over HTTP. */
 import { afterEach, expect, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

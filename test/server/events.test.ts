@@ -9,7 +9,7 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, grammarFaults, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { parseSse } from '../sse.ts'

@@ -1,7 +1,7 @@
 /** What code of an application throws may hold internals: clients are told that a step failed, the log what it said. */
 import { afterEach, expect, test } from 'vitest'
 import { MillraceError } from '../../src/part/error.ts'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { createChat } from '../support/chat.ts'
 import { folder, ran } from '../support/cli.ts'
 import { until } from '../support/engine.ts'

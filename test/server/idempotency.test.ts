@@ -1,6 +1,6 @@
 /** `Idempotency-Key`: the same request is the same run, another one is refused, also after a restart. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

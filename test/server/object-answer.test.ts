@@ -12,8 +12,8 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
-import { toUiMessages } from '../../src/wire/to-ui-messages.ts'
+} from '../../src/models/testing/scripted-model.ts'
+import { toUiMessages } from '../../src/wire/ui/to-ui-messages.ts'
 import { createChat, lines } from '../support/chat.ts'
 import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { eventually } from '../support/going-on.ts'

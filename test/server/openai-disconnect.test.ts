@@ -10,7 +10,7 @@ import {
   text,
   toolCall,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until, type EngineOptions } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { startServer, type TestServer } from '../support/server.ts'

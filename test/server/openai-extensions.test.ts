@@ -1,7 +1,7 @@
 /** What a server shows beside the protocol: to whom, exactly how, how much of it, and when not. */
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { HandlerOptions } from '../../src/server/handler.ts'
 import { entriesOf, only } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'

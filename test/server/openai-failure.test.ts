@@ -2,7 +2,7 @@
 import OpenAI from 'openai'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/part/log.ts'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import type { HandlerOptions } from '../../src/server/handler.ts'
 import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'

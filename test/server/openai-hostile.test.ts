@@ -1,6 +1,12 @@
 /** Whatever is sent to the OpenAI routes: the right handling, or a 4xx that names the parameter; never a 500, never a hang. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createScriptedModel, finish, text, toolCall, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  finish,
+  text,
+  toolCall,
+  type ScriptStep,
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
 import { framesOf, startServer, type TestServer } from '../support/server.ts'

@@ -1,6 +1,6 @@
 /** What an OpenAI request asks: whom it reaches, what is refused by name, and that the agent's file has the last word. */
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { startServer, type TestServer } from '../support/server.ts'

@@ -1,6 +1,6 @@
 /** What an OpenAI request asks that is not served, or is no value: refused by the name of the parameter. */
 import { expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { startServer } from '../support/server.ts'

@@ -9,7 +9,7 @@ import {
   toolCall,
   type Latch,
   type ScriptStep,
-} from '../../src/run/testing/scripted-model.ts'
+} from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'

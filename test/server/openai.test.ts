@@ -1,6 +1,6 @@
 /** The OpenAI routes, byte by byte over a real socket: frames and JSON exactly, names, threads, models. */
 import { afterEach, expect, test } from 'vitest'
-import { createScriptedModel, finish, latch, reasoning, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, reasoning, text } from '../../src/models/testing/scripted-model.ts'
 import { serve } from '../../src/server/serve.ts'
 import { agent } from '../support/engine.ts'
 import { clientTools, messages, startScenes } from '../support/openai.ts'

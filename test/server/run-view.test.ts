@@ -1,6 +1,6 @@
 /** What `GET /api/runs/:id` and the list say of a run that has not ended: what it has cost, and what it did. */
 import { expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { startServer } from '../support/server.ts'
 

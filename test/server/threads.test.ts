@@ -1,6 +1,6 @@
 /** `GET /api/threads/:id`: a conversation as a whole. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { createScriptedModel, finish, latch, text } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

@@ -2,14 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime } from '../../src/library/create-runtime.ts'
-import type { Config } from '../../src/library/config.ts'
+import { createRuntime } from '../../src/project/create-runtime.ts'
+import type { Config } from '../../src/project/config.ts'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
-import { createGrammar } from '../../src/part/grammar.ts'
+import { createGrammar } from '../../src/fold/grammar.ts'
 import type { Appended, Store } from '../../src/part/log.ts'
-import { sqliteStore } from '../../src/record/sqlite-store.ts'
-import type { LanguageModel } from '../../src/run/ports.ts'
-import type { Runtime } from '../../src/run/runtime.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import type { LanguageModel } from '../../src/models/language-model.ts'
+import type { Runtime } from '../../src/runtime/runtime.ts'
 
 export interface Engine {
   runtime: Runtime

@@ -1,7 +1,7 @@
 /** Crashes without processes: models that answer by what they are told, runs cut after an entry, conversations checked. */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Entry } from '../../src/part/entry.ts'
-import { createScriptedModel, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { createScriptedModel, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, type Engine, type EngineOptions } from './engine.ts'
 
 export interface Told extends LanguageModelV4 {

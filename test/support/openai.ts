@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { errorPart, finish, text, type ScriptStep } from '../../src/run/testing/scripted-model.ts'
+import { errorPart, finish, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import type { HandlerOptions } from '../../src/server/handler.ts'
 import { agent } from './engine.ts'
 import { createTold, resultsIn, type Told } from './going-on.ts'

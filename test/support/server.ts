@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
-import { createNodeListener } from '../../src/server/node-listener.ts'
+import { createNodeListener } from '../../src/server/http/node-listener.ts'
 import { createEngine, type Engine, type EngineOptions } from './engine.ts'
 
 export interface TestServer extends Engine {

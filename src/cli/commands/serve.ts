@@ -1,5 +1,5 @@
 import { messageOf, MillraceError } from '../../part/error.ts'
-import { parseEndpoint } from '../../server/project.ts'
+import { parseEndpoint } from '../../project/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
 import { refreshSchema } from '../editor-schema.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
@@ -8,7 +8,7 @@ import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
 import { widthOf } from '../width.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
-import { listedAgents } from '../../run/listed.ts'
+import { listedAgents } from '../../runtime/listed.ts'
 
 export interface ServeFlags {
   port?: string

@@ -1,6 +1,6 @@
 /** `millrace show`: everything about one run, on one page. */
 import { wholeMessage } from '../../part/error.ts'
-import type { RunView } from '../../part/fold.ts'
+import type { RunView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
 import { openAccess, whereFlags, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'

@@ -1,0 +1,91 @@
+/** Checks a model's answer against the JSON that the agent file (`output`) or the request asks for. */
+import { messageOf, MillraceError } from '../part/error.ts'
+import { textOf } from '../fold/run-view.ts'
+import { readJson } from '../part/read-json.ts'
+import type { CallSettings } from '../part/settings.ts'
+import { badOutput } from '../fold/turn-messages.ts'
+import type { Turn } from '../fold/turns.ts'
+import { checkValue, firstFaults } from '../pipeline/check-input.ts'
+import type { LlmConfig } from '../pipeline/llm-config.ts'
+import type { ValueSchema } from '../pipeline/value-schema.ts'
+import { tooMuchWork, validate } from '../pipeline/json-schema/validate.ts'
+
+/** How often a model may correct its JSON if the agent does not set `output.retries`. */
+const defaultRetries = 1
+
+export interface Verdict {
+  error: MillraceError
+  /** Whether the model may try again. */
+  again: boolean
+}
+
+export interface ObjectJudge {
+  /** Judges a complete model call. Undefined if its answer is valid, or if it called our tools. */
+  judge(turn: Turn): Verdict | undefined
+  /** How many more tries the model has. Unless it is 0, no text can be shown before it is judged. */
+  retries: number
+}
+
+type Asked = Pick<LlmConfig, 'output'> & Pick<CallSettings, 'responseFormat'>
+
+/** Undefined if no JSON is asked for. */
+export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudge | undefined {
+  if (output === undefined && responseFormat === undefined) return undefined
+  return {
+    retries: output?.retries ?? defaultRetries,
+    judge(turn) {
+      if (hasOwnCalls(turn)) return undefined
+      const reason = turn.finish?.reason.unified
+      const isCut = reason === 'length' || reason === 'content-filter'
+      // The protocol tells the client that the answer was cut off, and another try would be cut off again.
+      if (isCut && output === undefined) return undefined
+      try {
+        readObject(textOf({ role: 'assistant', content: turn.content }), output?.schema, responseFormat)
+        return undefined
+      } catch (error) {
+        return { error: error as MillraceError, again: !isCut }
+      }
+    },
+  }
+}
+
+/** Whether the turn has calls that the provider does not run itself. */
+export function hasOwnCalls({ calls }: Turn): boolean {
+  return calls.some(({ providerExecuted }) => !providerExecuted)
+}
+
+/** Parses and checks the answer's JSON. Throws `bad-output`. */
+export function readObject(
+  text: string,
+  schema: ValueSchema | undefined,
+  format?: CallSettings['responseFormat'],
+): unknown {
+  let json: unknown
+  try {
+    json = readJson(text)
+  } catch (error) {
+    throw misfit(messageOf(error))
+  }
+  if (schema === undefined) {
+    const faults = format?.schema === undefined ? objectFaults(json) : schemaFaults(format.schema, json)
+    if (faults.length > 0) throw misfit(`${firstFaults(faults)}.`)
+    return json
+  }
+  const { value, faults } = checkValue(schema, json, 'output')
+  if (faults.length > 0) throw misfit(`${firstFaults(faults)}.`)
+  return value
+}
+
+export function misfit(why: string): MillraceError {
+  return new MillraceError(badOutput, `The answer is not the requested JSON: ${why}`)
+}
+
+/** An answer that takes too long to check is accepted. */
+function schemaFaults(schema: unknown, json: unknown): string[] {
+  return validate(schema, json).filter((fault) => fault !== tooMuchWork)
+}
+
+/** `json_object` means an object. */
+function objectFaults(json: unknown): string[] {
+  return typeof json === 'object' && json !== null && !Array.isArray(json) ? [] : ['output must be an object']
+}

@@ -1,0 +1,165 @@
+/**
+ * Budgets and timeouts of a run, or of one step with everything inside it. A limit stops its steps through their signal, as
+ * a stop does. The error names the limit and becomes the run's outcome.
+ */
+import { MillraceError } from '../part/error.ts'
+import { isUnder } from '../part/path.ts'
+import type { Budget, Pipeline } from '../pipeline/pipeline.ts'
+import { closeUnder, Suspended, within, type Scope } from './scope.ts'
+import { settledBy } from '../async/with-grace.ts'
+import type { RunState } from './state.ts'
+import { msOf } from './time-limits.ts'
+
+export interface Limit {
+  /** Aborts when a limit is exceeded. The reason is a `MillraceError` that names the limit. */
+  readonly signal: AbortSignal
+  /** Whether there is a budget of tokens or money. Without one, deltas need no check. */
+  readonly watches: boolean
+  /** Whether there is a budget of money. Then models without a known price are refused. */
+  readonly counts: boolean
+  /** Call it while a model streams. Throws the limit's error. */
+  check(): void
+  /** Call it before a model call or tool call, which counts as one more step. Throws like `check`. */
+  checkStep(): void
+  /** Clears the timers. */
+  release(): void
+}
+
+/** A model call in progress: the characters sent and received so far; `price` in USD per token. */
+export interface Speaking {
+  inputCharacters: number
+  outputCharacters: number
+  price?: Price | undefined
+}
+export interface Price {
+  input: number
+  output: number
+}
+
+export interface LimitOptions {
+  /** What is limited, for messages: `The run`, `Step "answer" (llm)`. */
+  name: string
+  /** Everything at or under this path counts. */
+  root: string
+  state: RunState
+  speaking: ReadonlyMap<string, Speaking>
+  budget?: Budget | undefined
+  /** ms */
+  timeout?: number | undefined
+  /** Epoch ms. With the start from the log, a resumed run does not get its time again. */
+  startedAt: number
+  now(): number
+}
+
+export function createLimit({
+  name,
+  root,
+  state,
+  speaking,
+  budget = {},
+  timeout,
+  startedAt,
+  now,
+}: LimitOptions): Limit {
+  const controller = new AbortController()
+  const passed = (code: string, what: string) => {
+    return new MillraceError(code, `${name} ${what}`, root === '' ? {} : { step: root })
+  }
+  const exceed = (what: string) => {
+    const error = passed('budget-exceeded', `has used up its budget: ${what}.`)
+    controller.abort(error)
+    return error
+  }
+  // Time in which the run was suspended does not count.
+  const left = (ms: number) => Math.max(0, startedAt + state.suspendedSince(startedAt) + ms - now())
+  const timers: ReturnType<typeof setTimeout>[] = []
+  const after = (ms: number, task: () => void) => {
+    const rest = left(ms)
+    // `setTimeout` takes 31 bits of ms and fires at once for more.
+    if (rest < 2 ** 31) timers.push(setTimeout(task, rest))
+  }
+  const { tokens, usd, seconds, steps } = budget
+  if (timeout !== undefined) {
+    after(timeout, () => controller.abort(passed('timed-out', `took longer than ${timeout} ms.`)))
+  }
+  if (seconds !== undefined) after(seconds * 1000, () => exceed(`${seconds} seconds`))
+
+  /** Totals of the calls that have ended, so that they are not added up again for every delta. */
+  const ended = { calls: 0, tokens: 0, cost: 0 as number | undefined }
+
+  function check(): void {
+    if (controller.signal.aborted) throw controller.signal.reason
+    if (tokens === undefined && usd === undefined) return
+    for (; ended.calls < state.calls.length; ended.calls++) {
+      const { step, usage, cost } = state.calls[ended.calls]!
+      if (!isUnder(step, root)) continue
+      ended.tokens += usage.totalTokens ?? 0
+      ended.cost = plus(ended.cost, cost)
+    }
+    let spent = ended.tokens
+    let { cost } = ended
+    for (const [path, { inputCharacters, outputCharacters, price }] of speaking) {
+      if (!isUnder(path, root)) continue
+      // As in `estimateUsage`, without allocating an object for every delta.
+      const input = Math.ceil(inputCharacters / 4)
+      const output = Math.ceil(outputCharacters / 4)
+      spent += input + output
+      cost = plus(cost, price && input * price.input + output * price.output)
+    }
+    if (tokens !== undefined && spent >= tokens) throw exceed(`${tokens} tokens`)
+    if (usd !== undefined && cost !== undefined && cost >= usd) throw exceed(`${usd} USD`)
+  }
+
+  return {
+    signal: controller.signal,
+    watches: tokens !== undefined || usd !== undefined,
+    counts: usd !== undefined,
+    release: () => timers.forEach(clearTimeout),
+    check,
+    checkStep() {
+      check()
+      if (steps !== undefined && state.countCalls(root) >= steps) throw exceed(`${steps} steps`)
+    },
+  }
+}
+
+/** Undefined if the agent sets no limits, as most do. */
+export function limitOfRun(
+  { pipeline, state }: { pipeline: Pipeline; state: RunState },
+  speaking: LimitOptions['speaking'],
+  now: () => number,
+): Limit | undefined {
+  const { budget, timeouts } = pipeline
+  const timeout = timeouts?.run === undefined ? undefined : msOf(timeouts.run)
+  if (budget === undefined && timeout === undefined) return undefined
+  const startedAt = state.start?.timestamp ?? now()
+  return createLimit({ name: 'The run', root: '', state, speaking, budget, timeout, startedAt, now })
+}
+
+/** Runs `body` under one more limit, in addition to the scope's. Throws the limit's error when it is exceeded. */
+export async function withLimit<T>(
+  scope: Scope,
+  { name, root, budget, timeout }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'>,
+  body: (inner: Scope) => Promise<T>,
+): Promise<T> {
+  const { state, speaking, now } = scope
+  const startedAt = state.open.steps.get(root)?.timestamp ?? now()
+  const limit = createLimit({ name, root, state, speaking, budget, timeout, startedAt, now })
+  const signal = AbortSignal.any([scope.signal, limit.signal])
+  try {
+    return await settledBy(limit.signal, body(within(scope, { signal, limits: [...scope.limits, limit] })))
+  } catch (error) {
+    if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
+    const reason = limit.signal.reason as MillraceError
+    // The steps inside leave it to the limit that stopped them to close them.
+    await scope.tellAbort(root, reason)
+    closeUnder(scope, root, reason)
+    throw reason
+  } finally {
+    limit.release()
+  }
+}
+
+function plus(sum: number | undefined, cost: number | undefined): number | undefined {
+  return sum === undefined || cost === undefined ? undefined : sum + cost
+}

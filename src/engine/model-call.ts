@@ -1,0 +1,213 @@
+/** Runs one model call as a step: emits the prompt, the parts (`model-feed.ts`), usage and end; handles retries and fallbacks. */
+import { MillraceError, toErrorValue } from '../part/error.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+import { outcomeText } from '../fold/open-items.ts'
+import { pause } from '../async/pause.ts'
+import { joinPath, parentPath } from '../part/path.ts'
+import type { Turn } from '../fold/turns.ts'
+import type { Usage } from '../part/usage.ts'
+import { toProvider } from './call-ids.ts'
+import { costOf } from './pricing.ts'
+import { createFeed } from './model-feed.ts'
+import type { Verdict } from './judge-object.ts'
+import { createStallWatch } from './stall-watch.ts'
+import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
+import type { LanguageModel } from '../models/language-model.ts'
+import { inStep, type Scope } from './scope.ts'
+import { stricter } from './time-limits.ts'
+import { estimateTurn, missingUsage } from './unfinished.ts'
+
+export interface ModelStep {
+  /** The step whose loop this call belongs to. */
+  root: string
+  stage: string
+  /** Tried in order: the next one is called if the previous one fails before its first content. */
+  models: { name: string; model: LanguageModel }[]
+  call: Omit<ModelCall, 'signal'>
+  /** The messages that are not in the log yet: all of them in the first call. */
+  newMessages: Message[]
+  tools: ToolSpec[]
+  retries: number
+  onChunk?: string
+  /** Called with each piece of the answer's text. */
+  onText?: (delta: string) => void
+  /** Judges a complete call. Without it every answer is valid. */
+  verdict?: (turn: Turn) => Verdict | undefined
+}
+
+/** Runs one call. Rejects when it has failed after its retries. */
+export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
+  const turns = scope.state.turns(step.root)
+  const path = joinPath(step.root, turns.children + 1)
+  // A second attempt, after a crash, is the same step.
+  if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
+  for (const { name } of step.models) refuseUnpriced(scope, name)
+  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+    const { stage, newMessages: messages, tools } = step
+    let model = step.models[0]!.name
+    const { system } = step.call
+    scope.emit(path, {
+      type: 'prompt',
+      stage,
+      model,
+      ...(system === undefined ? undefined : { system }),
+      messages,
+      ...(tools.length === 0 ? undefined : { tools }),
+    })
+    let usage: Usage | undefined
+    try {
+      usage = await streamWithFallbacks(scope, path, step, (name) => (model = name))
+    } finally {
+      scope.speaking.delete(path)
+      // A call that was stopped or failed has a cost, too.
+      usage ??= estimateTurn(
+        turns,
+        turns.list.findLast((turn) => turn.path === path)!,
+      )
+      const cost = costOf(usage, scope.registry.pricing?.get(model))
+      scope.emit(path, { type: 'usage', model, usage, ...(cost === undefined ? undefined : { cost }) })
+    }
+    const turn = turns.list.findLast((each) => each.path === path)
+    const finishReason = turn?.finish?.reason.unified
+    if (turn !== undefined) tellVerdict(scope, turn, step.verdict)
+    return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
+  })
+}
+
+/** A model with an unknown price cannot be kept within a budget of money. */
+function refuseUnpriced({ limits, registry }: Scope, model: string): void {
+  if (!limits.some(({ counts }) => counts) || registry.pricing?.has(model)) return
+  const cure = 'Add its price to "pricing" in the config, or set the budget in tokens.'
+  throw new MillraceError('unknown-price', `There is a budget in USD, but the model "${model}" has no price. ${cure}`)
+}
+
+/**
+ * Settles a call that an earlier process left open. If it was complete, it is closed. If not, it is reset and made again, because
+ * half an answer cannot be continued.
+ */
+export async function settleModelCall(
+  scope: Scope,
+  root: string,
+  turn: Turn,
+  verdict: ModelStep['verdict'],
+): Promise<void> {
+  const { path, finish } = turn
+  const missing = missingUsage(scope.state.turns(root), turn)
+  if (missing !== undefined) scope.emit(path, missing)
+  const said = finish !== undefined && finish.reason.unified !== 'error' && finish.reason.unified !== 'interrupted'
+  if (!said) {
+    scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })
+    return
+  }
+  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+    tellVerdict(scope, turn, verdict)
+    return { value: undefined, usage: turn.usage!, finishReason: finish.reason.unified }
+  })
+}
+
+/** Emits the verdict before the call is closed, for readers that hold its text back until then. */
+function tellVerdict(scope: Scope, turn: Turn, verdict: ModelStep['verdict']): void {
+  const found = turn.rejected === undefined ? verdict?.(turn) : undefined
+  if (found === undefined) return
+  if (!found.again) throw found.error
+  const attempt =
+    scope.state.turns(parentPath(turn.path)).list.filter(({ rejected }) => rejected !== undefined).length + 2
+  scope.emit(turn.path, { type: 'retry', attempt, delay: 0, error: toErrorValue(found.error) })
+}
+
+async function streamWithFallbacks(
+  scope: Scope,
+  path: string,
+  step: ModelStep,
+  asking: (name: string) => void,
+): Promise<Usage | undefined> {
+  for (const [i, { name, model }] of step.models.entries()) {
+    asking(name)
+    const failed = { hasContent: false }
+    try {
+      return await streamWithRetries(scope, path, { ...step, model, name, failed })
+    } catch (error) {
+      const next = step.models[i + 1]
+      if (next === undefined || failed.hasContent || scope.signal.aborted) throw error
+      scope.emit(path, {
+        type: 'retry',
+        attempt: 1,
+        model: next.name,
+        delay: 0,
+        error: toErrorValue(error, 'model-failed'),
+      })
+    }
+  }
+  return undefined
+}
+
+interface Attempts extends ModelStep {
+  name: string
+  model: LanguageModel
+  /** `hasContent` is set if the call fails after its first content. */
+  failed: { hasContent: boolean }
+}
+
+async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const { name: model, call, onChunk, onText } = step
+    const { defaultTimeouts: defaults, signal: outer } = scope
+    const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
+    const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), signal: outer })
+    const feed = createFeed(scope, path, {
+      model,
+      messages: call.messages,
+      ...(watch === undefined ? undefined : { silence: watch }),
+      ...(onChunk === undefined ? undefined : { onChunk }),
+      ...(onText === undefined ? undefined : { onText }),
+    })
+    try {
+      const signal = watch?.signal ?? outer
+      const messages = toProvider(call.messages, scope.state.turns(step.root))
+      await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
+      if (feed.error !== undefined) throw feed.error
+      return feed.usage
+    } catch (error) {
+      step.failed.hasContent = feed.hasContent
+      if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
+      // A provider's error part says more than the broken stream after it.
+      const cause = feed.error ?? error
+      if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
+      const value = toErrorValue(cause, 'model-failed')
+      const delay = value.retryAfter === undefined ? 250 * 2 ** (attempt - 1) : value.retryAfter * 1000
+      // If the provider asks for a long wait, the client gets the error at once.
+      if (delay > 10_000) throw cause
+      scope.emit(path, { type: 'retry', attempt: attempt + 1, delay, error: value })
+      watch?.release()
+      await pause(delay, scope.signal)
+      scope.signal.throwIfAborted()
+    } finally {
+      watch?.release()
+    }
+  }
+}
+
+const unreasoned: ReadonlySet<string | undefined> = new Set([undefined, 'provider-default', 'none', 'minimal'])
+
+function reasons({ reasoning }: Pick<ModelCall, 'reasoning'>): boolean {
+  return !unreasoned.has(reasoning)
+}
+
+/**
+ * Marks calls of tools that the provider runs itself as `unavailable` if their results never came. Call it when the loop ends: a
+ * provider may send a result with its next answer, after those of our own tools.
+ */
+export function endProviderCalls(scope: Scope, root: string): void {
+  for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {
+    if (parentPath(step) !== root || providerExecuted !== true) continue
+    const outcome = 'unavailable'
+    scope.emit(step, {
+      type: 'tool-result',
+      toolCallId,
+      toolName,
+      result: outcomeText[outcome],
+      isError: true,
+      outcome,
+    })
+  }
+}

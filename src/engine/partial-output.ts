@@ -1,0 +1,47 @@
+/**
+ * Parses the answer's object while the model is still writing it. Each time the whole text is parsed, so it is parsed again only
+ * when it has grown by an eighth: O(N) in total however many deltas there are, and about 50 objects for 20 kB.
+ */
+import { readPartialJson } from '../models/model.ts'
+
+const least = 16
+
+export interface PartialOutput {
+  delta(text: string): void
+  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear what was emitted. */
+  end(isAnswer: boolean): void
+}
+
+export function createPartialOutput(tell: (value: unknown) => void): PartialOutput {
+  let text = ''
+  let next = least
+  let reading = false
+  let over = false
+  let last: string | undefined
+
+  async function read(): Promise<void> {
+    reading = true
+    next = text.length + Math.max(least, text.length >> 3)
+    // A model may write a code fence or some text before the JSON.
+    const start = text.search(/[{[]/u)
+    const value = start < 0 ? undefined : await readPartialJson(text.slice(start))
+    reading = false
+    if (over || value === undefined) return
+    const json = JSON.stringify(value)
+    if (json === last) return
+    last = json
+    tell(value)
+  }
+
+  return {
+    delta(more) {
+      text += more
+      // Only a preview: the complete answer is parsed and judged at its end.
+      if (!reading && text.length >= next) void read().catch(() => (over = true))
+    },
+    end(isAnswer) {
+      over = true
+      if (!isAnswer && last !== undefined) tell(last.startsWith('[') ? [] : {})
+    },
+  }
+}

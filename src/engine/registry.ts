@@ -1,0 +1,45 @@
+/** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
+import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
+import type { Part } from '../part/part.ts'
+import type { McpPool } from '../tools/mcp/pool.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
+
+/** A function that keys such as `onFinish` name (see docs/yaml.md). Its errors become `warning` parts of the run. */
+export type Callback = (event: any) => unknown
+
+/** The second argument of a custom step type, following the Beddel contract `(config, context) => Promise<Response | value>`. */
+export interface ExecutionContext {
+  input: Record<string, unknown>
+  variables: Map<string, unknown>
+  signal: AbortSignal
+  runId: string
+  threadId: string
+  /** Adds a part to the run under this step, for example `data` for the client. */
+  emit(part: Part): void
+  tools: ReadonlyMap<string, ToolImplementation>
+  /** A model by its name in YAML. */
+  model(name: string): LanguageModel
+}
+
+/**
+ * A step type. The value that it returns or resolves with is the step's result. If that is a `Response`, a `ReadableStream` or
+ * another async iterable (a relay's `sequence`, an `async *` function's generator), it is the answer instead, in text, bytes
+ * and parts, and ends the pipeline. If the handler itself is an `async *` function, it yields parts and its `return` value
+ * counts; to wrap such a handler, write `return yield* step(config, context)`. A stream is closed if the run or the step ends
+ * before it. If a step throws, clients see `Step "x" (type) failed.` and the log has the error; a `MillraceError`'s message is
+ * shown to clients unchanged.
+ */
+export type PrimitiveHandler = (config: any, context: ExecutionContext) => unknown
+
+export interface Registry {
+  tools: ReadonlyMap<string, ToolImplementation>
+  callbacks: ReadonlyMap<string, Callback>
+  steps: ReadonlyMap<string, PrimitiveHandler>
+  models: ModelResolver
+  /** The MCP servers of the config, if it has any. */
+  mcp?: McpPool
+  /** Most UTF-16 units of one model answer, for agents that set no limit. */
+  answerChars?: number
+  /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */
+  pricing?: ReadonlyMap<string, Pricing>
+}

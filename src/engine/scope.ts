@@ -1,0 +1,154 @@
+/** The context of the engine's steps: the run's state, writer and signal, and how to wait for a client. */
+import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
+import type { EntryOf } from '../part/entry.ts'
+import type { Store } from '../part/log.ts'
+import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
+import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
+import type { Attribute } from './attribute.ts'
+import type { Limit, Speaking } from './limits.ts'
+import type { Registry } from './registry.ts'
+import type { RunState } from './state.ts'
+import { nameFailure, type StepName } from './step-name.ts'
+import type { DefaultTimeouts, SilenceLimits } from './time-limits.ts'
+import { missingUsages } from './unfinished.ts'
+
+export interface Scope {
+  readonly runId: string
+  readonly threadId: string
+  readonly state: RunState
+  readonly registry: Registry
+  /** The store of all runs, including this one. */
+  readonly store: Pick<Store, 'log' | 'runs'>
+  /** `$input`: the request's input, with the earlier conversation. */
+  readonly input: Record<string, unknown>
+  /** The input as of an entry of the log. */
+  inputAt(seq: number): Record<string, unknown>
+  readonly variables: Map<string, unknown>
+  readonly env: Readonly<Record<string, string>>
+  /** Aborts when the run must end. */
+  readonly signal: AbortSignal
+  /** The run cannot wait for client tools: their calls are handed over, and the run completes. */
+  readonly handOver: boolean
+  /** ms that a client has to answer a request. */
+  readonly requestDeadline: number
+  now(): number
+  emit(path: string, part: Part): void
+  ready(): Promise<void> | undefined
+  stored(): Promise<void>
+  /** A block id that is unique in the run, even across owners. */
+  newId(): string
+  /** Runs tasks concurrently. Settles when all have settled or `abandoned` does, then throws the first failure. */
+  fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
+  /** Records a request, unless it is open, and waits for its answer. Throws {@link Suspended} if the whole run must wait. */
+  request(path: string, request: Omit<RequestPart, 'type'>, signal: AbortSignal): Promise<EntryOf<'response'>>
+  /** Budgets and timeouts that apply here, the run's own first. */
+  readonly limits: readonly Limit[]
+  /** Model calls in progress, by path. */
+  readonly speaking: Map<string, Speaking>
+  /** The timeouts of the agent file and the steps around; `step` is that of the file. */
+  readonly timeouts: StepTimeouts
+  /** In a called agent: the callers' limits, which apply in addition to `timeouts`. */
+  readonly callerTimeouts: SilenceLimits
+  /** Most UTF-16 units of one model answer. */
+  readonly answerChars: number
+  /** Timeouts for agents that set none. */
+  readonly defaultTimeouts: DefaultTimeouts
+  readonly attribute: Attribute
+  /** The pipeline's step that this scope belongs to. */
+  readonly step?: StepName
+  /** How many `call-agent` steps are around this one. */
+  readonly depth: number
+  /** Another agent, by id or alias. */
+  agent(id: string): Pipeline | undefined
+  /** Schedules the `after` steps of a called agent. They run when the answer has ended, before the caller's own. */
+  afterwards(scope: Scope, pipeline: Pipeline, path: string): void
+  /** Calls `onAbort` of every open `llm` and `router` step at or under a path, before the steps are closed from outside. */
+  tellAbort(root: string, error: unknown): Promise<void>
+  /** Calls a registered callback. If it throws, a `warning` is recorded. */
+  invoke(name: string | undefined, event: unknown): Promise<void>
+  /** Schedules a task for when the answer has ended, before the `after` steps. */
+  defer(task: () => Promise<void>): void
+}
+
+/** Unwinds a run that waits for a client. It is not an error: nothing is closed or reported. */
+export class Suspended extends Error {
+  override readonly name = 'Suspended'
+}
+
+const told = new WeakSet<object>()
+
+/** Emits the `error` part of a failure, only once however many steps rethrow it. */
+export function tell(scope: Scope, path: string, error: unknown): void {
+  if (typeof error === 'object' && error !== null) {
+    if (told.has(error)) return
+    told.add(error)
+  }
+  scope.emit(path, { type: 'error', error: toErrorValue(error, 'step-failed') })
+}
+
+/** Recreates a failure that is already in the log, so that a recovered run can throw it again. */
+export function toldBefore(value: ErrorValue): MillraceError {
+  const error = fromErrorValue(value)
+  told.add(error)
+  return error
+}
+
+/** Converts any thrown value into an error object that `tell` can recognize later. */
+export function toError(thrown: unknown): MillraceError {
+  return toMillraceError(thrown, 'step-failed')
+}
+
+/** Converts a failure at a path. If the path is the step's own, the step's name is added. */
+export function toFailure({ step }: Scope, path: string, thrown: unknown): MillraceError {
+  const error = toError(thrown)
+  if (step?.path !== path) return error
+  const named = nameFailure(step, error)
+  if (told.has(error)) told.add(named)
+  return named
+}
+
+/** A copy of a scope with some changes. */
+export function within(scope: Scope, changes: Partial<Scope>): Scope {
+  return { ...scope, ...changes }
+}
+
+export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
+
+/**
+ * Emits a step's start and finish around `body`. A step that is already open in the log is not started again. On a failure, emits
+ * the error, closes everything open inside and rethrows. If the run is suspended or stopped, the step stays open; the run's end
+ * closes it.
+ */
+export async function inStep<T>(
+  scope: Scope,
+  path: string,
+  start: Omit<StepStart, 'type' | 'attempt'>,
+  body: () => Promise<Finished<T>>,
+): Promise<T> {
+  const { state, now, emit } = scope
+  if (!state.open.steps.has(path)) {
+    emit(path, { type: 'step-start', attempt: (state.resets.get(path) ?? 0) + 1, ...start })
+  }
+  const duration = () => Math.max(0, now() - (state.open.steps.get(path)?.timestamp ?? now()))
+  try {
+    const { value, ...finish } = await body()
+    if (scope.signal.aborted) throw scope.signal.reason
+    emit(path, { type: 'step-finish', duration: duration(), ...finish })
+    return value
+  } catch (thrown) {
+    if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
+    const error = toFailure(scope, path, thrown)
+    closeUnder(scope, path, error)
+    throw error
+  }
+}
+
+/** Emits a failure and closes everything that is open at or under a path. */
+export function closeUnder(scope: Scope, path: string, error: Error): void {
+  const { state, now, emit } = scope
+  if (!state.open.steps.has(path)) return
+  tell(scope, path, error)
+  for (const { step, part } of missingUsages(state, path)) emit(step, part)
+  const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
+  for (const { step, part } of state.open.closing(closing)) emit(step, part)
+}

@@ -1,0 +1,84 @@
+/** Stops a model call that sends nothing for too long, before its first content or between two parts of its answer. */
+import type { MillraceError } from '../part/error.ts'
+import { formatLimit } from '../part/format-limit.ts'
+import { addCountdown, removeCountdown, type Countdown } from '../async/countdown.ts'
+import {
+  defaultTimeouts,
+  msOf,
+  reasoningSilence,
+  timedOut,
+  type DefaultTimeouts,
+  type SilenceLimits,
+} from './time-limits.ts'
+
+export interface StallOptions {
+  /** The agent's limits. */
+  timeouts: SilenceLimits
+  defaults: DefaultTimeouts
+  /** Whether the step sets `reasoning`. */
+  reasons: boolean
+  signal: AbortSignal
+}
+
+/** Undefined if neither limit applies. */
+export function createStallWatch({ timeouts, defaults, reasons, signal }: StallOptions): StallWatch | undefined {
+  const limitOf = (key: keyof SilenceLimits) =>
+    msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
+  const firstToken = limitOf('firstToken')
+  const idle = limitOf('idle')
+  if (firstToken === undefined && idle === undefined) return undefined
+  return new StallWatch(firstToken ?? Infinity, idle ?? Infinity, timeouts, signal)
+}
+
+/** One object for each open stream, without closures: there may be thousands. */
+class StallWatch implements Countdown {
+  ms: number
+  readonly every: number
+  since = performance.now()
+  /** Set it with every piece of content. */
+  restart = false
+  /** The error, if this watch stopped the call rather than the run's signal. */
+  expired: MillraceError | undefined = undefined
+  readonly #own: SilenceLimits
+  readonly #outer: AbortSignal
+  readonly #controller = new AbortController()
+  #spoke = false
+
+  constructor(firstToken: number, idle: number, own: SilenceLimits, outer: AbortSignal) {
+    this.ms = firstToken
+    this.every = idle
+    this.#own = own
+    this.#outer = outer
+    // Forwarded by hand: `AbortSignal.any` takes several times the memory.
+    if (outer.aborted) this.handleEvent()
+    else outer.addEventListener('abort', this)
+    addCountdown(this)
+  }
+
+  /** Aborts with `timed-out`, or with the reason of the run's signal. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  handleEvent(): void {
+    this.#controller.abort(this.#outer.reason)
+  }
+
+  restarted(): void {
+    this.#spoke = true
+    this.ms = this.every
+  }
+
+  expire(): void {
+    const key = this.#spoke ? 'idle' : 'firstToken'
+    const where = this.#spoke ? 'in the middle of its answer' : 'before its first token'
+    const message = `The model said nothing for ${formatLimit(this.ms)} ${where}.`
+    this.expired = timedOut(message, this.#own[key] === undefined ? key : undefined)
+    this.#controller.abort(this.expired)
+  }
+
+  release(): void {
+    removeCountdown(this)
+    this.#outer.removeEventListener('abort', this)
+  }
+}

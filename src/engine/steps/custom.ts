@@ -1,0 +1,207 @@
+/**
+ * Runs a step type registered by a config or a pack. Handlers follow the Beddel contract:
+ * `(config, context) => Promise<Response | value>`.
+ *
+ * A handler that is itself a generator function (`async function*`) yields parts. Its return value is treated like that of any
+ * other handler: a `Response`, a stream or another async iterable is the answer and ends the pipeline; anything else is the
+ * step's value. The handler's kind decides, because its result cannot: a relay or a generator of text that a handler
+ * passes on looks like a generator of parts.
+ */
+import { MillraceError } from '../../part/error.ts'
+import type { Part } from '../../part/part.ts'
+import { joinPath } from '../../part/path.ts'
+import { keepCookies } from '../live-cookies.ts'
+import { isStream, toReader, type SourceReader } from '../../relay/source-reader.ts'
+import { inStep, type Scope } from '../scope.ts'
+import type { ExecutionContext, PrimitiveHandler } from '../registry.ts'
+import { withBuiltin, type RunBuiltin } from './builtin-handlers.ts'
+import { isResponse, readResponse, type ReturnedResponse } from './returned-response.ts'
+
+export interface CustomResult {
+  value: unknown
+  /** The handler's stream was sent as the answer. */
+  answered: boolean
+}
+
+/** The built-in that a handler replaces. */
+export interface Replaced {
+  builtin: RunBuiltin
+  /** Resolves when all calls of the built-in have ended. */
+  settled(): Promise<unknown>
+  hasAnswered(): boolean
+}
+
+export async function runCustom(
+  scope: Scope,
+  path: string,
+  handler: PrimitiveHandler,
+  config: unknown,
+  replaced?: Replaced,
+): Promise<CustomResult> {
+  const { signal, variables, runId, threadId, registry, input } = scope
+  const context: ExecutionContext = {
+    input,
+    variables,
+    signal,
+    runId,
+    threadId,
+    tools: registry.tools,
+    emit: (part) => emitChecked(scope, path, part),
+    model: (name) => registry.models.resolve(name),
+  }
+  const given = handler(config, replaced === undefined ? context : withBuiltin(context, replaced.builtin))
+  const value = isGenerator(handler)
+    ? await readSource(scope, toReader(given), (part) => emitChecked(scope, path, part))
+    : await given
+  const returned = toAnswer(value)
+  if (returned === undefined) return { value, answered: false }
+  if (signal.aborted) {
+    // Too late to be read, but still open.
+    returned.body.dispose()
+    throw signal.reason
+  }
+  if (replaced !== undefined) {
+    await replaced.settled()
+    if (replaced.hasAnswered()) {
+      returned.body.dispose()
+      const cure = 'Return the value of the built-in, or do not call it.'
+      throw new MillraceError(
+        'bad-response',
+        `it returned a stream, but the built-in that it called has already streamed the answer. ${cure}`,
+      )
+    }
+  }
+  const answerPath = joinPath(path, 1)
+  const { head, cookies = [] } = returned
+  keepCookies(runId, cookies)
+  const start = { stepType: 'stream', answer: true, ...(head === undefined ? undefined : { head }) } as const
+  const text = await inStep(scope, answerPath, start, async () => ({
+    value: head?.binary
+      ? await recordBytes(scope, answerPath, returned)
+      : await streamAnswer(scope, answerPath, returned),
+  }))
+  return { value: { text }, answered: true }
+}
+
+/** Checks the class name, which works across realms and for bound functions. */
+function isGenerator(handler: PrimitiveHandler): boolean {
+  return Object.prototype.toString.call(handler).endsWith('GeneratorFunction]')
+}
+
+async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise<string> {
+  const { body, decoder = new TextDecoder() } = answer
+  let id: string | undefined
+  let text = ''
+  const say = (delta: string) => {
+    if (delta === '') return
+    if (id === undefined) scope.emit(path, { type: 'text-start', id: (id = scope.newId()) })
+    scope.emit(path, { type: 'text-delta', id, delta })
+    text += delta
+  }
+  const returned = await readSource(scope, body, (item) => {
+    if (typeof item === 'string') say(item)
+    // By shape: the bytes may come from another realm.
+    else if (ArrayBuffer.isView(item)) say(decoder.decode(item, { stream: true }))
+    else emitChecked(scope, path, item)
+  })
+  say(decoder.decode())
+  if (id !== undefined) scope.emit(path, { type: 'text-end', id })
+  else if (returned !== undefined) {
+    // For example, a handler that returns another function's generator of parts.
+    const cure = 'To yield parts and return a value, make the handler itself an `async *` function.'
+    const message = `This step returned a stream without text; the return value of that stream is discarded. ${cure}`
+    scope.emit(path, { type: 'warning', code: 'value-lost', message })
+  }
+  return text
+}
+
+/** Maximum size of a binary body, which is recorded as a single part. */
+const mostBytes = 16 * 1024 * 1024
+
+/** Records a binary body as a file. Returns an empty text. */
+async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answer): Promise<string> {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  const utf8 = new TextEncoder()
+  let length = 0
+  await readSource(scope, body, (item) => {
+    // By shape: the bytes may come from another realm.
+    const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(item) ? item : utf8.encode(String(item))
+    const piece = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+    length += piece.length
+    if (length > mostBytes) {
+      const cure = 'Return a redirect to the file instead.'
+      throw new MillraceError('too-large', `its Response has a binary body of more than ${mostBytes} bytes. ${cure}`)
+    }
+    pieces.push(piece)
+  })
+  if (length === 0) return ''
+  const data = new Uint8Array(await new Blob(pieces).arrayBuffer())
+  scope.emit(path, { type: 'file', mediaType: mediaType ?? 'application/octet-stream', data })
+  return ''
+}
+
+/** Reads a source to its end and resolves with its return value. If reading stops early, the source is closed. */
+async function readSource(
+  scope: Scope,
+  source: SourceReader<unknown>,
+  take: (item: unknown) => void,
+): Promise<unknown> {
+  const { signal } = scope
+  let open = true
+  const leave = () => {
+    if (open) source.dispose()
+    open = false
+  }
+  // Close at once, because a silent source would block forever. Its cleanup gets the grace period of stopped steps.
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const { done, value } = await source.next()
+      signal.throwIfAborted()
+      if (done) {
+        open = false
+        source.release?.()
+        return value
+      }
+      take(value)
+      await scope.ready()
+    }
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+  }
+}
+
+/** Parts that a step may emit. Only the runner starts and finishes runs and steps. */
+const allowed: ReadonlySet<string> = new Set<Part['type']>([
+  'data',
+  'source',
+  'file',
+  'warning',
+  'raw',
+  'cli-output',
+  'session-info',
+])
+
+function emitChecked(scope: Scope, path: string, part: unknown): void {
+  const type = (part as { type?: unknown } | null)?.type
+  if (typeof type !== 'string' || !allowed.has(type)) {
+    const cure = `A step may emit ${[...allowed].join(', ')}. To send text, return a stream.`
+    const what = JSON.stringify(type) ?? 'a value that is not a part'
+    throw new MillraceError('bad-part', `it emitted ${what}. ${cure}`)
+  }
+  // Ignore parts from a step that was stopped or has ended.
+  if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
+  scope.emit(path, part as Part)
+}
+
+/** A stream, with metadata if it is the body of a `Response`. */
+type Answer = Pick<ReturnedResponse, 'body'> & Partial<ReturnedResponse>
+
+/** Undefined for a plain value. Throws for an unreadable stream or `Response`, after closing it. */
+function toAnswer(value: unknown): Answer | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (isResponse(value)) return readResponse(value)
+  return Symbol.asyncIterator in value || isStream(value) ? { body: toReader(value) } : undefined
+}

@@ -1,0 +1,126 @@
+/** `llm`: a conversation with a model, including its tool loop (`engine/tool-loop.ts`). */
+import { MillraceError } from '../../part/error.ts'
+import type { Message, ToolSpec } from '../../part/message.ts'
+import type { CallSettings } from '../../part/settings.ts'
+import { turnMessages } from '../../fold/turn-messages.ts'
+import type { Turn } from '../../fold/turns.ts'
+import { noUsage, type Usage } from '../../part/usage.ts'
+import type { LlmConfig } from '../../pipeline/llm-config.ts'
+import type { ValueSchema } from '../../pipeline/value-schema.ts'
+import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
+import { mcpOf } from '../mcp-of.ts'
+import type { ToolImplementation } from '../../tools/tool.ts'
+import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
+import { createPartialOutput } from '../partial-output.ts'
+import { toToolSpec } from '../../tools/tool-input.ts'
+import type { Scope } from '../scope.ts'
+import type { OfferedTool } from '../tool-call.ts'
+import { handedOver, toolLoopResult, runToolLoop, usageOf, type ToolLoopResult } from '../tool-loop.ts'
+
+/** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
+export interface LlmResult extends ToolLoopResult {
+  response: { messages: Message[] }
+  /** With `output`: the answer's JSON, validated. */
+  object?: unknown
+}
+
+export interface LlmOptions {
+  scope: Scope
+  path: string
+  /** With `system`, `messages` and the like resolved. */
+  config: LlmConfig & CallSettings & { messages: Message[] }
+  /** Tools that the client offers in its request, if this step answers it. */
+  clientTools: ToolSpec[]
+  /** Whether this step streams the answer to the client. */
+  answer: boolean
+}
+
+export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
+  const tools = await offeredTools(scope, config, clientTools)
+  /** The same id for the whole step, so that clients replace the previous data. */
+  const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
+  const shows = answer && config.output !== undefined
+  const object = createObjectJudge(config)
+  await runToolLoop({
+    scope,
+    path,
+    stage: config.stage ?? 'response',
+    config,
+    tools,
+    isOver: (turns) => isLast(turns.at(-1)!),
+    ...(object === undefined ? undefined : { object }),
+    ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
+  })
+  const { list } = scope.state.turns(path)
+  const last = list.at(-1)
+  if (object !== undefined && last !== undefined && hasOwnCalls(last) && !handedOver(list)) {
+    throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
+  }
+  const result = llmResult(list, usageOf(scope, path), config.output?.schema)
+  if (shows && result.object !== undefined) show(result.object)
+  return result
+}
+
+/**
+ * Whether text of the step may turn out not to be the answer after it was said: its JSON is then shown when it is complete
+ * and fits. Without tools and without retries there is only one try, which is shown as it is written.
+ */
+export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, mayCall: boolean): boolean {
+  const object = createObjectJudge(config)
+  return object !== undefined && (object.retries > 0 || mayCall)
+}
+
+/** Whether the loop ends with this turn: it calls none of our tools, or its calls were handed over to the client. */
+function isLast(turn: Turn): boolean {
+  return !hasOwnCalls(turn) || handedOver([turn])
+}
+
+export async function offeredTools(
+  scope: Scope,
+  config: Pick<LlmConfig, 'tools' | 'toolSources'>,
+  clientTools: ToolSpec[],
+): Promise<Map<string, OfferedTool>> {
+  const tools = new Map<string, OfferedTool>()
+  for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
+  for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
+    const wanted = names && new Set(names.map((name) => toToolName(server, name)))
+    for (const [name, implementation] of await mcpToolsOf(scope, server)) {
+      if (wanted?.has(name) === false) continue
+      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
+    }
+  }
+  for (const use of config.tools) {
+    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name))
+    if (implementation === undefined) {
+      const known = [...scope.registry.tools.keys()].join(', ') || 'none'
+      throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
+    }
+    // A server-side tool takes precedence: clients must not be able to replace it.
+    const spec = await toToolSpec(use.name, implementation, use.description)
+    const isClients = implementation.execute === undefined
+    tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
+  }
+  return tools
+}
+
+function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImplementation>> {
+  const warn = (message: string) => scope.emit('', { type: 'warning', code: 'pattern-not-checked', message })
+  return readMcpTools(mcpOf(scope), server, scope.signal, warn)
+}
+
+/** Finds the tool named `server_tool`. */
+async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
+  const server = scope.registry.mcp?.names.find((each) => name.startsWith(`${each}_`))
+  if (server === undefined) return undefined
+  return (await mcpToolsOf(scope, server)).get(name)
+}
+
+/** The result of an `llm` step, derived from its turns. */
+export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
+  const result = toolLoopResult(list, usage)
+  return {
+    ...result,
+    response: { messages: turnMessages(list) },
+    ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(result.text, schema) }),
+  }
+}

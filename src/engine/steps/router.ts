@@ -1,0 +1,135 @@
+/**
+ * `router`: a model calls tools until it hands over to a later step; its text is never the answer. It hands over by calling the
+ * tool `respond`, by a turn without tool calls, after rounds of only repeated calls, or at `maxSteps`.
+ */
+import type { Message, ToolSpec } from '../../part/message.ts'
+import { respondTool } from '../../part/respond.ts'
+import { turnMessages } from '../../fold/turn-messages.ts'
+import { parseInput, type Call, type Turn } from '../../fold/turns.ts'
+import type { Usage } from '../../part/usage.ts'
+import type { RouterConfig } from '../../pipeline/llm-config.ts'
+import { respondSpec } from '../../part/respond-spec.ts'
+import type { Scope } from '../scope.ts'
+import type { OfferedTool } from '../tool-call.ts'
+import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'
+import { offeredTools } from './llm.ts'
+import { sameCall } from './repeated-calls.ts'
+
+/**
+ * The value of `result` after a `router` step and the argument of `onFinish`. Calls of `respond` are left out of all lists.
+ * `finishReason`: `respond`, `repeats` or `max-steps`, or the model's own if its last turn has no tool calls.
+ */
+export interface RouterResult extends ToolLoopResult {
+  /** The conversation followed by the router's calls and their results. Use it as `messages` of the answering step. */
+  messages: Message[]
+  /** The same calls and results as text, one per line, for the `system` prompt of a model that rejects other models' calls. */
+  context: string
+  /** The arguments of `respond`; null if it was not called. */
+  respond: { reason?: string; notes?: string } | null
+}
+
+/** Number of consecutive rounds of only repeated calls after which the router hands over. */
+const repeatedRounds = 2
+
+export interface RouterOptions {
+  scope: Scope
+  path: string
+  /** With `system`, `messages` and the like resolved. */
+  config: RouterConfig & { messages: Message[] }
+  /** Client tools that the router may call. */
+  clientTools: ToolSpec[]
+}
+
+export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {
+  const tools = await offeredTools(scope, config, clientTools)
+  // If the run does not wait for the client, only the answering step may call client tools: it hands the calls over.
+  for (const [name, { implementation }] of tools) {
+    if (scope.handOver && implementation?.execute === undefined) tools.delete(name)
+  }
+  tools.set(respondTool, { spec: respondSpec })
+  await runToolLoop({
+    scope,
+    path,
+    stage: config.stage ?? 'router',
+    config,
+    tools,
+    isOver: (turns) => ending(turns, tools) !== undefined,
+    answer: (call, turns) => (isRespond(call) ? { result: 'Handed over.' } : repeated(call, turns.slice(0, -1), tools)),
+  })
+  const { list } = scope.state.turns(path)
+  return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
+}
+
+/** The result of a `router` step, derived from its turns. */
+export function routerResult(scope: Scope, path: string, usage: Usage, finishReason: string): RouterResult {
+  const { base, list } = scope.state.turns(path)
+  const turns = list.map(withoutRespond)
+  // Drop turns without calls: their text is not the answer, and some models reject a trailing assistant message.
+  const calling = turns.filter(({ calls }) => calls.some(({ providerExecuted }) => !providerExecuted))
+  const result = toolLoopResult(turns, usage)
+  return {
+    ...result,
+    finishReason,
+    messages: [...(base?.messages ?? []), ...turnMessages(calling)],
+    context: result.toolResults.map(toLine).join('\n'),
+    respond: handedOverWith(list),
+  }
+}
+
+/** Why the loop ends after these turns; undefined if it continues. */
+function ending(turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
+  const last = turns.at(-1)!
+  const own = last.calls.filter((call) => !call.providerExecuted)
+  if (own.some(isRespond)) return respondTool
+  if (own.length === 0) return last.finish?.reason.unified ?? 'stop'
+  if (turns.length < repeatedRounds) return undefined
+  const saysNothingNew = (at: number) =>
+    turns[at]!.calls.every((call) => call.providerExecuted || earlier(call, turns.slice(0, at), tools) !== undefined)
+  const rounds = Array.from({ length: repeatedRounds }, (_, i) => turns.length - 1 - i)
+  return rounds.every(saysNothingNew) ? 'repeats' : undefined
+}
+
+function isRespond({ toolName, providerExecuted }: Call): boolean {
+  return toolName === respondTool && !providerExecuted
+}
+
+/** The result for a repeated call. The tool does not run again. `before` are the earlier turns. */
+function repeated(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
+  const same = earlier(call, before, tools)
+  if (same === undefined) return undefined
+  const outcome = JSON.stringify(same.result!.result)
+  return {
+    result: `${call.toolName} was already called with these arguments and is not run again. Its result was: ${outcome}`,
+  }
+}
+
+/** The same call in an earlier turn. Calls to `volatile` tools may be repeated. */
+function earlier(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
+  return tools.get(call.toolName)?.implementation?.volatile === true ? undefined : sameCall(call, before)
+}
+
+function withoutRespond(turn: Turn): Turn {
+  const hidden = new Set(turn.calls.filter(isRespond).map(({ toolCallId }) => toolCallId))
+  if (hidden.size === 0) return turn
+  return {
+    ...turn,
+    content: turn.content.filter((part) => part.type !== 'tool-call' || !hidden.has(part.toolCallId)),
+    calls: turn.calls.filter(({ toolCallId }) => !hidden.has(toolCallId)),
+  }
+}
+
+function handedOverWith(turns: readonly Turn[]): RouterResult['respond'] {
+  const call = turns.flatMap(({ calls }) => calls).find(isRespond)
+  if (call === undefined) return null
+  const said = parseInput(call.input)
+  const { reason, notes } = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>
+  return {
+    ...(typeof reason === 'string' ? { reason } : undefined),
+    ...(typeof notes === 'string' ? { notes } : undefined),
+  }
+}
+
+function toLine({ toolName, input, output, isError }: ToolLoopResult['toolResults'][number]): string {
+  const said = typeof output === 'string' ? output : JSON.stringify(output)
+  return `${toolName} ${JSON.stringify(input)} ${isError ? 'failed' : 'gave'}: ${said}`
+}

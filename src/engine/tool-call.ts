@@ -1,0 +1,192 @@
+/**
+ * Brings one tool call from its current state (new, waiting for a client, approved, or started before a crash) to its result. A
+ * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
+ */
+import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
+import { parseJson } from '../part/json.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+import { outcomeText } from '../fold/open-items.ts'
+import type { Part, ToolOutcome } from '../part/part.ts'
+import { joinPath } from '../part/path.ts'
+import type { Call, Turn } from '../fold/turns.ts'
+import type { ToolUse } from '../pipeline/llm-config.ts'
+import { parseToolInput } from '../tools/tool-input.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
+import { inStep, type Scope } from './scope.ts'
+
+const defaultTimeout = 60_000
+
+/** A tool that a loop offers to the model. Without `implementation` it is the client's. */
+export interface OfferedTool {
+  spec: ToolSpec
+  use?: ToolUse
+  implementation?: ToolImplementation
+}
+
+export interface ToolLoop {
+  root: string
+  tools: ReadonlyMap<string, OfferedTool>
+  messages(): Message[]
+}
+
+/** Finishes the steps of calls whose result was the last entry before a crash. */
+export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void> {
+  for (const { result, startedAt, askedAt } of calls) {
+    if (result === undefined) continue
+    for (const path of [startedAt, askedAt]) {
+      const open = path === undefined ? undefined : scope.state.open.steps.get(path)
+      if (open !== undefined) await inStep(scope, open.step, open, async () => ({ value: undefined }))
+    }
+  }
+}
+
+export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
+  const { toolCallId, toolName } = call
+  const tool = loop.tools.get(toolName)
+  const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
+  const inTool = (path: string, stepType: string, body: (path: string) => Promise<Result>) => {
+    // Checked synchronously when the call starts, because calls of one message arrive at once.
+    if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
+    return inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
+      const { result, ...rest } = await body(path)
+      scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
+      return { value: undefined }
+    })
+  }
+
+  if (call.startedAt !== undefined) {
+    // Only a crash leaves a tool call started and without a result.
+    const { startedAt } = call
+    if (tool?.implementation?.idempotent !== true) {
+      await inTool(startedAt, 'tool-call', async () => withOutcome('unavailable'))
+      return
+    }
+    scope.emit(startedAt, { type: 'step-reset', attempt: scope.state.open.steps.get(startedAt)?.attempt ?? 1 })
+    await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool.implementation!, tool.use))
+    return
+  }
+  if (tool === undefined) {
+    const known = [...loop.tools.keys()].join(', ') || 'none'
+    await inTool(nextPath(), 'tool-call', async () => fault(`There is no tool "${toolName}". Known tools: ${known}.`))
+    return
+  }
+  const { implementation, use } = tool
+  if (implementation?.execute === undefined && scope.handOver) {
+    // Invalid arguments are handed over too: the client has already received them and must check them itself.
+    const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
+    await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
+    return
+  }
+  const input = implementation ? await parseToolInput(implementation, call.input) : readArguments(call.input)
+  if (!input.ok) {
+    await inTool(nextPath(), 'tool-call', async () => fault(input.error))
+    return
+  }
+  if (implementation?.execute === undefined) {
+    const path = call.askedAt ?? nextPath()
+    await inTool(path, 'client-tool', async () => {
+      const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input.value)
+      if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
+      return { result: answer.output, isError: answer.isError === true }
+    })
+    return
+  }
+  if (use?.approval === true || (use?.approval === undefined && implementation.approval === true)) {
+    const path = call.askedAt ?? nextPath()
+    if (scope.handOver) {
+      await inTool(path, 'approval', async () => withOutcome('denied', 'approval is not available here'))
+      return
+    }
+    // If the approval step has finished and the call has no result, the call was approved.
+    if (!scope.state.finished.has(path)) {
+      const approved = await inStep(scope, path, { stepType: 'approval', toolCallId, toolName }, async () => {
+        const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input.value)
+        const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
+        if (!yes) {
+          const why = answer?.kind === 'approval' ? answer.reason : reason
+          const denied = withOutcome(outcome === 'closed' ? 'unavailable' : 'denied', why)
+          scope.emit(path, { type: 'tool-result', toolCallId, toolName, ...denied })
+        }
+        return { value: yes }
+      })
+      if (!approved) return
+    }
+  }
+  await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, implementation, use))
+}
+
+type ToolResult = Extract<Part, { type: 'tool-result' }>
+/** A tool's return value. It becomes JSON when its part becomes an entry. */
+type Json = ToolResult['result']
+type Result = Pick<ToolResult, 'isError' | 'outcome'> & { result: unknown }
+
+function fault(message: string): Result {
+  return { result: message, isError: true }
+}
+
+function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: string } {
+  const text = outcomeText[outcome]
+  return { result: reason === undefined ? text : `${text} Reason: ${reason}.`, isError: true, outcome }
+}
+
+async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'approval', input: unknown) {
+  if (call.response !== undefined) return call.response
+  const { toolCallId, toolName } = call
+  const requestId = call.request?.requestId ?? `${scope.runId}.${scope.newId()}`
+  const deadline = call.request?.deadline ?? scope.now() + scope.requestDeadline
+  return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline }, scope.signal)
+}
+
+async function execute(
+  scope: Scope,
+  path: string,
+  loop: ToolLoop,
+  call: Call,
+  implementation: ToolImplementation,
+  use: ToolUse | undefined,
+): Promise<Result> {
+  const input = await parseToolInput(implementation, call.input)
+  if (!input.ok) return fault(input.error)
+  // The start must be stored before the tool can have any effect.
+  await scope.stored()
+  scope.signal.throwIfAborted()
+  const timeout = use?.timeout ?? implementation.timeout ?? defaultTimeout
+  const stop = new AbortController()
+  const expired = new MillraceError('timed-out', `The tool ${call.toolName} did not answer within ${timeout} ms.`)
+  const timer = setTimeout(() => stop.abort(expired), timeout)
+  const signal = AbortSignal.any([scope.signal, stop.signal])
+  const { toolCallId } = call
+  const { runId, threadId } = scope
+  try {
+    const context = { signal, toolCallId, runId, threadId, messages: loop.messages() }
+    const result = await Promise.race([
+      Promise.resolve(implementation.execute!(input.value, context)),
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    ])
+    return { result, isError: false }
+  } catch (error) {
+    if (scope.signal.aborted) throw error
+    // The model and clients see the message. Details for the log go into a part that is not sent to clients.
+    if (error instanceof MillraceError) {
+      const { message, detail } = error
+      if (detail !== undefined) {
+        const text = `The tool ${call.toolName} failed: ${wholeMessage(error)}`
+        scope.emit(path, { type: 'warning', code: 'tool-failed', message: text })
+      }
+      return fault(message)
+    }
+    return fault(error instanceof Error ? error.message : wholeMessage(error))
+  } finally {
+    clearTimeout(timer)
+    // Releases what the tool still holds open on this signal.
+    stop.abort(expired)
+  }
+}
+
+function readArguments(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
+  try {
+    return { ok: true, value: text.trim() === '' ? {} : parseJson(text) }
+  } catch (error) {
+    return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Turns parts into entries (seq, time, redaction) and appends them, one append at a time.
+ *
+ * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
+ * one transaction. Readers only see what is stored.
+ */
+import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
+import { cutError } from '../part/error.ts'
+import type { Log } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import type { Redactor } from '../fold/redact.ts'
+
+/** Characters that may wait to be appended before producers must pause. */
+const highWater = 1_000_000
+
+export interface Writer {
+  emit(step: string, part: Part): void
+  /** Undefined if the producer may continue, else a promise that settles when it may. */
+  ready(): Promise<void> | undefined
+  /** Resolves when everything emitted so far is stored. Rejects if the store fails. */
+  stored(): Promise<void>
+  /** Ignores everything that is emitted later. */
+  seal(): void
+}
+
+export interface WriterOptions {
+  log: Log
+  run: string
+  epoch: number
+  lastSeq: number
+  redactor: Redactor | undefined
+  now(): number
+  /** Called with every new entry, before it is stored. */
+  onEntry(entry: Entry): void
+  /** Called after each append. */
+  onStored?(): void
+  /** Called when the store fails. This writer stores nothing more. */
+  onFailure(error: unknown): void
+}
+
+/** A cheap estimate of an entry's characters in the log. */
+function weightOf(entry: Entry): number {
+  if (isDelta(entry)) return entry.delta.length + 64
+  const { data, result, input } = entry as { data?: unknown; result?: unknown; input?: unknown }
+  const texts = [data, result, input].filter((value) => typeof value === 'string')
+  return texts.reduce((sum, { length }) => sum + length, 512)
+}
+
+function bounded(part: RecordedPart): RecordedPart {
+  return 'error' in part && part.error !== undefined ? { ...part, error: cutError(part.error) } : part
+}
+
+export function createWriter({
+  log,
+  run,
+  epoch,
+  lastSeq,
+  redactor,
+  now,
+  onEntry,
+  onStored,
+  onFailure,
+}: WriterOptions): Writer {
+  let seq = lastSeq
+  let pending: Entry[] = []
+  let weight = 0
+  let appending: Promise<void> | undefined
+  let sealed = false
+  let failure: { error: unknown } | undefined
+
+  function push(step: string, part: RecordedPart): void {
+    // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own. The number is used up
+    // only if `onEntry` succeeds: after a gap the store would refuse all later entries.
+    const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
+    entry.seq = seq + 1
+    entry.timestamp = now()
+    entry.step = step
+    onEntry(entry)
+    seq = entry.seq
+    pending.push(entry)
+    weight += weightOf(entry)
+    appending ??= drain()
+  }
+
+  function take(): Entry[] {
+    const batch = pending
+    pending = []
+    weight = 0
+    return batch
+  }
+
+  async function drain(): Promise<void> {
+    // Waits for the caller's tick to finish, so that everything it emits is one append.
+    await Promise.resolve()
+    try {
+      while (pending.length > 0 && failure === undefined) {
+        await log.append(run, epoch, take)
+        onStored?.()
+      }
+    } catch (error) {
+      failure = { error }
+      pending = []
+      sealed = true
+      onFailure(error)
+    } finally {
+      appending = undefined
+    }
+  }
+
+  return {
+    emit(step, part) {
+      if (sealed) return
+      const recorded = toRecorded(part)
+      if (redactor === undefined) push(step, recorded)
+      else for (const clean of redactor.redact(step, recorded)) push(step, clean)
+    },
+    ready: () => (weight > highWater ? appending : undefined),
+    async stored() {
+      while (appending !== undefined) await appending
+      if (failure !== undefined) throw failure.error
+    },
+    seal() {
+      sealed = true
+    },
+  }
+}

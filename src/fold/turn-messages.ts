@@ -1,0 +1,79 @@
+/** Converts the turns of a tool loop to messages: for the next model call, and for the conversation. */
+import type { EntryOf } from '../part/entry.ts'
+import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
+import type { ProviderMetadata } from '../part/part.ts'
+import type { Call, Turn } from './turns.ts'
+
+/** The error code of an answer that is not the requested JSON. */
+export const badOutput = 'bad-output'
+
+/** The message that tells a model why its answer was rejected. */
+export function toCorrection(why: string): Message {
+  return { role: 'user', content: `${why}\nAnswer again, with nothing but JSON that fits.` }
+}
+
+/** Converts turns to the messages that they add to the conversation, without rejected attempts. */
+export function turnMessages(turns: readonly Turn[]): Message[] {
+  return loopMessages(turns.filter(({ rejected }) => rejected === undefined))
+}
+
+/** For answers that are JSON: removes text of turns with tool calls, which is not part of the answer. */
+export function withoutAsides(turns: readonly Turn[]): Turn[] {
+  return turns.map((turn) => {
+    if (turn.calls.every(({ providerExecuted }) => providerExecuted)) return turn
+    return { ...turn, content: turn.content.filter(({ type }) => type !== 'text') }
+  })
+}
+
+/** Converts turns to messages for the next model call: an assistant message each, and a tool message with its outcomes. */
+export function loopMessages(turns: readonly Turn[]): Message[] {
+  const messages: Message[] = []
+  for (const { content, calls, finish, rejected } of turns) {
+    // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
+    // provider runs may arrive with a later turn, and the call must be sent until then.
+    const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
+    const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
+    const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
+    const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
+    if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+    // Providers may expect the metadata of a call on its result as well.
+    const notes = new Map(
+      content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
+    )
+    const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
+      if (result === undefined || providerExecuted) return []
+      const providerOptions = notes.get(toolCallId)
+      return [{ ...(providerOptions && { providerOptions }), ...toResultContent(result) }]
+    })
+    if (results.length > 0) messages.push({ role: 'tool', content: results })
+    if (rejected !== undefined) messages.push(toCorrection(rejected))
+  }
+  return messages
+}
+
+/** Converts a stored outcome to the content that is sent to the model. */
+export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultContent {
+  const { toolCallId, toolName, result, isError, outcome, providerMetadata } = entry
+  const content: ToolResultContent = {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    output: toOutput(result, isError, outcome),
+  }
+  note(content, providerMetadata)
+  return content
+}
+
+function toOutput(result: unknown, isError: boolean | undefined, outcome: string | undefined): ToolOutput {
+  if (outcome === 'denied') return { type: 'execution-denied', reason: String(result) }
+  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
+  return { type: isError ? 'error-json' : 'json', value: result }
+}
+
+// The latest metadata replaces earlier metadata, as in the AI SDK: Anthropic's signature comes with a block's last delta.
+export function note(
+  part: { providerOptions?: ProviderOptions } | undefined,
+  metadata: ProviderMetadata | undefined,
+): void {
+  if (part && metadata) part.providerOptions = metadata
+}

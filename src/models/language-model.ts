@@ -1,0 +1,20 @@
+/** The models that agents call: the AI SDK's interface, how names become models, and what they cost. */
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+
+/** A model of the AI SDK, of any provider package: specification V2, V3 or V4. */
+export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
+
+/** USD per million tokens. */
+export interface Pricing {
+  input: number
+  output: number
+}
+
+export interface ModelResolver {
+  /** Used for steps that name no model. */
+  readonly defaultModel?: string
+  /** The prefixes that may come before the colon. */
+  readonly providers: readonly string[]
+  /** Throws `unknown-model` or `missing-key` before anything is sent. */
+  resolve(name: string): LanguageModel
+}

@@ -1,0 +1,150 @@
+/**
+ * The adapter to the AI SDK, and the only file that imports `ai`. It makes model calls and converts tool schemas. The SDK's own
+ * functions convert prompts and schemas; `model-read.ts` reads the stream.
+ */
+import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { ModelMessage, Schema } from 'ai'
+import { messageOf, MillraceError } from '../part/error.ts'
+import { isDeepText } from '../part/json.ts'
+import type { Message, ToolSpec } from '../part/message.ts'
+import type { ModelPart } from '../part/part.ts'
+import type { LlmConfig } from '../pipeline/llm-config.ts'
+import { refuseDownloads } from './download.ts'
+import { abortedError, toModelError, type NamedModel } from './model-error.ts'
+import { readParts, type Reading } from './model-read.ts'
+import type { LanguageModel } from './language-model.ts'
+
+export { isRetryable } from './model-error.ts'
+
+export interface ModelCall extends Pick<
+  LlmConfig,
+  'temperature' | 'maxOutputTokens' | 'topP' | 'stopSequences' | 'seed' | 'reasoning' | 'headers' | 'toolChoice'
+> {
+  system?: string
+  messages: Message[]
+  tools?: ToolSpec[]
+  providerOptions?: Record<string, Record<string, unknown>>
+  responseFormat?: LanguageModelV4CallOptions['responseFormat']
+  presencePenalty?: number
+  frequencyPenalty?: number
+  /** Stops the call: the provider's request is aborted, and `streamModel` rejects at once even if the provider ignores that. */
+  signal: AbortSignal
+}
+
+/**
+ * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is
+ * called after each part; while the promise that it returns is pending, nothing more is read.
+ *
+ * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and
+ * `bad-input` for a file that the model does not accept. An `error` part contains such an error, and the call rejects with it
+ * unless the model recovers and finishes. The call also rejects when the stream ends without its final event; a `finish` part
+ * with its usage may have been delivered by then.
+ *
+ * Errors of `onPart` and `ready` are passed on unchanged. `onPart` is never called after the promise has settled.
+ */
+export async function streamModel(
+  model: LanguageModel,
+  call: ModelCall,
+  onPart: (part: ModelPart) => void,
+  ready?: () => Promise<void> | undefined,
+): Promise<void> {
+  const { signal } = call
+  if (signal.aborted) throw abortedError(signal)
+  let reading: Reading | undefined
+  const start = async () => {
+    const stream = await openStream(model, call)
+    reading = readParts(stream, model, onPart, ready)
+    if (signal.aborted) reading.cancel(signal.reason)
+    await reading.done
+  }
+  await new Promise<void>((resolve, reject) => {
+    const stop = () => {
+      reading?.cancel(signal.reason)
+      reject(abortedError(signal))
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    start()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+async function openStream(model: LanguageModel, call: ModelCall) {
+  const named: NamedModel = model
+  const { internal } = await sdk()
+  const { system, messages, tools, toolChoice, signal, providerOptions, ...settings } = call
+  const resolved = internal.resolveLanguageModel(model)
+  const supportedUrls = await resolved.supportedUrls
+  let prompt
+  try {
+    prompt = await internal.convertToLanguageModelPrompt({
+      // Our messages are the JSON-safe subset of the SDK's. Whoever built them has allowed the system messages.
+      prompt: await internal.standardizePrompt({
+        system,
+        messages: messages as ModelMessage[],
+        allowSystemInMessages: true,
+      }),
+      supportedUrls,
+      // The SDK's own function would fetch any URL that a client sends.
+      download: refuseDownloads,
+      abortSignal: signal,
+      provider: resolved.provider.split('.')[0],
+    })
+  } catch (error) {
+    if (error instanceof MillraceError) throw error
+    throw new MillraceError('invalid-messages', `The messages cannot be sent to the model: ${messageOf(error)}`, {
+      status: 400,
+      cause: error,
+    })
+  }
+  try {
+    const { stream } = await resolved.doStream({
+      ...settings,
+      prompt,
+      tools: tools?.length
+        ? tools.map(({ name, description, inputSchema, strict }) => {
+            const how = strict === undefined ? undefined : { strict }
+            return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7, ...how }
+          })
+        : undefined,
+      toolChoice: internal.prepareToolChoice({
+        toolChoice: typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.tool } : toolChoice,
+      }),
+      providerOptions: providerOptions as LanguageModelV4CallOptions['providerOptions'],
+      includeRawChunks: false,
+      abortSignal: signal,
+    })
+    return stream
+  } catch (error) {
+    throw toModelError(error, 'request', named)
+  }
+}
+
+/** Parses incomplete JSON as far as possible. Undefined if nothing can be parsed. Never throws. */
+export async function readPartialJson(text: string): Promise<unknown> {
+  if (isDeepText(text)) return undefined
+  const { ai } = await sdk()
+  return (await ai.parsePartialJson(text)).value
+}
+
+/** Converts a tool's parameters into the SDK's schema. */
+export async function toSchema(parameters: unknown): Promise<Schema> {
+  const { ai } = await sdk()
+  const isPlain =
+    typeof parameters === 'object' &&
+    parameters !== null &&
+    !('~standard' in parameters) &&
+    !('jsonSchema' in parameters)
+  if (isPlain) return ai.jsonSchema(parameters as JSONSchema7)
+  return ai.asSchema(parameters as Parameters<typeof ai.asSchema>[0])
+}
+
+// Loaded with the first call: the SDK takes longer to load than everything else that a command or a server needs.
+async function loadSdk() {
+  const [ai, internal] = await Promise.all([import('ai'), import('ai/internal')])
+  return { ai, internal }
+}
+let loading: ReturnType<typeof loadSdk> | undefined
+function sdk(): ReturnType<typeof loadSdk> {
+  return (loading ??= loadSdk())
+}

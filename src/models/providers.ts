@@ -1,0 +1,94 @@
+/** The provider packages, and the environment variables for each. */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { withCalledTools } from './declare-called.ts'
+import type { ReadLimits } from './outside/read-limits.ts'
+import { createProviderFetch } from './provider-fetch.ts'
+
+/** The protocol of a model server. Each uses the AI SDK package of that name. */
+export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
+
+interface BuiltIn {
+  protocol: EndpointProtocol
+  /** The first that is set wins. */
+  keyVariables: readonly string[]
+  baseVariables: readonly string[]
+}
+
+export const builtIn: ReadonlyMap<string, BuiltIn> = new Map([
+  ['google', variables('google', 'GOOGLE_GENERATIVE_AI', 'GEMINI')],
+  ['openai', variables('openai-responses', 'OPENAI')],
+  ['anthropic', variables('anthropic', 'ANTHROPIC')],
+])
+
+function variables(protocol: EndpointProtocol, ...names: string[]): BuiltIn {
+  return {
+    protocol,
+    keyVariables: names.map((name) => `${name}_API_KEY`),
+    baseVariables: names.map((name) => `${name}_BASE_URL`),
+  }
+}
+
+/** `my-server` → `MY_SERVER_API_KEY`. */
+export function endpointVariable(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_API_KEY`
+}
+
+interface LoadOptions {
+  provider: string
+  modelId: string
+  protocol: EndpointProtocol
+  apiKey: string | undefined
+  baseURL: string | undefined
+  limits?: ReadLimits | undefined
+}
+
+/** Imports the package and creates the model. */
+export async function loadModel({
+  provider,
+  modelId,
+  protocol,
+  apiKey,
+  baseURL,
+  limits,
+}: LoadOptions): Promise<LanguageModelV4> {
+  const fetch = createProviderFetch({
+    who: `${provider}:${modelId}`,
+    ...(limits === undefined ? undefined : { limits }),
+  })
+  // Without an `apiKey`, these packages read the provider's own environment variable and would send it to this server.
+  const settings =
+    apiKey === undefined ? { baseURL, apiKey: 'none', fetch: withoutKey(fetch) } : { baseURL, apiKey, fetch }
+  switch (protocol) {
+    case 'google': {
+      const { createGoogle } = await import('@ai-sdk/google')
+      return createGoogle(settings)(modelId)
+    }
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      return withCalledTools(createAnthropic(settings)(modelId))
+    }
+    case 'openai-responses': {
+      const { createOpenAI } = await import('@ai-sdk/openai')
+      return createOpenAI(settings).responses(modelId)
+    }
+    case 'openai-chat': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      // Without `includeUsage`, these servers report no usage for streams. Without structured outputs, the package would
+      // not send them the answer's schema.
+      const asked = { includeUsage: true, supportsStructuredOutputs: true }
+      const settings = { name: provider, baseURL: baseURL!, apiKey, fetch, ...asked }
+      return createOpenAICompatible(settings)(modelId)
+    }
+  }
+}
+
+const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key']
+
+/** Removes the placeholder key: a server without authentication may reject it. */
+function withoutKey(send: typeof fetch): typeof fetch {
+  return (input, init) => {
+    const headers = new Headers(init?.headers)
+    for (const name of keyHeaders) headers.delete(name)
+    return send(input, { ...init, headers })
+  }
+}

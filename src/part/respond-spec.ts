@@ -1,0 +1,17 @@
+import type { ToolSpec } from './message.ts'
+import { respondTool } from './respond.ts'
+
+/** The `respond` tool's specification for a router's model. */
+export const respondSpec = {
+  name: respondTool,
+  description:
+    'Hands over to the step that answers the user, which sees the results of all tool calls. ' +
+    'Call it as soon as nothing more has to be looked up or done.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      reason: { type: 'string', description: 'Why nothing more has to be done.' },
+      notes: { type: 'string', description: 'What the answer should mind.' },
+    },
+  },
+} satisfies ToolSpec

@@ -1,0 +1,195 @@
+/**
+ * A watched folder of YAML agents. A changed file is checked and loaded; if it is invalid, the error is reported and the last
+ * good version stays. An active run keeps the text it started with, because its log contains it.
+ */
+import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isInside } from './is-inside.ts'
+import { messageOf, MillraceError } from '../part/error.ts'
+import { faultsOf } from '../pipeline/fault.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
+import type { Known } from '../pipeline/pipeline.ts'
+import type { AgentSource } from '../runtime/runtime.ts'
+import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
+import { configNames } from './load-config.ts'
+import { createPromptFiles } from './prompt-files.ts'
+import { watchFolder } from './watch-folder.ts'
+
+export type { AgentError } from './agent-set.ts'
+
+export interface AgentFolder extends AgentSource {
+  readonly errors: AgentError[]
+  /** Reads changed files and resolves names again. Returns the ids whose agent or faults changed. */
+  reload(): string[]
+  /** Calls `onReload` after each reload that changed something, `onConfig` when the config file or `.env` has changed. */
+  watch(onReload: (changed: string[], errors: AgentError[]) => void, onConfig?: (file: string) => void): void
+  close(): void
+}
+
+/** Files that are read only when the server starts. */
+const atStart = [...configNames, '.env']
+
+const none: ReadonlyMap<string, string> = new Map()
+const extension = /\.ya?ml$/u
+
+/** `packAgents`: id → text. An agent of the folder replaces the pack's agent with the same id. */
+export function openAgentFolder(dir: string, known: Known, packAgents: Record<string, string> = {}): AgentFolder {
+  let files = new Map<string, AgentFile>()
+  let { names, errors } = settle(files)
+  let stop: (() => void) | undefined
+  let stopPrompts: (() => void) | undefined
+  const promptFiles = createPromptFiles(dir)
+  const pathsOfPrompts = () => [...files.values()].flatMap(({ prompts }) => [...prompts.keys()])
+  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  const fromPacks = new Map(
+    Object.entries(packAgents).map(([id, text]) => [`pack:${id}`, parse(`pack:${id}`, id, text)]),
+  )
+
+  function parse(file: string, id: string, text: string, good?: AgentFile['good']): AgentFile {
+    const prompts = new Map<string, string>()
+    const readText = file.startsWith('pack:') ? undefined : (path: string) => promptFiles.read(path, prompts)
+    try {
+      const pipeline = parsePipeline(text, known, readText)
+      return { id, text, prompts, next: { id, pipeline }, good, fault: undefined }
+    } catch (error) {
+      return { id, text, prompts, next: undefined, good, fault: faultyFile(file, faultsOf(error)) }
+    }
+  }
+
+  function read(file: string): AgentFile {
+    const before = files.get(file)
+    const id = file.replace(extension, '')
+    let text: string
+    try {
+      const path = join(dir, file)
+      // Kubernetes mounts files as symlinks to a subfolder.
+      if (!isInside(realpathSync(dir), realpathSync(path))) {
+        const message = 'this symlink points outside the agents folder; put the file itself here'
+        const fault = faultyFile(file, [{ line: 1, column: 1, message }])
+        return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
+      }
+      text = readRegular(path)
+    } catch (error) {
+      // Editors replace files, so a file that is missing for a moment keeps its last version.
+      // Clients see this message; the system's own would contain the path of the folder.
+      const fault = faultyFile(file, [{ line: 1, column: 1, message: `this file cannot be read: ${whyNot(error)}` }])
+      return { id, text: undefined, prompts: none, next: undefined, good: before?.good, fault }
+    }
+    const isUnchanged = before !== undefined && before.text === text && promptFiles.isSame(before.prompts)
+    return isUnchanged ? { ...before } : parse(file, id, text, before?.good)
+  }
+
+  function reload(): string[] {
+    const found = new Map(filesOf(dir).map((file) => [file, read(file)]))
+    const ids = new Set([...found.values()].map(({ id }) => id))
+    for (const [file, each] of fromPacks) if (!ids.has(each.id)) found.set(file, each)
+    const before = { files, errors }
+    files = found
+    ;({ names, errors } = settle(files))
+    return changes(before, { files, errors })
+  }
+
+  function soon(what: string, act: () => void): void {
+    // One save causes several events.
+    clearTimeout(timers.get(what))
+    timers.set(what, setTimeout(act, 50))
+  }
+
+  reload()
+  return {
+    get: (name) => names.get(name),
+    list: () => [...files.values()].flatMap(({ good }) => (good && names.get(good.id) === good ? [good] : [])),
+    get errors() {
+      return errors
+    },
+    reload,
+    watch(onReload, onConfig = () => undefined) {
+      const configs = new Map(atStart.map((name) => [name, textOf(join(dir, name))]))
+      let unreadable: string | undefined
+
+      function lookAtConfig(file: string): void {
+        const text = textOf(join(dir, file))
+        if (text === configs.get(file)) return
+        configs.set(file, text)
+        onConfig(file)
+      }
+
+      function lookAtAgents(): void {
+        let changed: string[]
+        try {
+          changed = reload()
+          unreadable = undefined
+        } catch (error) {
+          const message = messageOf(error)
+          if (message !== unreadable) onReload([], [{ file: dir, message, faults: [] }])
+          unreadable = message
+          return
+        }
+        if (changed.length > 0) onReload(changed, errors)
+      }
+
+      stopPrompts ??= promptFiles.watch(pathsOfPrompts, () => soon('', lookAtAgents))
+      stop ??= watchFolder(dir, (file) => {
+        if (file === null || extension.test(file)) soon('', lookAtAgents)
+        for (const name of atStart) if (file === null || file === name) soon(name, () => lookAtConfig(name))
+      })
+    },
+    close() {
+      for (const timer of timers.values()) clearTimeout(timer)
+      stopPrompts?.()
+      stop?.()
+    },
+  }
+}
+
+interface State {
+  files: ReadonlyMap<string, AgentFile>
+  errors: readonly AgentError[]
+}
+
+/** The ids of files that were added, removed or changed, and of those whose faults changed because of other files. */
+function changes(before: State, after: State): string[] {
+  const messageAt = ({ errors }: State, file: string) => errors.find((error) => error.file === file)?.message
+  const changed = new Set<string>()
+  for (const file of new Set([...before.files.keys(), ...after.files.keys()])) {
+    const [old, now] = [before.files.get(file), after.files.get(file)]
+    const isSame = old?.text === now?.text && old?.good === now?.good
+    if (isSame && messageAt(before, file) === messageAt(after, file)) continue
+    changed.add((now ?? old)!.id)
+  }
+  return [...changed]
+}
+
+/** Without the path: the fault names the file. */
+/** Reading a named pipe or a device would block the process. */
+function readRegular(path: string): string {
+  const found = statSync(path)
+  if (found.isFile() || found.isDirectory()) return readFileSync(path, 'utf8')
+  throw Object.assign(new Error('not a regular file'), { code: notRegular })
+}
+
+const notRegular = 'ERR_NOT_REGULAR'
+
+function whyNot(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === notRegular) return 'it is not a regular file'
+  return code === 'EISDIR' ? 'it is a folder' : (code ?? 'unknown reason')
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readRegular(path)
+  } catch {
+    return undefined
+  }
+}
+
+function filesOf(dir: string): string[] {
+  let names: string[]
+  try {
+    names = readdirSync(dir)
+  } catch (error) {
+    throw new MillraceError('bad-folder', `The agents folder cannot be read: ${messageOf(error)}`, { cause: error })
+  }
+  return names.filter((name) => extension.test(name)).toSorted()
+}

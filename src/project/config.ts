@@ -1,0 +1,125 @@
+/** The configuration of a project: `millrace.config.ts` next to its agents, or the options of `createRuntime`. */
+import type { Endpoint } from '../models/resolver.ts'
+import type { McpServer } from '../tools/mcp/server.ts'
+import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
+import type { LanguageModel, Pricing } from '../models/language-model.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
+import type { DefaultTimeouts } from '../engine/time-limits.ts'
+import type { Pack } from './packs.ts'
+
+/** All keys are optional. A name that YAML uses but nothing registers is a load error. */
+export interface Config {
+  /** Tools by the name that YAML uses. Default: {@link toolRegistry}. The built-in tools are always available. */
+  tools?: Record<string, ToolImplementation>
+  /** Callbacks that `onFinish` and similar keys may name. Default: {@link callbackRegistry}. */
+  callbacks?: Record<string, Callback>
+  /** Step types with the Beddel contract, `(config, context) => value`. Default: {@link handlerRegistry}. */
+  steps?: Record<string, PrimitiveHandler>
+  /**
+   * Modules that provide steps, tools, callbacks and agents: `[import('millrace-pack-…')]`. The config's own entries override
+   * those of packs; it is an error when two packs define the same name. For `createRuntime`, await the imports.
+   */
+  packs?: (Pack | PromiseLike<Pack>)[]
+  models?: {
+    /** The model of steps that name none. */
+    default?: string
+    endpoints?: Endpoint[]
+    /** Your own models: the name before the colon → a function that creates the model from the rest. */
+    providers?: Record<string, (modelId: string) => LanguageModel>
+  }
+  /** Names of environment variables that `$env.NAME` may read. */
+  env?: string[]
+  /** Secrets in addition to those that are recognized by name: see docs/security.md. */
+  secrets?: SecretsConfig
+  /** MCP servers; YAML names their tools `server_tool`. Each is started or connected to on first use. */
+  mcpServers?: Record<string, McpServer>
+  /** USD per million tokens, by the model's name in YAML. Other models have no known price. */
+  pricing?: Record<string, Pricing>
+  /** Size limits for data from providers and MCP servers. */
+  limits?: LimitsConfig
+  /** How long a client has to answer a tool call or an approval before it is closed as unavailable, in ms. Default 24 hours. */
+  requestDeadlineMs?: number
+  /** Timeouts of agents that set none themselves: ms, or `none`. */
+  timeouts?: DefaultTimeouts
+  /** For `millrace serve`. */
+  server?: ServerConfig
+  /** For `millrace serve` and `millrace run`. */
+  record?: RecordConfig
+}
+
+/** Exceeding a limit ends the model call or the connection with an error that names the limit. */
+export interface LimitsConfig {
+  /** Maximum size of one line or event of a provider's stream, and of one message of an MCP server, in bytes. Default 16 MiB. */
+  lineBytes?: number
+  /** Maximum size of one JSON response of a provider after decompression, in bytes; four times that for a stream. Default 64 MiB. */
+  bodyBytes?: number
+  /** Maximum length of one model answer with its tool calls and files, in UTF-16 units. Default 16 Mi; an agent's `limits` win. */
+  answerChars?: number
+}
+
+/** Values to remove from logs, answers and errors, whatever they look like. */
+export interface SecretsConfig {
+  /** Names of environment variables whose values are secret. */
+  names?: string[]
+  /** Other secret values, at least 6 characters each. Read them from a file or a vault; do not write them here. */
+  values?: string[]
+}
+
+/**
+ * How `millrace serve` listens; command line flags override it. Set the API key with `MILLRACE_API_KEY`. To listen on a
+ * non-loopback address without a key, pass `--insecure-no-auth`.
+ */
+export interface ServerConfig {
+  /** Port to listen on; 0 picks a free one. Default 3000. */
+  port?: number
+  /** Address to listen on. Default `127.0.0.1`. */
+  host?: string
+  /** Maximum size of a request body in bytes; larger ones get a 413. Default 4 MiB. */
+  maxBodyBytes?: number
+  /** An idle SSE stream sends a comment frame after this many ms. Default 15,000. */
+  keepAliveMs?: number
+  /** How long active runs may take to finish when the server shuts down, in ms. Default 2000. */
+  graceMs?: number
+  /** How long the steps of a stopped run may take to settle, in ms. Default 300. */
+  stopGraceMs?: number
+  /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
+  allowedOrigins?: string[]
+  openai?: OpenAiConfig
+}
+
+/** What the OpenAI routes send in addition to the protocol itself. */
+export interface OpenAiConfig {
+  /**
+   * Extensions that a client may enable: `tools` shows the calls of tools that the server runs, `trace` shows every
+   * model call with its system prompt. Under `/v1` they are off until a request enables them; under `/api/v1` they are on.
+   * Default: `tools` under `/v1`, both under `/api/v1`. A list set here applies to both.
+   */
+  extensions?: ('tools' | 'trace')[]
+  /** The key under which a frame contains its trace. Default `bernard`. */
+  traceKey?: string
+  /**
+   * Maximum length of a tool output sent to clients, in UTF-16 units; the log keeps all of it. Default 8000. The
+   * environment variable `STREAM_TOOL_OUTPUT_MAX_CHARS` overrides it.
+   */
+  streamToolOutputMaxChars?: number
+}
+
+/** Where runs are stored; command line flags override it. */
+export interface RecordConfig {
+  /** Folder of the log, relative to the working directory; `none` keeps the log in memory. Default `.millrace`. */
+  data?: string
+  /** Also write `<data>/runs/<run>.ndjson`, and `<run>.summary.json` once a run has ended. Default false. */
+  logFiles?: boolean
+  /** How long a write waits for another process that has locked the database, in ms. Default 5000. */
+  busyTimeoutMs?: number
+}
+
+/** Returns the config as it is; adds types to a config file: `export default defineConfig({ … })`. */
+export function defineConfig(config: Config): Config {
+  return config
+}
+
+/** Returns the tool as it is; adds types. `parameters` is a zod schema; `execute` receives the arguments that it parsed. */
+export function defineTool(tool: ToolImplementation): ToolImplementation {
+  return tool
+}

@@ -1,0 +1,214 @@
+/**
+ * Runs as files beside the database: `<run>.ndjson`, one entry per line, and `<run>.summary.json` once a run has ended. They
+ * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
+ * copied from the log later. The log never waits for them.
+ */
+import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Entry } from '../part/entry.ts'
+import { messageOf } from '../part/error.ts'
+import { hasEnded, type RunRow, type Store } from '../part/log.ts'
+import { pause } from '../async/pause.ts'
+import { encodeEntries } from '../store/encode.ts'
+import { readView } from '../runtime/history.ts'
+
+export interface LogFiles {
+  /** The store, whose appends are copied to files. Closing it waits up to 5 s for pending copies. */
+  store: Store
+  /** Copies runs that have no complete files: recorded by an earlier process, or while log files were off. */
+  catchUp(): Promise<void>
+}
+
+/** `after`: the last `seq` copied. `last`: the last `seq` recorded. */
+interface Copy {
+  /** Undefined until the file has been read. */
+  after: number | undefined
+  last: number
+  working: boolean
+}
+
+/** ms between two writes to a file: one write per token would cost more than the run. */
+const rest = 100
+const patience = 5000
+
+/** Creates `dir` when needed. Calls `log` when writing starts to fail, and again only after it has worked. */
+export function createLogFiles(inner: Store, dir: string, log: (line: string) => void): LogFiles {
+  const copies = new Map<string, Copy>()
+  const jobs = new Set<Promise<void>>()
+  const closing = new AbortController()
+  let failing = false
+
+  // Ids may come from a program or another machine.
+  const fileOf = (run: string, ending: string) => join(dir, encodeURIComponent(run) + ending)
+
+  function note(run: string, last: number): void {
+    const copy = copies.get(run) ?? { after: undefined, last, working: false }
+    copies.set(run, copy)
+    copy.last = Math.max(copy.last, last)
+    if (!copy.working) keep(work(run, copy))
+  }
+
+  function keep(job: Promise<void>): void {
+    jobs.add(job)
+    void job.then(() => jobs.delete(job))
+  }
+
+  /** Never rejects. Retries with increasing delays until everything is copied or the server closes. */
+  async function work(run: string, copy: Copy): Promise<void> {
+    copy.working = true
+    for (let delay = 1000; ; delay = Math.min(delay * 2, 60_000)) {
+      try {
+        await bringUpToDate(run, copy)
+        // No `await` between this check and the end: an entry noted in between would not be copied.
+        if (copy.after! >= copy.last) break
+      } catch (error) {
+        // A line may have been written partially: read the file again.
+        copy.after = undefined
+        tell(error)
+        if (closing.signal.aborted) break
+        await pause(delay, closing.signal, { background: true })
+      }
+    }
+    copy.working = false
+  }
+
+  async function bringUpToDate(run: string, copy: Copy): Promise<void> {
+    do {
+      const before = copy.after
+      await copyEntries(run, copy)
+      if (copy.after === before && copy.after! < copy.last) throw new Error(`run ${run} has no entries after ${before}`)
+      const row = await inner.runs.get(run)
+      if (row !== undefined && hasEnded(row.status)) {
+        copy.last = row.lastSeq
+        if (copy.after! < row.lastSeq) continue
+        await writeSummary(row)
+        copies.delete(run)
+        return
+      }
+      if (!closing.signal.aborted) await pause(rest, closing.signal, { background: true })
+    } while (copy.after! < copy.last)
+  }
+
+  async function copyEntries(run: string, copy: Copy): Promise<void> {
+    const file = fileOf(run, '.ndjson')
+    if (copy.after === undefined) {
+      await mkdir(dir, { recursive: true, mode: 0o700 })
+      const { seq, torn } = await readTail(file)
+      if (torn) log(`${file}: the last line was incomplete and is written again`)
+      copy.after = seq
+    }
+    if (copy.after >= copy.last) return
+    for await (const batch of inner.log.read(run, copy.after)) {
+      if (batch.length === 0) continue
+      await appendFile(file, `${encodeEntries(run, batch)}\n`, { mode: 0o600 })
+      copy.after = batch.at(-1)!.seq
+      failing = false
+    }
+  }
+
+  async function writeSummary(row: RunRow): Promise<void> {
+    const view = await readView(inner, row.id)
+    if (view === undefined) return
+    const { runId: id, agent, threadId, status, startedAt, endedAt = row.updatedAt, summary, usage, cost, error } = view
+    // It can be negative in logs of earlier versions, if the clock was set back.
+    const duration = Math.max(0, endedAt - startedAt)
+    const { totalTokens: tokens } = usage
+    const told = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
+    const file = fileOf(row.id, '.summary.json')
+    // Written atomically: if the file exists, the run has been copied.
+    await writeFile(`${file}.tmp`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 })
+    await rename(`${file}.tmp`, file)
+  }
+
+  function tell(error: unknown): true {
+    if (!failing && !closing.signal.aborted) {
+      log(`log files cannot be written at the moment: ${messageOf(error)}. Runs are still recorded in the database.`)
+    }
+    return (failing = true)
+  }
+
+  async function catchUp(): Promise<void> {
+    const done = new Set(await readdir(dir).catch(() => []))
+    for (let before: string | undefined; ;) {
+      const page = await inner.runs.list({ limit: 1000, ...(before === undefined ? undefined : { before }) })
+      for (const { id, lastSeq } of page) {
+        if (closing.signal.aborted) return
+        if (done.has(`${encodeURIComponent(id)}.summary.json`) || copies.get(id)?.working === true) continue
+        const copy = { after: undefined, last: lastSeq, working: true }
+        copies.set(id, copy)
+        const failed = await bringUpToDate(id, copy).then(() => false, tell)
+        copy.working = false
+        // A run that cannot be copied is retried at the next start: there may be many.
+        if (failed) copies.delete(id)
+        else if (copy.after! < copy.last) note(id, copy.last)
+      }
+      before = page.at(-1)?.id
+      if (page.length < 1000) return
+    }
+  }
+
+  const store: Store = {
+    ...inner,
+    log: {
+      ...inner.log,
+      async append(run, epoch, entries) {
+        let last: number | undefined
+        const seen = (given: readonly Entry[]) => {
+          last = given.at(-1)?.seq
+          return given
+        }
+        await inner.log.append(run, epoch, typeof entries === 'function' ? () => seen(entries()) : seen(entries))
+        if (last !== undefined) note(run, last)
+      },
+    },
+    async close() {
+      closing.abort()
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const enough = new Promise((resolve) => (timer = setTimeout(resolve, patience)))
+      await Promise.race([Promise.all(jobs), enough])
+      clearTimeout(timer)
+      await inner.close()
+    },
+  }
+  return {
+    store,
+    async catchUp() {
+      const job = catchUp().catch((error: unknown) => void tell(error))
+      keep(job)
+      await job
+    },
+  }
+}
+
+/** The `seq` of the last complete line. Removes an incomplete line after it, and empties a file without a valid last line. */
+async function readTail(file: string): Promise<{ seq: number; torn: boolean }> {
+  const handle = await open(file, 'r+').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (handle === undefined) return { seq: 0, torn: false }
+  try {
+    const { size } = await handle.stat()
+    for (let length = Math.min(size, 65_536); ; length = Math.min(size, length * 8)) {
+      const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length)
+      const end = buffer.lastIndexOf(10) + 1
+      const start = end < 2 ? 0 : buffer.lastIndexOf(10, end - 2) + 1
+      // The line may start before this buffer.
+      if (start === 0 && length < size) continue
+      const seq = seqOf(buffer.toString('utf8', start, end))
+      const whole = seq === 0 ? 0 : size - length + end
+      if (whole < size) await handle.truncate(whole)
+      return { seq, torn: whole < size }
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+function seqOf(line: string): number {
+  try {
+    return Number((JSON.parse(line) as { seq?: unknown }).seq) || 0
+  } catch {
+    return 0
+  }
+}

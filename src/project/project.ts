@@ -1,0 +1,137 @@
+/** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
+import { mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
+import { memoryStore } from '../store/memory-store.ts'
+import { watchStore } from '../store/watch-store.ts'
+import { sqliteStore } from '../store/sqlite-store.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
+import { endpointProtocols } from './check-config.ts'
+import type { Config, RecordConfig } from './config.ts'
+import { unpack } from './packs.ts'
+import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
+import { findSecrets, secretValues } from './secrets.ts'
+import type { Attribute } from '../engine/attribute.ts'
+import type { RunEvent } from '../runtime/run-event.ts'
+import type { Endpoint } from '../models/resolver.ts'
+import { createRuntime, type Runtime } from '../runtime/runtime.ts'
+import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
+import { loadConfig } from './load-config.ts'
+import { createLogFiles, type LogFiles } from './log-files.ts'
+
+export interface Project {
+  runtime: Runtime
+  agents: AgentFolder
+  config: Config
+  /** Undefined without `logFiles`. */
+  files?: LogFiles | undefined
+  /** Why runs cannot be stored; undefined while the store works. */
+  readonly storeFailure: MillraceError | undefined
+}
+
+export interface ProjectOptions {
+  dir: string
+  /** The folder's config, if already loaded. */
+  config?: Config
+  /** Folder for `millrace.db`; `none` keeps everything in memory. */
+  data: string
+  /** Also write runs as files to `<data>/runs`. Ignored when `data` is `none`. */
+  logFiles?: boolean
+  env: Env
+  /** Endpoints from the command line. They override those of the environment, which override those of the config. */
+  endpoints?: readonly Endpoint[]
+  /** More values that must never be recorded. */
+  secrets?: readonly string[]
+  /** Called with problems outside of runs. */
+  log?: (line: string) => void
+  /** Called when the store starts to fail, and with undefined when it works again. */
+  onStore?: (failure: MillraceError | undefined) => void
+  onRun?: (event: RunEvent) => void
+  attribute?: Attribute
+}
+
+export async function openProject(options: ProjectOptions): Promise<Project> {
+  const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
+  const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
+  const watched = watchStore(openStore(data, config.record), { onChange: options.onStore ?? (() => undefined) })
+  const opened = watched.store
+  const wanted = options.logFiles === true && data !== 'none'
+  const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
+  const store = files?.store ?? opened
+  try {
+    const registry = createRegistry(config, env, { log: store.log })
+    const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
+    const { requestDeadlineMs, timeouts, server } = config
+    const runtime = createRuntime({
+      agents,
+      registry,
+      store,
+      env: allowedEnv(config, env),
+      secrets: [...new Set([...secretValues(config, env), ...secrets])],
+      requestDeadlineMs,
+      defaultTimeouts: timeouts,
+      graceMs: server?.stopGraceMs,
+      onRun: options.onRun,
+      attribute: options.attribute,
+    })
+    return {
+      runtime,
+      agents,
+      config,
+      files,
+      get storeFailure() {
+        return watched.failure
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** Loads the agents of a folder as `serve` does, to check them. Starts no runs and opens no store. */
+export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
+  const config = withEndpoints(await loadConfig(dir), env, endpoints)
+  const registry = createRegistry(config, env, { log: memoryStore().log })
+  return openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
+}
+
+export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {
+  if (data === 'none') return memoryStore()
+  // It contains conversations: other accounts of the machine get no access.
+  mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
+  return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
+}
+
+/** `name=[protocol+]url`, as on the command line. */
+export function parseEndpoint(text: string): Endpoint {
+  const match = /^([\w-]+)=(?:([\w-]+)\+)?(https?:\/\/\S+)$/u.exec(text)
+  const [, name, protocol, baseURL] = match ?? []
+  const known = endpointProtocols.find((each) => each === protocol)
+  if (name === undefined || baseURL === undefined || (protocol !== undefined && known === undefined)) {
+    const form = `name=[protocol+]url, for example ollama=http://localhost:11434/v1`
+    const list = `protocols: ${endpointProtocols.join(', ')}${didYouMean(protocol ?? '', endpointProtocols)}`
+    throw new MillraceError('bad-endpoint', `"${text}" is not a valid endpoint: write ${form}; ${list}.`)
+  }
+  return { name, baseURL, ...(known === undefined ? undefined : { protocol: known }) }
+}
+
+/** `MILLRACE_ENDPOINT_<NAME>=[protocol+]url`. */
+function endpointsOf(env: Env): Endpoint[] {
+  return Object.entries(env).flatMap(([variable, value]) => {
+    const name = /^MILLRACE_ENDPOINT_(\w+)$/u.exec(variable)?.[1]
+    return name === undefined || !value?.trim()
+      ? []
+      : [parseEndpoint(`${name.toLowerCase().replaceAll('_', '-')}=${value.trim()}`)]
+  })
+}
+
+/** Command line before environment before config. Duplicates within one source stay, for the registry to refuse. */
+function withEndpoints(config: Config, env: Env, given: readonly Endpoint[] = []): Config {
+  const endpoints = [given, endpointsOf(env), config.models?.endpoints ?? []].reduceRight((below, above) => [
+    ...below.filter(({ name }) => !above.some((each) => each.name === name)),
+    ...above,
+  ])
+  return { ...config, models: { ...config.models, endpoints: [...endpoints] } }
+}

@@ -1,0 +1,79 @@
+/** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
+import type { Log } from '../part/log.ts'
+import { builtinSteps } from '../pipeline/names.ts'
+import type { Known, Secret } from '../pipeline/pipeline.ts'
+import { createMcpPool } from '../tools/mcp/pool.ts'
+import { createModelResolver } from '../models/resolver.ts'
+import type { Registry } from '../engine/registry.ts'
+import { defaultReadLimits } from '../models/outside/read-limits.ts'
+import { ownHandlers } from '../engine/steps/builtin-handlers.ts'
+import { builtinTools } from '../tools/builtin-tools.ts'
+import type { Config } from './config.ts'
+import { unpack } from './packs.ts'
+import { secretValues } from './secrets.ts'
+import { ownValue } from '../part/own-value.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+export interface RegistryOptions {
+  /** The log from which `recording:<run>` reads. */
+  log?: Log
+}
+
+/** Throws `bad-config` and `invalid-endpoint`. */
+export function createRegistry(config: Config, env: Env, { log }: RegistryOptions = {}): Registry {
+  const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
+  const { answerChars, ...given } = limits
+  const reading = { ...defaultReadLimits, ...given }
+  return {
+    ...(mcpServers === undefined
+      ? undefined
+      : { mcp: createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }) }),
+    ...(pricing === undefined ? undefined : { pricing: new Map(Object.entries(pricing)) }),
+    ...(answerChars === undefined ? undefined : { answerChars }),
+    tools: new Map([...builtinTools, ...Object.entries(tools)]),
+    callbacks: new Map(Object.entries(callbacks)),
+    steps: ownHandlers(steps),
+    models: createModelResolver({
+      env,
+      limits: reading,
+      ...(models.endpoints === undefined ? undefined : { endpoints: models.endpoints }),
+      ...(log === undefined ? undefined : { log }),
+      ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),
+      ...(models.default === undefined ? undefined : { defaultModel: models.default }),
+    }),
+  }
+}
+
+/**
+ * The names that a pipeline may use, and the secrets that its text must not contain. Agents are not included: `checkCalls`
+ * checks calls once all agents are loaded.
+ */
+export function knownNames(
+  { tools, callbacks, steps, models, mcp }: Registry,
+  { env = [] }: Config,
+  secrets: readonly Secret[],
+): Known {
+  return {
+    stepTypes: [...new Set([...builtinSteps, ...steps.keys()])],
+    replaced: builtinSteps.filter((type) => steps.has(type)),
+    tools: [...tools.keys()],
+    callbacks: [...callbacks.keys()],
+    providers: models.providers,
+    mcpServers: mcp?.names ?? [],
+    env,
+    hasDefaultModel: models.defaultModel !== undefined,
+    secrets,
+  }
+}
+
+/** The variables that `$env` may read: only those that the config allows. */
+export function allowedEnv(config: Config, env: Env): Record<string, string> {
+  const names = config.env ?? []
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = ownValue(env, name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

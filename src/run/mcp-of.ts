@@ -1,9 +1,0 @@
-import { MillraceError } from '../part/error.ts'
-import type { McpPool } from './mcp/pool.ts'
-import type { Scope } from './scope.ts'
-
-/** The MCP servers of the config; throws when there are none. */
-export function mcpOf({ registry }: Scope): McpPool {
-  if (registry.mcp !== undefined) return registry.mcp
-  throw new MillraceError('unknown-mcp-server', 'The config has no MCP servers. Add `mcpServers` to it.')
-}

@@ -1,9 +1,0 @@
-import type { ToolImplementation } from '../ports.ts'
-import { calculator } from './calculator.ts'
-import { createCurrentTime } from './current-time.ts'
-
-/** The tools of every runtime. A configured tool of the same name takes precedence. */
-export const builtinTools: ReadonlyMap<string, ToolImplementation> = new Map([
-  ['calculator', calculator],
-  ['getCurrentTime', createCurrentTime()],
-])

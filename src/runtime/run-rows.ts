@@ -1,0 +1,28 @@
+import type { Entry } from '../part/entry.ts'
+import { leavable } from '../async/leavable.ts'
+import type { RunRow, Store } from '../part/log.ts'
+
+/** All runs with a status, read page by page. */
+export async function allRuns({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
+  const rows: RunRow[] = []
+  for (;;) {
+    const before = rows.at(-1)?.id
+    const page = await runs.list({ status, limit: 200, ...(before === undefined ? undefined : { before }) })
+    rows.push(...page)
+    if (page.length < 200) return rows
+  }
+}
+
+/** The thread of a run that belongs to no conversation. */
+export function threadOf(runId: string): string {
+  return `thread_${runId.replace(/^run_/u, '')}`
+}
+
+/** Yields the entries of the batches one by one. A reader that leaves while it waits closes the log's cursor at once. */
+export function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, void> {
+  return leavable(async function* (left) {
+    const cursor = batches[Symbol.asyncIterator]()
+    left.addEventListener('abort', () => void cursor.return?.().catch(() => undefined))
+    for await (const batch of { [Symbol.asyncIterator]: () => cursor }) for (const entry of batch) yield entry
+  })
+}

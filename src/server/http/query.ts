@@ -1,0 +1,33 @@
+/** Checks query parameters. Unknown ones are refused, not ignored. */
+import { MillraceError } from '../../part/error.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { ownValue } from '../../part/own-value.ts'
+
+/** The parameters of a URL. `longest`: the maximum length of each known one. Throws `bad-input`. */
+export function readQuery<T extends string>(url: URL, longest: Record<T, number>): Partial<Record<T, string>> {
+  const found = new Map<string, string>()
+  const known = Object.keys(longest)
+  for (const name of new Set(url.searchParams.keys())) {
+    const most = ownValue<number>(longest, name)
+    if (most === undefined) {
+      const list = known.join(', ')
+      const shown = name.slice(0, 60)
+      throw new MillraceError('bad-input', `Unknown parameter "${shown}"${didYouMean(shown, known)}. Known: ${list}.`)
+    }
+    const [value = '', ...more] = url.searchParams.getAll(name)
+    if (more.length > 0) throw bad(name, 'given once')
+    if (value.length > most) throw bad(name, `at most ${most} characters long`)
+    found.set(name, value)
+  }
+  return Object.fromEntries(found) as Partial<Record<T, string>>
+}
+
+export function wholeNumber(text: string, name: string, min: number, max: number): number {
+  const value = Number(text)
+  if (!/^\d+$/u.test(text) || value < min || value > max) throw bad(name, `a whole number from ${min} to ${max}`)
+  return value
+}
+
+export function bad(name: string, what: string): MillraceError {
+  return new MillraceError('bad-input', `${name} must be ${what}.`)
+}

@@ -1,0 +1,227 @@
+/** `/api/runs…`: runs and their logs as an API. */
+import { MillraceError } from '../../part/error.ts'
+import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../../part/log.ts'
+import type { Answer } from '../../part/part.ts'
+import { partTypes } from '../../part/part-types.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { checkRunInput } from '../../runtime/check-run-input.ts'
+import { continueOrStart } from '../../runtime/continue.ts'
+import { readView } from '../../runtime/history.ts'
+import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import { partsSseWire, partsWire } from '../../wire/parts/parts.ts'
+import { fromClientMessages } from '../../wire/ui/ui-message.ts'
+import type { Wire } from '../../wire/wire.ts'
+import { preferredType } from '../http/accept.ts'
+import { optionalText, readJson } from '../http/body.ts'
+import type { HandlerContext } from '../handler.ts'
+import { bindKey, idempotencyKey } from './idempotency.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { streamAnswer } from '../../answer/stream-response.ts'
+
+const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
+
+export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
+  const { thread, status, before, limit, ...rest } = readQuery(url, listParameters)
+  const query: RunQuery = { ...rest, ...toPage({ before, limit }) }
+  if (thread !== undefined) query.threadId = thread
+  if (status !== undefined) {
+    query.status = runStatuses.find((each) => each === status)
+    if (query.status === undefined) {
+      throw bad('status', `one of ${runStatuses.join(', ')}${didYouMean(status, runStatuses)}`)
+    }
+  }
+  return Response.json({ runs: await runtime.store.runs.list(query) })
+}
+
+/** The page of a list of runs that a URL asks for. Throws `bad-input`. */
+export function toPage({ before, limit }: { before?: string | undefined; limit?: string | undefined }): RunQuery {
+  if (before === '') throw bad('before', 'the id of a run')
+  return {
+    ...(before === undefined ? undefined : { before }),
+    ...(limit === undefined ? undefined : { limit: wholeNumber(limit, 'limit', 1, 1000) }),
+  }
+}
+
+export async function showRun({ runtime }: HandlerContext, id: string): Promise<Response> {
+  const view = await readView(runtime.store, id)
+  if (view === undefined) throw unknownRun(id)
+  const { runId, ...rest } = view
+  return Response.json({ id: runId, ...rest })
+}
+
+const eventParameters = { after: 20, types: 2000, follow: 1 }
+
+export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
+  const { status, lastSeq } = await existing(context, id)
+  const { after: wanted, types: listed, follow: follows } = readQuery(url, eventParameters)
+  if (follows !== undefined && follows !== '0' && follows !== '1') throw bad('follow', '1 or 0')
+  const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
+  const cursor = (sse ? request.headers.get('last-event-id') : null) ?? wanted ?? '0'
+  const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
+  // A cursor beyond the end of the log belongs to another run or to a lost log.
+  if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
+  const ended = hasEnded(status)
+  // The client has everything. 204 tells an EventSource not to reconnect.
+  if (sse && ended && after === lastSeq)
+    return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
+  const types = listed?.split(',')
+  const unknown = types?.find((type) => !partTypes.includes(type))
+  if (unknown !== undefined)
+    throw bad('types', `a list of part types, and "${unknown}" is not one${didYouMean(unknown, partTypes)}`)
+  const wire = selected(sse ? partsSseWire : partsWire, types)
+  const follow = (sse || follows === '1') && !(ended && after === lastSeq)
+  if (follow) return streamAnswer(context, { runId: id, wire, from: after + 1, seek: true }).response
+  return snapshot(context, id, wire, after)
+}
+
+/** The stored entries without following the run, read page by page. */
+function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: number): Response {
+  const encoder = wire.createEncoder()
+  const entries = runtime.store.log.read(id, after)[Symbol.asyncIterator]()
+  const bytes = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await entries.next()
+          if (done) return controller.close()
+          const text = value.map((entry) => encoder.encode(entry)).join('')
+          if (text !== '') return controller.enqueue(bytes.encode(text))
+        }
+      },
+      async cancel() {
+        await entries.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const headers = {
+    'content-type': wire.contentType,
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+    'x-millrace-run-id': id,
+  }
+  return new Response(body, { headers })
+}
+
+function selected(wire: Wire, types: string[] | undefined): Wire {
+  if (types === undefined) return wire
+  const wanted = new Set(types)
+  return {
+    ...wire,
+    createEncoder(options) {
+      const encoder = wire.createEncoder(options)
+      return {
+        skip: (entry) => encoder.skip(entry),
+        fail: (error) => encoder.fail(error),
+        get state() {
+          return encoder.state
+        },
+        encode(entry) {
+          if (wanted.has(entry.type)) return encoder.encode(entry)
+          encoder.skip(entry)
+          return ''
+        },
+      }
+    },
+  }
+}
+
+const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])
+
+export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
+  const { runtime, maxBodyBytes } = context
+  const body = await readJson(request, maxBodyBytes)
+  const agentId = optionalText(body, 'agentId')
+  if (agentId === undefined) throw bad('agentId', 'the name of an agent')
+  for (const key of Object.keys(body)) {
+    // An unknown agent is reported before unknown keys.
+    if (runKeys.has(key) || runtime.agents.get(agentId) === undefined) continue
+    throw new MillraceError('bad-input', `unknown key "${key}"; put it under "input"${didYouMean(key, runKeys)}`)
+  }
+  const { input = {} } = body
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
+  const threadId = optionalText(body, 'threadId')
+  const { messages, ...rest } = input as Record<string, unknown>
+  const said = messages === undefined ? [] : fromClientMessages(messages)
+  const key = idempotencyKey(request)
+  if (key !== undefined) {
+    const agent = runtime.agents.get(agentId)
+    if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
+    checkRunInput(agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
+    await bindKey(runtime.store.log, key, body)
+  }
+  const { run } = await continueOrStart(runtime, {
+    agentId,
+    messages: said,
+    answers: [],
+    input: rest,
+    protocol: context.protocol,
+    onBusy: 'queue',
+    history: 'server',
+    ...(threadId === undefined ? undefined : { threadId }),
+    ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
+  })
+  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  return Response.json(
+    { id: run.id, threadId: run.threadId },
+    { status: 202, headers: { 'x-millrace-run-id': run.id } },
+  )
+}
+
+/** Body: none, or `{reason}`. */
+export async function stopRun(
+  { runtime, maxBodyBytes }: HandlerContext,
+  request: Request,
+  id: string,
+): Promise<Response> {
+  // The body is optional, and a stop never fails because of it: libraries send various things with an empty POST.
+  const { reason } = await readJson(request, maxBodyBytes).catch((): Record<string, unknown> => ({}))
+  const isReason = typeof reason === 'string' && reason !== ''
+  await runtime.stop(id, isReason ? reason.slice(0, 500) : 'Stopped by request.')
+  return Response.json({ id, stopping: true }, { status: 202 })
+}
+
+export async function listRequests({ runtime }: HandlerContext, id: string): Promise<Response> {
+  const view = await readView(runtime.store, id)
+  if (view === undefined) throw unknownRun(id)
+  return Response.json({ requests: view.requests })
+}
+
+/** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval. */
+export async function answerRequest(
+  { runtime, maxBodyBytes, protocol }: HandlerContext,
+  request: Request,
+  id: string,
+  requestId: string,
+): Promise<Response> {
+  // Redacted like the stored answer, so that the same answer compares as equal.
+  const answer = runtime.redact(toAnswer(await readJson(request, maxBodyBytes)))
+  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol })
+  if ('closed' in winner) {
+    throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
+  }
+  if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer)) {
+    throw new MillraceError('answer-conflict', `Request ${requestId} already has a different answer.`)
+  }
+  return Response.json({ requestId, duplicate, answer: winner.answer })
+}
+
+function toAnswer(body: Record<string, unknown>): Answer {
+  const { approved, reason, isError } = body
+  if (typeof approved === 'boolean') {
+    return { kind: 'approval', approved, ...(typeof reason === 'string' ? { reason } : undefined) }
+  }
+  if (!('output' in body)) throw bad('output', 'present (or approved, for an approval)')
+  return { kind: 'tool', output: body['output'], ...(isError === true ? { isError } : undefined) }
+}
+
+async function existing({ runtime }: HandlerContext, id: string): Promise<RunRow> {
+  const row = await runtime.store.runs.get(id)
+  if (row === undefined) throw unknownRun(id)
+  return row
+}
+
+function unknownRun(id: string): MillraceError {
+  return new MillraceError('unknown-run', `There is no run ${id}.`)
+}

@@ -1,0 +1,72 @@
+/** Answers unknown paths (404) and methods (405) with the nearest route and the list of routes. */
+import type { Hono } from 'hono'
+import { MillraceError } from '../../part/error.ts'
+import { listNames, nearest } from '../../pipeline/nearest.ts'
+import { errorResponse } from '../../answer/http-error.ts'
+
+export function unknownRoute(app: Hono, path: string, method: string): Response {
+  const isRoute = (m: string) => app.router.match(m, path)[0].length > 0
+  const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
+  if (allowed.length > 0) {
+    const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
+    const response = errorResponse(error)
+    response.headers.set('allow', allowed.join(', '))
+    return response
+  }
+  const paths = [...new Set(app.routes.map((route) => route.path))]
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
+  const meant = nearestRoute(path, paths)
+  const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`
+  return errorResponse(
+    new MillraceError('not-found', `There is nothing at ${shown}${cure}. Routes: ${listNames(paths)}.`),
+  )
+}
+
+/** Compares segment by segment and keeps ids as given. The first segment may be missing or superfluous. */
+function nearestRoute(path: string, routes: readonly string[]): string | undefined {
+  const given = segmentsOf(path)
+  let best: string | undefined
+  let least = 3
+  for (const route of routes) {
+    const wanted = segmentsOf(route)
+    const more = wanted.length - given.length
+    if (Math.abs(more) > 1) continue
+    const head = wanted.slice(0, Math.max(0, more))
+    const rest = given.slice(Math.max(0, -more))
+    const found = compare(rest, wanted.slice(head.length))
+    if (found === undefined || head.some(isParameter)) continue
+    const mistakes = found.mistakes + Math.abs(more)
+    if (mistakes >= least) continue
+    least = mistakes
+    best = `/${[...head, ...found.path].join('/')}`
+  }
+  return best !== undefined && best.length <= 200 ? best : undefined
+}
+
+function compare(
+  given: readonly string[],
+  wanted: readonly string[],
+): { mistakes: number; path: string[] } | undefined {
+  let mistakes = 0
+  let literals = 0
+  for (const [i, segment] of wanted.entries()) {
+    if (isParameter(segment)) continue
+    if (given[i] !== segment) {
+      if (nearest(given[i]!, [segment]) === undefined) return undefined
+      mistakes++
+    }
+    literals++
+  }
+  // Only ids: such a route is near to every path.
+  return literals === 0
+    ? undefined
+    : { mistakes, path: wanted.map((segment, i) => (isParameter(segment) ? given[i]! : segment)) }
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter(Boolean)
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith(':')
+}

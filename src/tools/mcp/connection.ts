@@ -1,0 +1,194 @@
+/** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
+import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import type { jsonSchemaValidator as ValidatorProvider } from '@modelcontextprotocol/client'
+import { messageOf, MillraceError } from '../../part/error.ts'
+import { wordsOf } from '../../part/error-words.ts'
+import { sessionEnded, stoppedError } from './fault.ts'
+import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
+import { validate } from '../../pipeline/json-schema/validate.ts'
+import type { ReadLimits } from '../../models/outside/read-limits.ts'
+import { HttpTransport, streamEnded } from './http-transport.ts'
+import type { CallOptions, McpTool } from './pool.ts'
+import { toValue } from './result.ts'
+import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
+
+export interface McpConnection {
+  tools(): Promise<McpTool[]>
+  call(tool: string, input: unknown, options: CallOptions): Promise<unknown>
+  close(): Promise<void>
+}
+
+type Limits = { timeout: number; signal?: AbortSignal }
+
+export interface OpenOptions {
+  /** Aborts the attempt, and closes the connection later. */
+  signal: AbortSignal
+  /** Removed from the server's output before it is recorded. */
+  secrets: readonly string[]
+  limits: ReadLimits
+  /** Called when the connection has ended, for whatever reason. */
+  onEnd: () => void
+}
+
+/** Starts the server or connects to it, and initializes the session. Rejects with `mcp-unreachable`, leaving no process behind. */
+export async function openConnection(
+  name: string,
+  server: McpServer,
+  { signal, secrets, limits, onEnd }: OpenOptions,
+): Promise<McpConnection> {
+  // Name only: clients must not see the command or the address, and arguments may contain keys.
+  const who = `The MCP server "${name}"`
+  const transport = await createTransport(server, { who, secrets, limits })
+  // Bounds the list: each page may be as large as one message.
+  const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20, jsonSchemaValidator })
+  let listing: Promise<McpTool[]> | undefined
+  let running = 0
+  // If the very first request is rejected, the cause is not an expired session.
+  let proven = false
+
+  const stop = () => void transport.close()
+  signal.addEventListener('abort', stop)
+  client.onclose = () => {
+    signal.removeEventListener('abort', stop)
+    onEnd()
+  }
+  client.setNotificationHandler('notifications/tools/list_changed', () => {
+    listing = undefined
+  })
+
+  const limit = connectTimeout(server)
+  const timer = setTimeout(() => {
+    transport.fate ??= `it was not ready within ${limit} ms; raise connectTimeout if it needs longer`
+    stop()
+  }, limit)
+  try {
+    signal.throwIfAborted()
+    await client.connect(transport, { timeout: longest })
+  } catch (error) {
+    signal.removeEventListener('abort', stop)
+    await transport.close()
+    if (transport.refusal !== undefined) throw transport.refusal
+    const message = `${who} cannot be reached: ${transport.fate ?? reasonOf(error)}.`
+    throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
+  } finally {
+    clearTimeout(timer)
+  }
+
+  /** For the log only: system and package messages, and the end of the server's stderr. */
+  function detailOf(error: unknown): string | undefined {
+    const isExplained = transport.fate !== undefined || isAnswer(error) || error instanceof SdkHttpError
+    const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
+    return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
+  }
+
+  /** Converts the error of a request. `what` names the request. */
+  function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
+    const fault = (code: string, text: string) =>
+      new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
+    if (stopped?.aborted) return stoppedError(stopped)
+    if (transport.refusal !== undefined) return transport.refusal
+    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+      return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
+    }
+    if (error instanceof SdkHttpError && proven && forgotten.has(error.status)) {
+      transport.fate ??= `its session has expired (HTTP ${error.status})`
+      // New calls use a new connection. Calls under way get the same error or, if the status had another cause, their result.
+      onEnd()
+      return fault(sessionEnded, `no longer knows the session (HTTP ${error.status}).`)
+    }
+    if (error instanceof SdkHttpError) return fault('mcp-lost', `rejected ${what}: ${reasonOf(error)}.`)
+    if (isAnswer(error)) return fault('tool-failed', `failed to run ${what}: ${messageOf(error)}`)
+    if (error instanceof SdkError && !gone.has(error.code)) return fault('tool-failed', `failed to run ${what}.`)
+    return fault('mcp-lost', `disconnected during ${what}: ${transport.fate ?? reasonOf(error)}.`)
+  }
+
+  async function ask<T>(what: string, { timeout, signal: stopped }: Limits, request: () => Promise<T>): Promise<T> {
+    running += 1
+    try {
+      const answer = await request()
+      proven = true
+      return answer
+    } catch (error) {
+      throw toFault(error, what, timeout, stopped)
+    } finally {
+      running -= 1
+      if (running === 0 && transport.fate !== undefined) stop()
+    }
+  }
+
+  async function list(): Promise<McpTool[]> {
+    const timeout = callTimeout(server)
+    // For a server without tools, the SDK's `listTools` prints to stdout.
+    if (client.getServerCapabilities()?.tools === undefined) return []
+    const request = () => client.listTools(undefined, { timeout, cacheMode: 'refresh' })
+    const { tools } = await ask('tools/list', { timeout }, request)
+    return tools.map(({ name: tool, description, inputSchema, outputSchema }) => {
+      const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
+      return { name: tool, description, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) }
+    })
+  }
+
+  return {
+    tools() {
+      if (listing === undefined) {
+        const fresh = list()
+        listing = fresh
+        fresh.catch(() => {
+          if (listing === fresh) listing = undefined
+        })
+      }
+      return listing
+    },
+    async call(tool, input, { signal: stopped, timeout = callTimeout(server) }) {
+      if (stopped?.aborted) throw stoppedError(stopped)
+      const limits = { signal: stopped, timeout }
+      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> }
+      const result = await ask(tool, limits, () => client.callTool(params, limits))
+      return toValue(result, `${who} reported that ${tool} failed.`)
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */
+const jsonSchemaValidator: ValidatorProvider = {
+  getValidator:
+    <T>(schema: unknown) =>
+    (input: unknown) => {
+      const faults = validate(schema, input)
+      if (faults.length === 0) return { valid: true, data: input as T, errorMessage: undefined }
+      return { valid: false, data: undefined, errorMessage: faults.join('; ') }
+    },
+}
+
+// Status for an unknown session id: 404 by the specification, 400 from many servers.
+const forgotten = new Set<number>([400, 404])
+const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
+
+interface TransportOptions {
+  who: string
+  secrets: readonly string[]
+  limits: ReadLimits
+}
+
+async function createTransport(server: McpServer, options: TransportOptions) {
+  if ('url' in server) return new HttpTransport(server, options)
+  const { StdioTransport } = await import('./stdio-transport.ts')
+  return new StdioTransport(server, options)
+}
+
+/** An error that the server itself sent. Its message is passed to the caller of the tool. */
+function isAnswer(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.code !== streamEnded
+}
+
+/** A reason that is safe for clients: no HTTP body (it may be a whole page), no system or package messages. */
+function reasonOf(error: unknown): string {
+  if (isAnswer(error)) return `it answered with an error: ${messageOf(error)}`
+  if (error instanceof ProtocolError) return 'the response stream ended early'
+  if (!(error instanceof SdkHttpError)) return 'the connection failed'
+  const { status } = error
+  if (status === 401 || status === 403) return `it answered HTTP ${status}; check its headers in the config`
+  if (status === 404 || status === 405) return `it answered HTTP ${status}; check its url in the config`
+  return `it answered HTTP ${status}`
+}

@@ -1,0 +1,103 @@
+/** The MCP servers of a config. Connects to each on first use; all runs share the connection. */
+import { MillraceError } from '../../part/error.ts'
+import type { McpConnection, openConnection } from './connection.ts'
+import { sessionEnded, unlessStopped } from './fault.ts'
+import { defaultReadLimits, type ReadLimits } from '../../models/outside/read-limits.ts'
+import { callTimeout, checkServer, type McpServer } from './server.ts'
+
+export interface McpTool {
+  name: string
+  description?: string
+  /** JSON Schema of an object. */
+  inputSchema: Record<string, unknown>
+  /** Patterns in its schemas that are not enforced, each with the reason. */
+  unchecked?: string[]
+}
+
+export interface CallOptions {
+  signal?: AbortSignal
+  /** ms. Default: the server's `timeout`. */
+  timeout?: number
+}
+
+/**
+ * Methods reject with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (the server does not start or respond),
+ * `mcp-lost` (the connection was lost: the call may or may not have been executed), `mcp-closed`, `timed-out`,
+ * `line-too-long` and `body-too-large` (the server sent more than the config allows), `redirect-refused`, `aborted`, and
+ * `tool-failed` with the server's message. After a loss, the next use reconnects.
+ */
+export interface McpPool {
+  readonly names: readonly string[]
+  /** Timeout in ms for a call to this server. */
+  timeout(server: string): number
+  /** All tools of a server. Cached until the server reports a change or the connection ends. */
+  tools(server: string, signal?: AbortSignal): Promise<McpTool[]>
+  /** Resolves with the structured content, the text, or the list of content blocks. An abort or a timeout cancels the request on the server. */
+  call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /** Ends all calls; resolves when the servers have exited and their child processes are killed. The pool cannot be used again. */
+  close(): Promise<void>
+}
+
+/** Opens no connection yet. `secrets` are removed from server output that errors quote. Throws `bad-config`. */
+export function createMcpPool(
+  servers: Readonly<Record<string, McpServer>>,
+  { secrets = [], limits = defaultReadLimits }: { secrets?: readonly string[]; limits?: ReadLimits } = {},
+): McpPool {
+  const known = new Map(Object.entries(servers))
+  for (const [name, server] of known) checkServer(name, server)
+  // Connections stay here until they have ended, so that `close` waits for all of them.
+  const connections = new Map<string, Promise<McpConnection>>()
+  const end = new AbortController()
+
+  function serverOf(name: string): McpServer {
+    const server = known.get(name)
+    if (server !== undefined) return server
+    const names = [...known.keys()].join(', ') || 'none'
+    throw new MillraceError('unknown-mcp-server', `There is no MCP server "${name}". Known: ${names}.`)
+  }
+
+  function connect(name: string): Promise<McpConnection> {
+    const server = serverOf(name)
+    end.signal.throwIfAborted()
+    const existing = connections.get(name)
+    if (existing !== undefined) return existing
+    const forget = () => {
+      if (connections.get(name) === opening) connections.delete(name)
+    }
+    const opening = open(name, server, { signal: end.signal, secrets, limits, onEnd: forget })
+    connections.set(name, opening)
+    opening.catch(forget)
+    return opening
+  }
+
+  async function use<T>(name: string, signal: AbortSignal | undefined, work: (c: McpConnection) => Promise<T>) {
+    const attempt = async () => work(await unlessStopped(connect(name), signal))
+    try {
+      return await attempt().catch((error: unknown) => {
+        if (error instanceof MillraceError && error.code === sessionEnded) return attempt()
+        throw error
+      })
+    } catch (error) {
+      if (!end.signal.aborted || signal?.aborted) throw error
+      throw new MillraceError('mcp-closed', `The MCP server "${name}" was closed with its runtime.`, { cause: error })
+    }
+  }
+
+  return {
+    names: [...known.keys()],
+    timeout: (name) => callTimeout(serverOf(name)),
+    tools: (name, signal) => use(name, signal, (connection) => unlessStopped(connection.tools(), signal)),
+    call: (name, tool, input, options = {}) =>
+      use(name, options.signal, (connection) => connection.call(tool, input, options)),
+    async close() {
+      end.abort()
+      await Promise.allSettled([...connections.values()].map(async (opening) => (await opening).close()))
+    },
+  }
+}
+
+// The MCP SDK is slow to load, so it is imported only when a server is used.
+async function open(...args: Parameters<typeof openConnection>): Promise<McpConnection> {
+  const connection = await import('./connection.ts')
+  return connection.openConnection(...args)
+}

@@ -1,0 +1,30 @@
+/** A tool as an application registers it. */
+import type { Message } from '../part/message.ts'
+
+/** The second argument of a tool’s `execute`. */
+export interface ToolContext {
+  /** Aborts when the run ends, for any reason, and when the tool's own timeout expires. */
+  signal: AbortSignal
+  toolCallId: string
+  runId: string
+  threadId: string
+  /** The conversation that led to the call. */
+  messages: Message[]
+}
+
+/** A tool, following the Beddel contract. Without `execute` it runs in the client, and the run waits for its result. */
+export interface ToolImplementation {
+  description?: string
+  /** A zod schema, any Standard Schema, or JSON Schema made with the AI SDK's `jsonSchema`. Input is validated before `execute`. */
+  parameters: unknown
+  /** `input` is the validated input. A thrown error becomes an error result, which the model sees. */
+  execute?(input: any, context: ToolContext): unknown
+  /** Running it twice does no harm. After a crash it is run again instead of being reported as unavailable. */
+  idempotent?: boolean
+  /** Its results change from call to call, so a `router` that repeats a call gets a new result instead of the previous one. */
+  volatile?: boolean
+  /** ms; default 60,000. */
+  timeout?: number
+  /** Whether the client must approve every call. */
+  approval?: boolean
+}

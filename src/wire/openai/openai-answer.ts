@@ -1,0 +1,178 @@
+/**
+ * Converts a run's entries to OpenAI output, in order: one state machine for the stream and for the single JSON, so that both
+ * have the same content. The mapping is in `openai.ts`.
+ */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import type { ErrorValue } from '../../part/error.ts'
+import { isUnder } from '../../part/path.ts'
+import type { Usage } from '../../part/usage.ts'
+import { createAnswerWords, outputText } from '../answer-words.ts'
+import { createAnswering } from '../answering.ts'
+import { createHeldText } from '../held-text.ts'
+import { createOpenAiCalls } from './openai-calls.ts'
+import { createOpenAiEnding } from './openai-ending.ts'
+import { toOpenAiMessages } from './to-openai-messages.ts'
+import type { OpenAiOutput } from './openai-output.ts'
+import { createPrompts } from './openai-prompts.ts'
+import type { Encoder, EncoderOptions } from '../wire.ts'
+
+export interface OpenAiAnswer {
+  apply(entry: Entry): void
+  /** Ends the answer with a failure that is not in the log. */
+  fail(error: ErrorValue): void
+  readonly state: Exclude<Encoder['state'], 'broken'>
+}
+
+export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOptions, output: OpenAiOutput): OpenAiAnswer {
+  const { extensions = [], toolOutputMaxChars = 8000 } = openai
+  const textOnly = openai.object === 'text_completion'
+  const answering = createAnswering()
+  const words = createAnswerWords()
+  const thoughts = createAnswerWords()
+  const held = createHeldText()
+  const ending = createOpenAiEnding()
+  const showsServer = extensions.includes('tools')
+  const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
+  const prompts = extensions.includes('trace') ? createPrompts() : undefined
+
+  function take(entry: Entry): void {
+    const due = held.take(entry)
+    if (due === undefined) apply(entry)
+    else for (const each of due) apply(each)
+  }
+
+  function apply(entry: Entry): void {
+    if (answer.state !== 'open') return
+    prompts?.apply(entry)
+    switch (entry.type) {
+      case 'text-delta':
+        if (!answering.speaks(entry.step)) return
+        ending.said(entry.step)
+        return say(words.add(entry))
+      case 'reasoning-delta':
+        if (textOnly || !answering.speaks(entry.step)) return
+        return think(thoughts.add(entry))
+      case 'tool-input-delta':
+        return calls.inputDelta(entry)
+      case 'run-start': {
+        const { runId, timestamp, labels, agent } = entry
+        calls.runStart(entry)
+        return output.begin({
+          id: `${textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
+          created: Math.floor(timestamp / 1000),
+          model: openai.model ?? labels?.['model'] ?? agent,
+        })
+      }
+      case 'step-start':
+        answering.note(entry)
+        calls.stepStart(entry)
+        ending.stepStart(entry)
+        return speak(entry)
+      case 'step-finish':
+        speak(entry)
+        calls.stepFinish(entry.step)
+        return ending.stepFinish(entry, calls.handedOver(entry.step))
+      case 'step-reset':
+        return reset(entry.step)
+      case 'prompt':
+        calls.prompt(entry)
+        return trace(entry)
+      case 'tool-input-start':
+        return calls.inputStart(entry)
+      case 'tool-call':
+        return calls.call(entry)
+      case 'tool-result':
+        return calls.result(entry)
+      case 'answer-end':
+        ending.answerEnd(entry, calls.handedOver())
+        return finish(entry.usage)
+      case 'suspend':
+        if (entry.seq >= resumedAt) fail({ code: 'suspended', message: waits })
+        return
+      case 'run-end':
+        return endRun(entry)
+      case 'text-start':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-end':
+      case 'tool-input-end':
+      case 'source':
+      case 'file':
+      case 'reasoning-file':
+      case 'custom':
+      case 'data':
+      case 'stream-start':
+      case 'response-metadata':
+      case 'finish':
+      case 'raw':
+      case 'error':
+      case 'tool-approval-request':
+      case 'request':
+      case 'response':
+      case 'resume':
+      case 'usage':
+      case 'retry':
+      case 'warning':
+      case 'session-info':
+      case 'cli-output':
+        return
+      default:
+        entry satisfies never
+    }
+  }
+
+  /** Emits text of a branch that was buffered until the previous branch ended. */
+  function speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
+    think(thoughts.add(entry))
+    say(words.add(entry))
+  }
+
+  function think(text: string): void {
+    if (text !== '') output.reasoning(text)
+  }
+
+  function say(text: string): void {
+    if (text !== '') output.text(text)
+  }
+
+  function trace(prompt: EntryOf<'prompt'>): void {
+    if (prompts === undefined || isUnder(prompt.step, 'after')) return
+    output.prompt(() => {
+      const { stage, model } = prompt
+      const options = { toolOutputMaxChars, isHidden: calls.isHidden }
+      return { type: 'llm_prompt', stage, model, messages: toOpenAiMessages(prompts.messages(prompt), options) }
+    })
+  }
+
+  function reset(path: string): void {
+    const told = [words.reset(path), thoughts.reset(path), calls.shownUnder(path)]
+    if (!told.includes(true)) return
+    fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
+  }
+
+  function finish(usage: Usage): void {
+    const fault = calls.fault() ?? ending.fault
+    if (fault !== undefined) return fail(fault)
+    answer.state = 'complete'
+    output.finish(ending.reason, usage)
+  }
+
+  function endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {
+    if (outcome !== 'completed') return fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
+    const isSaid = answering.started || calls.handedOver()
+    if (!isSaid) say(outputText(value))
+    ending.runEnd(calls.handedOver())
+    finish(usage)
+  }
+
+  function fail(error: ErrorValue): void {
+    if (answer.state !== 'open') return
+    answer.state = 'complete'
+    output.fail(error)
+  }
+
+  const answer = { state: 'open' as OpenAiAnswer['state'], apply: take, fail }
+  return answer
+}
+
+const waits = 'The run waits for input that clients of this protocol cannot send.'

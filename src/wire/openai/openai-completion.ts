@@ -1,0 +1,99 @@
+/** An answer as one JSON, for `stream: false`, with the same content as the stream. */
+import type { Entry } from '../../part/entry.ts'
+import type { ErrorValue } from '../../part/error.ts'
+import { createOpenAiAnswer } from './openai-answer.ts'
+import type { OpenAiToolCall } from './to-openai-messages.ts'
+import {
+  toOpenAiUsage,
+  type OpenAiFinish,
+  type OpenAiHead,
+  type OpenAiOutput,
+  type OpenAiPrompt,
+  type OpenAiUsage,
+} from './openai-output.ts'
+import type { EncoderOptions } from '../wire.ts'
+
+export interface OpenAiCompletion {
+  apply(entry: Entry): void
+  /** Ends the answer with a failure that is not in the log. */
+  fail(error: ErrorValue): void
+  /** The body or the error; undefined until the answer has ended. */
+  readonly result: { body: OpenAiBody } | { error: ErrorValue } | undefined
+}
+
+/** With the extension `trace`, the prompts are under the trace key. */
+export type OpenAiBody = (ChatCompletion | TextCompletion) & { [traceKey: string]: unknown }
+
+export interface ChatCompletion extends OpenAiHead {
+  object: 'chat.completion'
+  choices: [{ index: 0; message: ChatMessage; logprobs: null; finish_reason: OpenAiFinish }]
+  usage: OpenAiUsage
+}
+export interface ChatMessage {
+  role: 'assistant'
+  /** null when there are only calls. */
+  content: string | null
+  refusal: null
+  reasoning_content?: string
+  tool_calls?: OpenAiToolCall[]
+  /** Extension `tools`. */
+  tool_outputs?: { id: string; content: string }[]
+}
+export interface TextCompletion extends OpenAiHead {
+  object: 'text_completion'
+  choices: [{ text: string; index: 0; logprobs: null; finish_reason: OpenAiFinish }]
+  usage: OpenAiUsage
+}
+
+export function createOpenAiCompletion(options: EncoderOptions = {}): OpenAiCompletion {
+  const { object = 'chat.completion', traceKey = 'bernard', extensions = [] } = options.openai ?? {}
+  const calls: OpenAiToolCall[] = []
+  const outputs: { id: string; content: string }[] = []
+  const prompts: OpenAiPrompt[] = []
+  let head: OpenAiHead = { id: '', created: 0, model: '' }
+  let text = ''
+  let reasoning = ''
+  let result: OpenAiCompletion['result']
+
+  const output: OpenAiOutput = {
+    begin: (given) => void (head = given),
+    text: (words) => void (text += words),
+    reasoning: (words) => void (reasoning += words),
+    call: ({ index, id, name, arguments: json }) => {
+      calls[index] = { id, type: 'function', function: { name, arguments: json } }
+    },
+    callArguments: (index, fragment) => void (calls[index]!.function.arguments += fragment),
+    toolOutput: (id, content) => void outputs.push({ id, content }),
+    prompt: (make) => void prompts.push(make()),
+    finish(reason, given) {
+      const usage = toOpenAiUsage(given)
+      const trace = extensions.includes('trace') ? { [traceKey]: prompts } : undefined
+      const body =
+        object === 'chat.completion'
+          ? { ...head, object, choices: [{ index: 0, message: message(), logprobs: null, finish_reason: reason }] }
+          : { ...head, object, choices: [{ text, index: 0, logprobs: null, finish_reason: reason }] }
+      result = { body: { ...body, usage, ...trace } as OpenAiBody }
+    },
+    fail: (error) => void (result = { error }),
+  }
+  const answer = createOpenAiAnswer(options, output)
+
+  function message(): ChatMessage {
+    return {
+      role: 'assistant',
+      content: text === '' && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
+      ...(calls.length === 0 ? undefined : { tool_calls: calls }),
+      ...(outputs.length === 0 ? undefined : { tool_outputs: outputs }),
+    }
+  }
+
+  return {
+    apply: answer.apply,
+    fail: answer.fail,
+    get result() {
+      return result
+    },
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The `finish_reason` of an answer. An answer that is not known to be complete is `length`: a truncated answer must never look
+ * complete. With several answering steps, a truncated one decides.
+ */
+import type { EntryOf } from '../../part/entry.ts'
+import type { ErrorValue } from '../../part/error.ts'
+import { isUnder } from '../../part/path.ts'
+import type { OpenAiFinish } from './openai-output.ts'
+
+export interface OpenAiEnding {
+  readonly reason: OpenAiFinish
+  /** The model finished with the reason `error`, without details. */
+  readonly fault: ErrorValue | undefined
+  /** Notes that text of the answer came from this path. */
+  said(path: string): void
+  stepStart(entry: EntryOf<'step-start'>): void
+  /** `handedOver`: calls of this step were handed over to the client. */
+  stepFinish(entry: EntryOf<'step-finish'>, handedOver: boolean): void
+  answerEnd(entry: EntryOf<'answer-end'>, handedOver: boolean): void
+  runEnd(handedOver: boolean): void
+}
+
+export function createOpenAiEnding(): OpenAiEnding {
+  const answers = new Set<string>()
+  const heard = new Set<string>()
+  let last: string | undefined
+
+  function note(finishReason: string, handedOver: boolean): void {
+    const worse = toReason(finishReason, handedOver)
+    if (severity[worse] > severity[ending.reason]) ending.reason = worse
+    if (finishReason === 'error')
+      ending.fault = { code: 'model-failed', message: 'The model ended its answer with an error.' }
+  }
+
+  const ending: { -readonly [K in keyof OpenAiEnding]: OpenAiEnding[K] } = {
+    reason: 'stop',
+    fault: undefined,
+    said(path) {
+      if (path !== last) heard.add((last = path))
+    },
+    stepStart({ step, answer }) {
+      if (answer === true) answers.add(step)
+    },
+    stepFinish({ step, finishReason, error }, handedOver) {
+      if (!answers.has(step)) return
+      if (error === undefined) {
+        if (finishReason !== undefined) note(finishReason, handedOver)
+        return
+      }
+      // A branch may fail while others continue: its text is incomplete.
+      for (const path of heard) if (isUnder(path, step)) note('interrupted', false)
+    },
+    answerEnd: ({ finishReason }, handedOver) => note(finishReason, handedOver),
+    runEnd: (handedOver) => note('stop', handedOver),
+  }
+  return ending
+}
+
+const severity: Record<OpenAiFinish, number> = { stop: 0, tool_calls: 1, content_filter: 2, length: 3 }
+
+function toReason(finishReason: string, handedOver: boolean): OpenAiFinish {
+  if (finishReason === 'stop') return handedOver ? 'tool_calls' : 'stop'
+  // No call for the client: the step limit was reached while the server's tools were in use.
+  if (finishReason === 'tool-calls') return handedOver ? 'tool_calls' : 'length'
+  return finishReason === 'content-filter' ? 'content_filter' : 'length'
+}

@@ -1,0 +1,107 @@
+/** The output of the OpenAI wire, before it is encoded as stream frames or one JSON. */
+import type { ErrorValue } from '../../part/error.ts'
+import type { Usage } from '../../part/usage.ts'
+import type { OpenAiMessage } from './to-openai-messages.ts'
+
+/** Options of an OpenAI request. All are optional. */
+export interface OpenAiOptions {
+  /** The model name in the answer. Default: the run’s label `model`, else the agent’s id. */
+  model?: string
+  /** `stream_options.include_usage`: a final frame with the usage, and `usage: null` in all others. */
+  includeUsage?: boolean
+  /** `tools` shows tools that the server runs, `trace` every prompt. Strict clients fail on both. Default: none. */
+  extensions?: readonly OpenAiExtension[]
+  /** The key of a trace frame. Default `bernard`. */
+  traceKey?: string
+  /** Maximum length of a tool output in UTF-16 units; longer ones are truncated. Default 8000. */
+  toolOutputMaxChars?: number
+  /** Which of the two APIs is used. Default `chat.completion`. */
+  object?: 'chat.completion' | 'text_completion'
+}
+export type OpenAiExtension = 'tools' | 'trace'
+
+/** The fields of every frame. `created` is in seconds. */
+export interface OpenAiHead {
+  id: string
+  created: number
+  model: string
+}
+
+export interface OpenAiCall {
+  index: number
+  id: string
+  name: string
+  /** JSON text; `''` if it follows in fragments. */
+  arguments: string
+}
+
+/** The prompt of one model call, for traces. */
+export interface OpenAiPrompt {
+  type: 'llm_prompt'
+  stage: string
+  model: string
+  messages: OpenAiMessage[]
+}
+
+export type OpenAiFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+/** Receives an answer in order: `begin`, any of the others, then `finish` or `fail`. */
+export interface OpenAiOutput {
+  begin(head: OpenAiHead): void
+  text(words: string): void
+  reasoning(words: string): void
+  call(call: OpenAiCall): void
+  callArguments(index: number, fragment: string): void
+  toolOutput(id: string, content: string): void
+  /** Lazy, because a prompt contains the whole conversation. */
+  prompt(make: () => OpenAiPrompt): void
+  finish(reason: OpenAiFinish, usage: Usage): void
+  /** Ends with an error. Nothing sent so far may look complete. */
+  fail(error: ErrorValue): void
+}
+
+/** Token counts under OpenAI's names. Unknown counts are 0 where the protocol requires a number, else absent. */
+export interface OpenAiUsage {
+  prompt_tokens: number
+  completion_tokens: number
+  total_tokens: number
+  prompt_tokens_details?: { cached_tokens: number }
+  completion_tokens_details?: { reasoning_tokens: number }
+}
+
+export function toOpenAiUsage(usage: Usage): OpenAiUsage {
+  const { inputTokens = 0, outputTokens = 0, cachedInputTokens, reasoningTokens } = usage
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: usage.totalTokens ?? inputTokens + outputTokens,
+    ...(cachedInputTokens === undefined ? undefined : { prompt_tokens_details: { cached_tokens: cachedInputTokens } }),
+    ...(reasoningTokens === undefined
+      ? undefined
+      : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
+  }
+}
+
+/** Our error codes that have another name at OpenAI. */
+const codes: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'invalid_api_key'],
+  ['unknown-agent', 'model_not_found'],
+  ['rate-limited', 'rate_limit_exceeded'],
+])
+
+export function toOpenAiCode(code: string): string {
+  return codes.get(code) ?? code
+}
+
+/** A tool output as text: strings as they are, other values as JSON, truncated after `max` UTF-16 units. */
+export function toToolOutput(result: unknown, max: number): string {
+  const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+  if (text.length <= max) return text
+  // Do not split a surrogate pair.
+  const kept = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
+  return `${text.slice(0, kept)}… [truncated: ${kept} of ${text.length} characters]`
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}

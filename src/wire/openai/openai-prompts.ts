@@ -1,0 +1,40 @@
+/**
+ * Rebuilds the full prompt of each model call. The log contains only what is new, so active loops are folded here. Used only
+ * for clients that ask for traces, because it keeps their text in memory.
+ */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import type { Message } from '../../part/message.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
+import { loopMessages } from '../../fold/turn-messages.ts'
+import { createTurns, type Turns } from '../../fold/turns.ts'
+
+export interface Prompts {
+  apply(entry: Entry): void
+  /** System prompt, history and earlier turns of the loop. Call it right after the prompt was applied. */
+  messages(prompt: EntryOf<'prompt'>): Message[]
+}
+
+export function createPrompts(): Prompts {
+  const loops = new Map<string, Turns>()
+  return {
+    apply(entry) {
+      const { type, step } = entry
+      if ((type === 'step-finish' || type === 'step-reset') && loops.size > 0) {
+        for (const root of loops.keys()) if (isUnder(root, step)) loops.delete(root)
+      }
+      const root = parentPath(step)
+      let loop = loops.get(root)
+      if (loop === undefined && type === 'step-start' && entry.stepType === 'model-call') {
+        loops.set(root, (loop = createTurns(root)))
+      }
+      loop?.apply(entry)
+    },
+    messages(prompt) {
+      const { step, system, messages } = prompt
+      const { list = [], base } = loops.get(parentPath(step)) ?? {}
+      const turns = loopMessages(list)
+      const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...turns]
+      return [...(system === undefined ? [] : [{ role: 'system' as const, content: system }]), ...before, ...messages]
+    },
+  }
+}

@@ -1,0 +1,66 @@
+/** Reads the parts of UI messages and model messages. The input is untrusted: every field is checked, and errors name its place. */
+import { MillraceError } from '../../part/error.ts'
+import type { FileContent, ProviderOptions, ReasoningContent, TextContent } from '../../part/message.ts'
+
+export type Fields = Record<string, unknown>
+
+export function bad(place: string, cure: string): MillraceError {
+  return new MillraceError('bad-input', `${place} ${cure}`, { status: 400 })
+}
+
+export function toFields(value: unknown, place: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw bad(place, 'must be an object.')
+}
+
+export function toString(value: unknown, place: string): string {
+  if (typeof value === 'string') return value
+  throw bad(place, 'must be a string.')
+}
+
+export function toArray(value: unknown, place: string): unknown[] {
+  if (Array.isArray(value)) return value
+  throw bad(place, 'must be an array.')
+}
+
+/** Provider metadata (UI) or provider options (model messages) as our `providerOptions`. */
+export function toOptions(metadata: unknown): { providerOptions?: ProviderOptions } {
+  return typeof metadata === 'object' && metadata !== null ? { providerOptions: metadata as ProviderOptions } : {}
+}
+
+/** Reads `text`, `reasoning`, `file` and `image` parts, which look alike in both formats. Undefined for other types. */
+export function toContent(part: Fields, place: string): TextContent | ReasoningContent | FileContent | undefined {
+  const options = toOptions(part['providerMetadata'] ?? part['providerOptions'])
+  switch (part['type']) {
+    case 'text':
+    case 'reasoning':
+      return { type: part['type'], text: toString(part['text'], `${place}.text`), ...options }
+    case 'file': {
+      const mediaType = toString(part['mediaType'], `${place}.mediaType`)
+      const { filename } = part
+      const named = typeof filename === 'string' ? { filename } : {}
+      return { type: 'file', mediaType, data: toData(part, place), ...named, ...options }
+    }
+    case 'image':
+      return { type: 'file', mediaType: 'image/*', data: toString(part['image'], `${place}.image`), ...options }
+    default:
+      return undefined
+  }
+}
+
+/** UI: `url`. Model message: `data` as base64, a URL, or the tagged `{type, data | url}` of version 7. */
+function toData(part: Fields, place: string): string {
+  if (part['url'] !== undefined) return toUrl(part['url'], `${place}.url`)
+  const { data } = part
+  if (typeof data !== 'object' || data === null) return toString(data, `${place}.data`)
+  const tagged = data as Fields
+  return tagged['type'] === 'url'
+    ? toUrl(tagged['url'], `${place}.data.url`)
+    : toString(tagged['data'], `${place}.data.data`)
+}
+
+function toUrl(value: unknown, place: string): string {
+  const url = toString(value, place)
+  if (/^(data:|https?:\/\/)/i.test(url)) return url
+  throw bad(place, 'must be a data: or http(s) URL; a blob: URL works only inside its page.')
+}

@@ -1,0 +1,44 @@
+/**
+ * Tracks in which UI steps each path has sent parts, to decide whether a superseded attempt can be retracted.
+ *
+ * `reset-step` removes every part that the client added since the last `start-step`, and all open blocks. It retracts exactly
+ * one attempt if all parts of that attempt came after that `start-step`, and no other path has sent parts since.
+ */
+import { isUnder } from '../../part/path.ts'
+
+export interface Shown {
+  /** A `start-step` was sent. */
+  step(): void
+  /** A lasting part from this path was sent. */
+  add(path: string): void
+  /** How to retract this path: nothing to do, one `reset-step`, or impossible. Forgets the path. */
+  retract(path: string): 'nothing' | 'step' | 'impossible'
+}
+
+export function createShown(): Shown {
+  const spans = new Map<string, { first: number; last: number }>()
+  let step = 0
+  return {
+    step() {
+      step++
+    },
+    add(path) {
+      const span = spans.get(path)
+      if (span) span.last = step
+      else spans.set(path, { first: step, last: step })
+    },
+    retract(root) {
+      let touched = false
+      let exact = true
+      for (const [path, { first, last }] of spans) {
+        if (isUnder(path, root)) {
+          touched = true
+          if (first < step) exact = false
+          spans.delete(path)
+        } else if (last === step) exact = false
+      }
+      if (!touched) return 'nothing'
+      return exact ? 'step' : 'impossible'
+    },
+  }
+}

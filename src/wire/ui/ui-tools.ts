@@ -1,0 +1,158 @@
+/**
+ * Converts tool calls of the answer to chunks.
+ *
+ * Two client traps. A `tool-input-available` whose `dynamic` differs from its `tool-input-start` creates a second part, so the
+ * flags of the start are kept. After an `abort`, `useChat` may send again by itself (`sendAutomaticallyWhen`) once every
+ * call of the last step has an outcome, so outcomes of aborted calls are held until the run continues.
+ */
+import type { EntryOf } from '../../part/entry.ts'
+import { messageOf } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
+import { callKey } from '../../fold/open-items.ts'
+import { isUnder } from '../../part/path.ts'
+import { deltaEnd, deltaStart, type Send, type UiChunk } from './ui-chunk.ts'
+
+export interface UiTools {
+  /** Number of tool inputs without their call. */
+  pending(): number
+  inputStart(entry: EntryOf<'tool-input-start'>, send: Send): string
+  inputDelta(entry: EntryOf<'tool-input-delta'>): string
+  call(entry: EntryOf<'tool-call'>, send: Send): string
+  result(entry: EntryOf<'tool-result'>, send: Send): string
+  /** Whether the call was sent to the client. */
+  knows(entry: EntryOf<'request'>): boolean
+  request(entry: EntryOf<'request'>, send: Send): string
+  response(entry: EntryOf<'response'>, send: Send): string
+  /** Sends held outcomes. Call it when the run continues. */
+  flush(send: Send): string
+  /** Forgets cut-off inputs of the previous step: clients find open inputs only in the current one. */
+  newStep(): void
+  /** Ends inputs that never became a call, so that they do not look as if they were still streaming. */
+  closeInputs(send: Send): string
+  /** Whether a tool input outside this path is open. */
+  pendingOutside(path: string): boolean
+  /** Marks open inputs under this path as cut off: its step has finished. */
+  forgetInputs(path: string): void
+  forget(path: string): void
+}
+
+interface Input {
+  path: string
+  start: EntryOf<'tool-input-start'>
+  delta: string
+}
+type Call = Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'>
+
+export function createUiTools(ui7: boolean): UiTools {
+  const inputs = new Map<string, Input>()
+  let cutOff: Input[] = []
+  const calls = new Map<string, Call>()
+  const approvals = new Set<string>()
+  let held: { path: string; chunk: UiChunk }[] = []
+
+  function call(entry: EntryOf<'tool-call'>, send: Send): string {
+    const { step, toolCallId, toolName, input: text, providerMetadata } = entry
+    const key = callKey(step, toolCallId)
+    const start = inputs.get(key)?.start
+    inputs.delete(key)
+    const { providerExecuted, dynamic } = { ...entry, ...(start && { dynamic: start.dynamic }) }
+    calls.set(key, { step, providerExecuted, dynamic })
+    const input = start?.inputEncoding === 'text' ? { value: text } : parse(text)
+    const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }
+    if (input) return send({ type: 'tool-input-available', ...chunk, input: input.value })
+    const errorText = `The model wrote arguments for ${toolName} that are not valid JSON.`
+    return send({ type: 'tool-input-error', ...chunk, input: text, errorText })
+  }
+
+  function result(entry: EntryOf<'tool-result'>, send: Send): string {
+    const { step, toolCallId, result: output, isError, outcome, providerMetadata } = entry
+    const key = callKey(step, toolCallId)
+    const known = calls.get(key)
+    if (!known) return ''
+    const preliminary = entry.preliminary === true ? true : undefined
+    if (!preliminary) calls.delete(key)
+    if (outcome === 'handed-over') return ''
+    if (outcome === 'denied') return send({ type: 'tool-output-denied', toolCallId })
+    const { providerExecuted, dynamic } = known
+    // AI SDK 6.0 has no metadata here, and its schema is strict.
+    const chunk = { toolCallId, providerExecuted, dynamic, ...(ui7 && { providerMetadata }) }
+    if (!isError) return send({ type: 'tool-output-available', ...chunk, output, preliminary })
+    const failed: UiChunk = { type: 'tool-output-error', ...chunk, errorText: messageOf(output) }
+    if (outcome !== 'aborted') return send(failed)
+    held.push({ path: known.step, chunk: failed })
+    return ''
+  }
+
+  function forgetInputs(path: string): void {
+    for (const [key, input] of inputs) {
+      if (!isUnder(input.path, path)) continue
+      inputs.delete(key)
+      cutOff.push(input)
+    }
+  }
+
+  return {
+    pending: () => inputs.size,
+    inputStart(entry, send) {
+      const { step, id, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
+      const delta = deltaStart('tool-input-delta', 'toolCallId', id, 'inputTextDelta')
+      inputs.set(callKey(step, id), { path: step, start: entry, delta })
+      const chunk = { type: 'tool-input-start', toolCallId: id, toolName, providerExecuted, dynamic, title }
+      return send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+    },
+    inputDelta(entry) {
+      const input = inputs.get(callKey(entry.step, entry.id))
+      return input === undefined ? '' : input.delta + JSON.stringify(entry.delta) + deltaEnd
+    },
+    call,
+    result,
+    knows: ({ step, toolCallId }) => calls.has(callKey(step, toolCallId)),
+    request({ kind, step, toolCallId, toolName, requestId, input }, send) {
+      const key = callKey(step, toolCallId)
+      const frames = calls.has(key) ? '' : send({ type: 'tool-input-available', toolCallId, toolName, input })
+      // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
+      if (!calls.has(key)) calls.set(key, { step })
+      if (kind !== 'approval') return frames
+      approvals.add(requestId)
+      return frames + send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
+    },
+    response({ requestId, answer }, send) {
+      if (!approvals.delete(requestId) || !ui7 || answer?.kind !== 'approval') return ''
+      const { approved, reason } = answer
+      return send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+    },
+    flush(send) {
+      const frames = held.map(({ chunk }) => send(chunk)).join('')
+      held = []
+      return frames
+    },
+    newStep() {
+      cutOff = []
+    },
+    closeInputs(send) {
+      let frames = ''
+      for (const { start } of [...cutOff, ...inputs.values()]) {
+        const { id: toolCallId, toolName, dynamic } = start
+        const errorText = 'The arguments of this tool call were cut off.'
+        frames += send({ type: 'tool-input-error', toolCallId, toolName, dynamic, input: null, errorText })
+      }
+      return frames
+    },
+    pendingOutside: (path) => [...inputs.values()].some((input) => !isUnder(input.path, path)),
+    forgetInputs,
+    forget(path) {
+      cutOff = cutOff.filter((input) => !isUnder(input.path, path))
+      held = held.filter((outcome) => !isUnder(outcome.path, path))
+      for (const [key, input] of inputs) if (isUnder(input.path, path)) inputs.delete(key)
+    },
+  }
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  if (text.trim() === '') return { value: {} }
+  try {
+    return { value: parseJson(text) }
+  } catch {
+    return undefined
+  }
+}
