@@ -33,7 +33,7 @@ test('a tool of an MCP server with schemas for its input and its output is liste
     `
     import { createMcpPool } from '${root}src/tools/mcp/pool.ts'
     import { readMcpTools } from '${root}src/tools/mcp/mcp-tool.ts'
-    import { parseToolInput } from '../src/tools/tool-input.ts'
+    import { parseToolInput } from '${root}src/tools/tool-input.ts'
     const server = ${JSON.stringify(server)}
     const pool = createMcpPool({ s: { command: process.execPath, args: ['--eval', server] } })
     const tool = (await readMcpTools(pool, 's')).get('s_t')

@@ -20,7 +20,7 @@ import { writeFileSync, existsSync } from 'node:fs'
 import { createRuntime } from '${root}/src/index.ts'
 import { sqliteStore } from '${root}/src/record.ts'
 import { createTold, resultsIn } from '${root}/test/support/going-on.ts'
-import { finish, text, toolCall } from '${root}/src/run/testing/scripted-model.ts'
+import { finish, text, toolCall } from '${root}/src/models/testing/scripted-model.ts'
 const dies = (mark) => existsSync(mark) ? 'survived' : (writeFileSync(mark, ''), process.exit(9))
 const m = createTold((prompt) => {
   const results = resultsIn(prompt)

@@ -9,7 +9,7 @@ const src = resolve(import.meta.dirname, '../../src')
 const program = `
 import { createRuntime, parseYaml, loadYaml, WorkflowExecutor } from '${src}/index.ts'
 import { createHandler } from '${src}/server.ts'
-import { createScriptedModel, text, finish, latch, toolCall } from '${src}/run/testing/scripted-model.ts'
+import { createScriptedModel, text, finish, latch, toolCall } from '${src}/models/testing/scripted-model.ts'
 const agent = (model, more = '') =>
   'workflow: [{ id: a, type: llm, config: { model: "' + model + '", stream: true, tools: [calculator]' + more + ' } }]'
 export const gate = latch()

@@ -9,7 +9,7 @@ import { createOpenAiCompletion } from './openai-completion.ts'
 import type { OpenAiOptions } from './openai-output.ts'
 import { openaiWire } from './openai.ts'
 
-const golden = (file: string) => readFileSync(new URL(`golden/${file}`, import.meta.url), 'utf8')
+const golden = (file: string) => readFileSync(new URL(`../golden/${file}`, import.meta.url), 'utf8')
 const run = (name: string) =>
   golden(`${name}.ndjson`)
     .trimEnd()

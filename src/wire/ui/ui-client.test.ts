@@ -8,7 +8,7 @@ import { fromClientMessages, toolAnswers } from './ui-message.ts'
 import { createClient, show } from '../../../test/ui-client.ts'
 import { uiWire } from './ui.ts'
 
-const golden = (file: string) => readFileSync(new URL(`golden/${file}`, import.meta.url), 'utf8')
+const golden = (file: string) => readFileSync(new URL(`../golden/${file}`, import.meta.url), 'utf8')
 const textPart = (text: string) => expect.objectContaining({ type: 'text', text, state: 'done' })
 
 test('a client tool: the client runs it, sends the answer, and the same message goes on', async () => {
