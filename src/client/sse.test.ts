@@ -19,3 +19,16 @@ test('events, with any line ends, cut anywhere; comments and other fields are pa
 test('an event without its end is none', () => {
   expect(createSseReader()('data: half\n')).toEqual([])
 })
+
+test('a line of 50 MB in small chunks takes time in proportion to its length', () => {
+  const read = createSseReader()
+  const chunk = 'x'.repeat(16_384)
+  const chunks = 3200
+  const began = performance.now()
+  read('data: ')
+  for (let i = 0; i < chunks; i++) read(chunk)
+  const [event] = read('\n\n')
+  expect(event).toHaveLength(chunks * chunk.length)
+  // About 0.1 s. Searching the whole line again with each chunk takes more than a minute.
+  expect(performance.now() - began).toBeLessThan(5000)
+})
