@@ -13,6 +13,8 @@ interface Import {
   target?: string
   /** Erased when compiled. */
   typeOnly: boolean
+  /** `import('…')`: loaded when that line runs. */
+  isLazy: boolean
 }
 
 interface Source {
@@ -39,18 +41,18 @@ function importsOf(file: string, text: string): Import[] {
   for (const { moduleRequest, entries, start, end } of module.staticImports) {
     const typeOnly =
       /^import type\b/u.test(text.slice(start, end)) || (entries.length > 0 && entries.every(({ isType }) => isType))
-    found.push({ specifier: moduleRequest.value, typeOnly })
+    found.push({ specifier: moduleRequest.value, typeOnly, isLazy: false })
   }
   for (const { entries, start, end } of module.staticExports) {
     const specifier = entries.find(({ moduleRequest }) => moduleRequest !== null)?.moduleRequest?.value
     if (specifier === undefined) continue
     const typeOnly = /^export type\b/u.test(text.slice(start, end)) || entries.every(({ isType }) => isType)
-    found.push({ specifier, typeOnly })
+    found.push({ specifier, typeOnly, isLazy: false })
   }
   for (const { moduleRequest } of module.dynamicImports) {
     const specifier = text.slice(moduleRequest.start, moduleRequest.end)
     // What stands in a variable is a user's file, never one of ours.
-    if (/^['"]/u.test(specifier)) found.push({ specifier: specifier.slice(1, -1), typeOnly: false })
+    if (/^['"]/u.test(specifier)) found.push({ specifier: specifier.slice(1, -1), typeOnly: false, isLazy: true })
   }
   return found.map((each) => {
     if (!each.specifier.startsWith('.')) return { from: file, ...each }
@@ -88,13 +90,13 @@ function below(folder: string): Set<string> {
   return found
 }
 
-/** Every module that running this file loads, ours and foreign ones, with the way there. */
-function reached(start: string): Map<string, string[]> {
+/** Every module that running this file may load, ours and foreign ones, with the way there; or what importing it loads at once. */
+function reached(start: string, { atOnce = false } = {}): Map<string, string[]> {
   const ways = new Map<string, string[]>([[start, [start]]])
   for (const [file, way] of ways) {
-    for (const { specifier, target, typeOnly } of sources.get(file)?.imports ?? []) {
+    for (const { specifier, target, typeOnly, isLazy } of sources.get(file)?.imports ?? []) {
       const next = target ?? specifier
-      if (!typeOnly && !ways.has(next)) ways.set(next, [...way, next])
+      if (!typeOnly && !(isLazy && atOnce) && !ways.has(next)) ways.set(next, [...way, next])
     }
   }
   return ways
@@ -162,6 +164,17 @@ describe('what works in a browser and at the edge', () => {
     expect(foreign('record.ts', (name) => name === 'node:sqlite')).toHaveLength(1)
     expect(foreign('server/serve.ts', (name) => name === 'node:http')).toHaveLength(1)
   })
+})
+
+test('LangChain and the demo model are loaded only by those who use them', () => {
+  const isExtra = (file: string) => /^models\/(demo|langchain)\//u.test(file)
+  const users = [...sources.keys()].filter((file) => !isExtra(file) && file !== 'langchain.ts')
+  const loading = users.flatMap((file) => [...reached(file, { atOnce: true })].filter(([name]) => isExtra(name)))
+  expect(loading.map(([, way]) => way.join(' → '))).toEqual([])
+  // A way there would be seen.
+  expect(reached('langchain.ts', { atOnce: true }).has('models/langchain/langchain.ts')).toBe(true)
+  expect(reached('index.ts').has('models/demo/demo.ts')).toBe(true)
+  expect(reached('index.ts').has('models/langchain/langchain.ts')).toBe(false)
 })
 
 test("Node's modules are named with node:, so that none hides as a package", () => {

@@ -22,7 +22,7 @@ const harmless = new Map([
   ['pipeline/agent-schema.ts: schema[key]', 'keywords that zod writes'],
   ['pipeline/describe-keys.ts: definitions[type]', 'the names of the built-in step types'],
   ['project/packs.ts: all[kind][name]', 'no prototype'],
-  ['models/langchain-parts.ts: record[key]', 'a list of fixed names'],
+  ['models/langchain/parts.ts: record[key]', 'a list of fixed names'],
   ['pipeline/json-schema/validate.ts: properties[key]', 'behind Object.hasOwn'],
   ['pipeline/json-schema/validate.ts: value[key]', 'its own keys'],
   ['pipeline/json-schema/reference.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],

@@ -108,17 +108,20 @@ test('the client is small: a page that shows a run loads little more than it', a
 const browserSafe = ['./part', './wire', './client', './react'].filter((door) => doors.includes(door))
 test('the doors are those of the contract', () => {
   expect(doors.toSorted()).toEqual(
-    expect.arrayContaining(['.', './client', './part', './record', './server', './testing', './wire']),
+    expect.arrayContaining(['.', './client', './langchain', './part', './record', './server', './testing', './wire']),
   )
 })
 test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {
   expect(await foreignIn(door)).toEqual([])
 })
 
-test.each(['.', './server', './testing'])('%s bundles for the edge without Node of its own', async (door) => {
-  // The packages of models and routes are the edge's to bundle.
-  expect((await foreignIn(door)).filter((name) => name.startsWith('node:'))).toEqual([])
-})
+test.each(['.', './server', './testing', './langchain'])(
+  '%s bundles for the edge without Node of its own',
+  async (door) => {
+    // The packages of models and routes are the edge's to bundle.
+    expect((await foreignIn(door)).filter((name) => name.startsWith('node:'))).toEqual([])
+  },
+)
 
 test('a door that needs Node is seen to', async () => {
   expect(await foreignIn('./record')).toContain('node:sqlite')

@@ -1,13 +1,13 @@
 /**
  * Resolves `provider:model` to a model. API keys are looked up at once, so that a missing one is reported before any request.
- * Provider packages are loaded with the first call.
+ * Provider packages and the demo model are loaded with the first call.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import type { LanguageModel, ModelResolver } from './language-model.ts'
-import { createDemoModel } from './demo.ts'
 import { createLazyModel } from './lazy-model.ts'
 import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './providers.ts'
 import { createRecordingModel } from './recording.ts'
@@ -67,7 +67,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const endpoint = endpoints.get(provider)
     if (endpoint) return fromEndpoint(endpoint, modelId, name)
     if (provider === 'demo') {
-      if (modelId === 'assistant') return createDemoModel({ delayMs: delayOf(env['MILLRACE_DEMO_DELAY_MS']) })
+      if (modelId === 'assistant') return demoModel(delayOf(env['MILLRACE_DEMO_DELAY_MS']))
       throw new MillraceError('unknown-model', `There is no model "${name}"; the demo model is "demo:assistant".`)
     }
     if (provider === 'recording') {
@@ -107,7 +107,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     return { provider: provider.trim(), modelId }
   }
 
-  return { ...(defaultModel === undefined ? undefined : { defaultModel }), providers: known, resolve }
+  return compact({ defaultModel, providers: known, resolve })
 }
 
 type LoadOptions = Parameters<typeof loadModel>[0]
@@ -115,6 +115,11 @@ type LoadOptions = Parameters<typeof loadModel>[0]
 function lazy(options: LoadOptions & { keyVariables: readonly string[] }): LanguageModelV4 {
   const { provider, modelId, keyVariables } = options
   return createLazyModel({ provider, modelId, keyVariables }, () => loadModel(options))
+}
+
+function demoModel(delayMs: number | undefined): LanguageModelV4 {
+  const name = { provider: 'demo', modelId: 'assistant' }
+  return createLazyModel(name, async () => (await import('./demo/demo.ts')).createDemoModel(compact({ delayMs })))
 }
 
 /** The provider of a bare model name from a well-known family. */

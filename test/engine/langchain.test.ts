@@ -2,7 +2,7 @@
 import { ChatOpenAI } from '@langchain/openai'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fromLangChain } from '../../src/index.ts'
+import { fromLangChain } from '../../src/langchain.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 

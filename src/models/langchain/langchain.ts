@@ -5,10 +5,10 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4Warning,
 } from '@ai-sdk/provider'
-import { MillraceError } from '../part/error.ts'
-import { toGenerated } from './generated.ts'
-import { metadataKey, toLangChainMessages } from './langchain-messages.ts'
-import { createLangChainParts, type LangChainChunk } from './langchain-parts.ts'
+import { MillraceError } from '../../part/error.ts'
+import { toGenerated } from '../generated.ts'
+import { metadataKey, toLangChainMessages } from './messages.ts'
+import { createLangChainParts, type LangChainChunk } from './parts.ts'
 
 /** A LangChain chat model such as `ChatOpenAI` or `ChatAnthropic`, or any object with these methods. */
 export interface LangChainChatModel {

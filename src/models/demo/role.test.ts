@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adviceOn, playRole } from './demo-role.ts'
+import { adviceOn, playRole } from './role.ts'
 
 test.each([
   ['You see what could go well. Two sentences.', 'optimist', /^"tea" can go well: .*\. [^.]*\.$/u],

@@ -1,5 +1,5 @@
 /**
- * `demo:assistant`: an offline model for trying every feature without an API key. It follows fixed rules (`demo-plan.ts`), says
+ * `demo:assistant`: an offline model for trying every feature without an API key. It follows fixed rules (`plan.ts`), says
  * that it is a demo, and streams at a readable pace.
  */
 import type {
@@ -8,8 +8,8 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { planAnswer } from './demo-plan.ts'
-import { toGenerated } from './generated.ts'
+import { planAnswer } from './plan.ts'
+import { toGenerated } from '../generated.ts'
 
 type Part = LanguageModelV4StreamPart
 type Finish = Extract<Part, { type: 'finish' }>

@@ -11,7 +11,7 @@
  * | provider-executed calls, `custom` parts, assistant files | dropped: LangChain has no common form |
  */
 import type { LanguageModelV4FilePart, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import { toBase64 } from '../part/entry.ts'
+import { toBase64 } from '../../part/entry.ts'
 
 export interface LangChainMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'

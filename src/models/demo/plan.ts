@@ -3,12 +3,12 @@
  * same plan.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { parseJson } from '../part/json.ts'
-import { respondSpec } from '../part/respond-spec.ts'
-import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './demo-arguments.ts'
-import { ownValue } from '../part/own-value.ts'
-import { jsonFor } from './demo-json.ts'
-import { playRole } from './demo-role.ts'
+import { parseJson } from '../../part/json.ts'
+import { respondSpec } from '../../part/respond-spec.ts'
+import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './arguments.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { jsonFor } from './json.ts'
+import { playRole } from './role.ts'
 
 export interface DemoPlan {
   reasoning?: string

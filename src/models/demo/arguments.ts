@@ -1,7 +1,7 @@
 /** Builds tool arguments from the words of a request and the tool's JSON Schema, by pattern matching. */
-import { ownValue } from '../part/own-value.ts'
+import { ownValue } from '../../part/own-value.ts'
 
-import { parseJson } from '../part/json.ts'
+import { parseJson } from '../../part/json.ts'
 
 export type Schema = Record<string, unknown>
 

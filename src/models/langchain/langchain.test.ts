@@ -4,8 +4,8 @@ import { AIMessageChunk } from '@langchain/core/messages'
 import { FakeChatModel, FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { ChatOpenAI } from '@langchain/openai'
 import { afterEach, describe, expect, test } from 'vitest'
-import { composedFixtures, createProviderModel, protocolOf, recordedFixtures } from './testing/provider-fixtures.ts'
-import { startRecordedProvider, type RecordedProvider, type Reply } from './testing/recorded-provider.ts'
+import { composedFixtures, createProviderModel, protocolOf, recordedFixtures } from '../testing/provider-fixtures.ts'
+import { startRecordedProvider, type RecordedProvider, type Reply } from '../testing/recorded-provider.ts'
 import { fromLangChain } from './langchain.ts'
 
 const open: RecordedProvider[] = []

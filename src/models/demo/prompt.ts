@@ -1,5 +1,5 @@
 /** Splits a system prompt into instructions and material, for the demo model. */
-import { parseJson } from '../part/json.ts'
+import { parseJson } from '../../part/json.ts'
 
 /** Content that the prompt supplies: a labelled line (`The optimist: …`), or an item of a JSON list. */
 export interface Material {

@@ -1,8 +1,8 @@
 /**
  * The role that the demo model plays in an agent with several steps, so that its answers reflect the system prompt. Keyword rules,
- * like those in `demo-plan.ts`; docs/demo-model.md lists them.
+ * like those in `plan.ts`; docs/demo-model.md lists them.
  */
-import { readPrompt, shorten, unmarked, type Material } from './demo-prompt.ts'
+import { readPrompt, shorten, unmarked, type Material } from './prompt.ts'
 
 /** `words`: the last user message, used as the topic. Undefined if the system prompt describes no known role. */
 export function playRole(system: string, words: string): string | undefined {

@@ -1,6 +1,6 @@
 /** The demo model's answer when JSON output is requested. */
-import { argumentsFrom, type Schema } from './demo-arguments.ts'
-import { adviceOn } from './demo-role.ts'
+import { argumentsFrom, type Schema } from './arguments.ts'
+import { adviceOn } from './role.ts'
 
 /** Names of fields for a critic's advice. */
 const adviceFields = /^(?:advice|feedback|critique|criticism|improvements?|suggestions?)$/i

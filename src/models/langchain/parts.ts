@@ -3,8 +3,8 @@
  * reasoning, assembles tool calls by `index`, adds up usage, and reports the finish reason at the end.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { recordable } from '../part/json.ts'
-import { metadataKey } from './langchain-messages.ts'
+import { recordable } from '../../part/json.ts'
+import { metadataKey } from './messages.ts'
 
 type Part = LanguageModelV4StreamPart
 
