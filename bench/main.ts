@@ -42,7 +42,7 @@ slowDisk.push('-e', 'inject=fsync,fdatasync:delay_exit=20000')
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 async function main(commandLine: CommandLine): Promise<void> {
-  const rows = selectRows(commandLine.only, commandLine.options.quick)
+  const rows = selectRows(commandLine.only, commandLine.options.quick, commandLine.before)
   const asksServers = commandLine.scenarios.some(
     (name) => name !== 'in-process' && name !== 'provider' && name !== 'log',
   )

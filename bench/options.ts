@@ -1,4 +1,5 @@
 /** The command line of the benchmark. */
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Options } from './scenario.ts'
 
@@ -16,6 +17,9 @@ export const usage = `npm run bench [-- scenario… options]
   log           the log alone: appends/s, also with readers, or with a second process locking the file
 
   --only row,row   run only these rows; floor,millrace installs no other packages
+  --before dir     also measure the rows of another checkout of Millrace, built, as before-text, before-ui …
+  --reference row  the row that ratios refer to, where it is measured: --only millrace-ui,before-ui
+                   --before ../old --reference before-ui shows what a change costs
   --rounds n       measured rounds (default 7; 1 for open and carry)
   --streams n      parallel streams in throughput (default 50)
   --deltas n       deltas per answer in throughput (default 500)
@@ -46,6 +50,8 @@ export type ScenarioName = (typeof scenarioNames)[number]
 export interface CommandLine {
   scenarios: ScenarioName[]
   only: string[]
+  /** The folder of another checkout. */
+  before: string | undefined
   name: string
   help: boolean
   options: Options
@@ -58,6 +64,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
     allowPositionals: true,
     options: {
       only: { type: 'string', default: '' },
+      before: { type: 'string' },
+      reference: { type: 'string' },
       rounds: { type: 'string' },
       streams: { type: 'string' },
       deltas: { type: 'string' },
@@ -84,6 +92,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   return {
     scenarios: scenarios.length === 0 ? [...scenarioNames] : scenarios,
     only: values.only === '' ? [] : values.only.split(','),
+    before: values.before === undefined ? undefined : resolve(values.before),
     name: values.name,
     help: values.help,
     options: {
@@ -93,6 +102,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       seconds: number('seconds', quick ? 0.5 : 2),
       open: (values.open ?? (quick ? '200' : '200,2000')).split(',').map((each) => positive(each, 'open', true)),
       profile: values.profile,
+      reference: values.reference,
       quick,
     },
   }

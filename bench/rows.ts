@@ -63,7 +63,6 @@ const wires: Record<string, Omit<Target, 'url'>> = {
   },
 }
 
-const command = join(here, '../bin/millrace.js')
 const agent = `onDisconnect: cancel
 workflow:
   - id: answer
@@ -89,10 +88,17 @@ export function removeFolders(): void {
   folder = undefined
 }
 
-function millrace(wire: string, target: Omit<Target, 'url'>, keeps: boolean): Row {
+interface Build {
+  /** The first part of the names of its rows. */
+  name: string
+  title: string
+  command: string
+}
+
+function millrace(build: Build, wire: string, target: Omit<Target, 'url'>, keeps: boolean): Row {
   return {
-    name: `millrace-${wire}${keeps ? '' : '-memory'}`,
-    title: `Millrace, ${wire}, ${keeps ? 'recorded in SQLite' : 'in memory'}`,
+    name: `${build.name}-${wire}${keeps ? '' : '-memory'}`,
+    title: `${build.title}, ${wire}, ${keeps ? 'recorded in SQLite' : 'in memory'}`,
     isPeer: false,
     // A run that was started separately continues when its reader disconnects.
     stopsWhenLeft: target.follow === undefined,
@@ -100,9 +106,15 @@ function millrace(wire: string, target: Omit<Target, 'url'>, keeps: boolean): Ro
     args(upstream) {
       const { agents, data } = millraceFolders()
       const kept = keeps ? data : 'none'
-      return [command, 'serve', agents, '--port', '0', '--data', kept, '--endpoint', `up=${upstream}/v1`]
+      return [build.command, 'serve', agents, '--port', '0', '--data', kept, '--endpoint', `up=${upstream}/v1`]
     },
   }
+}
+
+function rowsOf(build: Build): Row[] {
+  return [true, false].flatMap((keeps) =>
+    Object.entries(wires).map(([wire, target]) => millrace(build, wire, target, keeps)),
+  )
 }
 
 export const rows: readonly Row[] = [
@@ -113,22 +125,28 @@ export const rows: readonly Row[] = [
   plain('ai-sdk-provider', 'AI SDK 7 doStream, node:http', 'peers/ai-sdk-provider.js', '/'),
   plain('langchain', 'LangChain ChatOpenAI, Express', 'peers/langchain.js', '/chat'),
   plain('openai-agents', 'OpenAI Agents, Hono', 'peers/openai-agents.js', '/chat', { mark: '~', end: undefined }),
-  ...[true, false].flatMap((keeps) => Object.entries(wires).map(([wire, target]) => millrace(wire, target, keeps))),
+  ...rowsOf({ name: 'millrace', title: 'Millrace', command: join(here, '../bin/millrace.js') }),
 ]
 
 /**
  * Selects rows by name or, if none has the name, by prefix: `millrace` selects all rows of Millrace. Without `--only`, selects all
  * rows; with `--quick`, all except those that keep runs in memory.
+ * `before`: another checkout of Millrace, built, whose rows are called `before-…`.
  */
-export function selectRows(only: readonly string[], quick = false): Row[] {
-  if (only.length === 0 && quick) return rows.filter(({ name }) => !name.endsWith('-memory'))
+export function selectRows(only: readonly string[], quick = false, before?: string): Row[] {
+  const earlier =
+    before === undefined
+      ? []
+      : rowsOf({ name: 'before', title: 'Millrace before', command: join(before, 'bin/millrace.js') })
+  const all = [...rows, ...earlier]
+  if (only.length === 0 && quick) return all.filter(({ name }) => !name.endsWith('-memory'))
   const wanted = only.flatMap((name) => {
-    const exactly = rows.filter((row) => row.name === name)
-    const found = exactly.length > 0 ? exactly : rows.filter((row) => row.name.startsWith(`${name}-`))
+    const exactly = all.filter((row) => row.name === name)
+    const found = exactly.length > 0 ? exactly : all.filter((row) => row.name.startsWith(`${name}-`))
     if (found.length > 0) return found
-    throw new Error(`There is no row "${name}". Rows: ${rows.map((row) => row.name).join(', ')}.`)
+    throw new Error(`There is no row "${name}". Rows: ${all.map((row) => row.name).join(', ')}.`)
   })
-  return rows.filter((row) => only.length === 0 || wanted.includes(row))
+  return all.filter((row) => only.length === 0 || wanted.includes(row))
 }
 
 /**

@@ -15,6 +15,8 @@ export interface Options {
   open: readonly number[]
   /** Folder for CPU profiles of the servers. */
   profile: string | undefined
+  /** The row that ratios refer to; default: the scenario's own. */
+  reference?: string | undefined
   /** Do not repeat measurements when the machine's speed changes. */
   quick: boolean
 }

@@ -1,10 +1,11 @@
 /** A client disconnects mid-stream: how long the model keeps generating, at your cost. */
-import { reference } from '../rows.ts'
+import { reference as usual } from '../rows.ts'
 import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
 
 const patience = 3000
 
 export async function abort(bench: Bench): Promise<Result> {
+  const { reference = usual } = bench.options
   const { rounds = 7 } = bench.options
   const rows = bench.rows.filter((row) => row.stopsWhenLeft)
   const { rows: results, notes } = await inPairs(bench, rows, { rounds, reference }, async (_server, target) => {

@@ -1,12 +1,13 @@
 /** From the start of a process until it is ready. */
 import { readUsage } from '../meter.ts'
-import { reference } from '../rows.ts'
+import { reference as usual } from '../rows.ts'
 import { inRoundsAfresh, type Bench, type Result } from '../scenario.ts'
 
 export async function boot(bench: Bench): Promise<Result> {
+  const { reference = usual } = bench.options
   const { rounds = 7 } = bench.options
   // One Millrace server handles all protocols, so only measure one row per store.
-  const rows = bench.rows.filter(({ name }) => !name.startsWith('millrace') || /^millrace-ui(-memory)?$/u.test(name))
+  const rows = bench.rows.filter(({ name }) => !/^(millrace|before)-/u.test(name) || /-ui(-memory)?$/u.test(name))
   const results = await inRoundsAfresh(bench, rows, { rounds, warmUp: true }, async (server) => {
     const { cpu, rss } = await readUsage(server)
     return { boot: server.bootMs, cpu: cpu * 1000, rss: rss / 2 ** 20 }

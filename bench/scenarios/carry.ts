@@ -1,6 +1,6 @@
 /** Many streams at increasing speed, until deltas arrive late: the capacity of one core. A new server for each row. */
 import { readUsage } from '../meter.ts'
-import { reference } from '../rows.ts'
+import { reference as usual } from '../rows.ts'
 import { inRoundsAfresh, type Bench, type Result, type Sample } from '../scenario.ts'
 import { openStreams, warmUp } from './open.ts'
 
@@ -13,6 +13,7 @@ export async function carry(bench: Bench, rates: readonly number[] = steps): Pro
   const { rounds = 1, open, seconds } = bench.options
   const streams = open.at(-1)!
   const { upstream, load } = bench
+  const { reference = usual } = bench.options
   const hold = (time: number) =>
     load.call<{ deltas: number; p50: number; p99: number }>('hold', { seconds: time }, time * 1000 + 60_000)
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {

@@ -1,7 +1,7 @@
 /** Many slow streams: memory per open stream, and latency of deltas. A new server for each row. */
 import type { Child } from '../child.ts'
 import { readUsage } from '../meter.ts'
-import { reference } from '../rows.ts'
+import { reference as usual } from '../rows.ts'
 import { inRoundsAfresh, median, setMode, type Bench, type Result, type Sample } from '../scenario.ts'
 import type { Target } from '../load.ts'
 
@@ -23,6 +23,7 @@ export async function openStreams(bench: Bench, target: Target, streams: number)
 
 /** One table per number of streams. */
 export async function open(bench: Bench): Promise<Result[]> {
+  const { reference = usual } = bench.options
   const { rounds = 1, open: levels } = bench.options
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
     await warmUp(bench, target)

@@ -5,10 +5,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Child } from '../child.ts'
 import { readUsage } from '../meter.ts'
-import { reference, startRow, type Row } from '../rows.ts'
+import { reference as usual, startRow, type Row } from '../rows.ts'
 import { setMode, type Bench, type Result, type ResultRow } from '../scenario.ts'
 
 export async function sideBySide(bench: Bench): Promise<Result> {
+  const { reference = usual } = bench.options
   const { streams, deltas, seconds, rounds = 7 } = bench.options
   const results = bench.rows.map(({ name, title }): ResultRow => ({ name, title, samples: [], beside: [] }))
   const servers = new Map<Row, Child>()

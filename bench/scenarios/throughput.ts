@@ -1,9 +1,10 @@
 /** Parallel streams at full speed: the cost of a delta when the server is the bottleneck. */
 import { forgetPeak, readUsage } from '../meter.ts'
-import { reference } from '../rows.ts'
+import { reference as usual } from '../rows.ts'
 import { inPairs, setMode, type Bench, type Result } from '../scenario.ts'
 
 export async function throughput(bench: Bench): Promise<Result> {
+  const { reference = usual } = bench.options
   const { streams, deltas, seconds, rounds = 7 } = bench.options
   let busiest = 0
   const { rows, notes } = await inPairs(bench, bench.rows, { rounds, reference }, async (server, target) => {

@@ -52,6 +52,22 @@ describe('what the load takes for a delta', () => {
   })
 })
 
+test('another checkout is measured beside this one', () => {
+  const { before, options, only } = readCommandLine([
+    '--before',
+    '/old',
+    '--reference',
+    'before-ui',
+    '--only',
+    'before-ui',
+  ])
+  expect(options.reference).toBe('before-ui')
+  const [row] = selectRows(only, false, before)
+  expect(row).toMatchObject({ name: 'before-ui', title: 'Millrace before, ui, recorded in SQLite' })
+  expect(row!.args('http://up')[0]).toBe('/old/bin/millrace.js')
+  removeFolders()
+})
+
 describe('with its processes', () => {
   let upstream: Child
   let load: Child
