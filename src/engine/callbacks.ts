@@ -27,7 +27,7 @@ export async function tellAbort(
   pipeline: Pipeline,
   { error, aborted = true, graceMs, root: under = '', told = new Set() }: Telling,
 ): Promise<void> {
-  const calls = [...state.loops()].map(async ({ root, list }) => {
+  const calls = state.toolLoops().map(async ({ root, list }) => {
     // A step that failed by itself is closed and has called `onError`.
     if (!state.open.steps.has(root) || !isUnder(root, under) || told.has(root)) return
     told.add(root)

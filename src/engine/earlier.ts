@@ -1,6 +1,7 @@
 /** Reads the earlier runs of a thread: their messages, and the facts that their `memory` steps stored. */
 import { isDelta, type Entry } from '../part/entry.ts'
-import { createRunFold, textOf } from '../fold/run-view.ts'
+import { createRunFold } from '../fold/run-fold.ts'
+import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Scope } from './scope.ts'
 import { messagesOf } from '../part/message.ts'

@@ -24,8 +24,8 @@ export function missingUsage(turns: Turns, turn: Turn): Extract<Part, { type: 'u
 }
 
 /** The missing `usage` of every open call at or under a path, for when its step is closed from outside. */
-export function missingUsages({ loops, open }: RunState, root = ''): { step: string; part: Part }[] {
-  return [...loops()].flatMap((turns) => {
+export function missingUsages({ toolLoops, open }: RunState, root = ''): { step: string; part: Part }[] {
+  return toolLoops().flatMap((turns) => {
     const turn = turns.list.at(-1)
     const part =
       turn !== undefined && open.steps.has(turn.path) && isUnder(turn.path, root)

@@ -1,6 +1,7 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
 import { mergeDeltas, type Entry } from '../part/entry.ts'
-import { createRunFold, type RunFold, type RunView } from '../fold/run-view.ts'
+import { createRunFold, type RunFold } from '../fold/run-fold.ts'
+import type { RunView } from '../fold/run-view.ts'
 import type { Store } from '../part/log.ts'
 import { messagesOf, type Message, type ToolOutput, type ToolResultContent } from '../part/message.ts'
 import { predecessor } from './threads.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import type { Entry, RecordedPart } from '../part/entry.ts'
-import { createRunFold } from '../fold/run-view.ts'
+import { createRunFold } from '../fold/run-fold.ts'
 import { noUsage } from '../part/usage.ts'
 import { textWire } from './text/text.ts'
 

@@ -1,7 +1,7 @@
 /** The turn of agents/bernard.yaml: a router and a memory, then the answer; what is recorded of it, and how often. */
 import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
-import { createRunFold } from '../../src/fold/run-view.ts'
+import { createRunFold } from '../../src/fold/run-fold.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Message } from '../../src/part/message.ts'
 import {

@@ -1,7 +1,7 @@
 /** An answer that has to be JSON: judged, given back with its faults, and gone on with behind a crash; as the log tells it. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import { createRunFold } from '../../src/fold/run-view.ts'
+import { createRunFold } from '../../src/fold/run-fold.ts'
 import {
   createScriptedModel,
   finish,

@@ -1,0 +1,119 @@
+/**
+ * What is kept of a run when it ends or is suspended, so that nobody folds its log again: all of its view that cannot be read
+ * from one entry. The input stands in the first entry and the output in the last, which may be as large as the answer.
+ */
+import { compact } from '../part/compact.ts'
+import type { EntryOf } from '../part/entry.ts'
+import { messagesOf, type Message } from '../part/message.ts'
+import { noUsage } from '../part/usage.ts'
+import { answerMessages } from './answer-messages.ts'
+import type { FoldedRun } from './run-fold.ts'
+import { textOf, type RunView, type StepView } from './run-view.ts'
+
+/** Increase it when what is kept changes: a view with another number is folded again. */
+const keptVersion = 1
+
+/** Of a run with more steps none is kept: who wants them folds the log. */
+const mostSteps = 1000
+
+/** A request that is not open any more. Its answer is in the entry with this `seq`, unless it was closed. */
+export interface EndedRequest {
+  requestId: string
+  toolCallId: string
+  seq: number
+  /** Why there is no answer. */
+  closed?: string
+}
+
+export interface KeptView extends Omit<RunView, 'input' | 'text' | 'steps' | 'output'> {
+  version: number
+  /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
+  asked: Message[]
+  steps?: StepView[]
+  firstTokenAt?: number
+  /** The `seq` of the last `resume`, 0 if there is none. */
+  resumedAt: number
+  /** What all `resume`s brought, merged. */
+  resumedInput?: Record<string, unknown>
+  ended: EndedRequest[]
+  /** Ids of tool calls that a client was asked to run and that have no result of it. */
+  unanswered: string[]
+  /** What `memory` steps stored, newest first. */
+  facts: string[]
+}
+
+/** What a fold comes to so far. Throws a `TypeError` before the `run-start`. */
+export function toKept(fold: FoldedRun): KeptView {
+  const { start, end, open, steps, usage, cost, firstTokenAt, resumedAt, resumedInput, ended, facts, summary } = fold
+  if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
+  const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
+  const messages = answerMessages(fold)
+  const asked = messagesOf(input)
+  const isNew = previousRunId !== undefined
+  return {
+    version: keptVersion,
+    runId,
+    agent,
+    threadId,
+    protocol,
+    status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
+    startedAt: timestamp,
+    lastSeq: fold.lastSeq,
+    asked: isNew
+      ? asked
+      : asked.slice(
+          Math.max(
+            0,
+            asked.findLastIndex(({ role }) => role === 'user'),
+          ),
+        ),
+    messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
+    usage: end?.usage ?? usage ?? noUsage,
+    requests: [...open.requests.values()],
+    resumedAt,
+    ended: [...ended],
+    unanswered: [...fold.unanswered.keys()],
+    facts: [...facts],
+    summary: { ...summary },
+    ...compact({
+      steps: steps.size > mostSteps ? undefined : [...steps.values()],
+      parentRunId,
+      previousRunId,
+      labels,
+      firstTokenAt,
+      resumedInput,
+      endedAt: end?.timestamp,
+      cost: end === undefined ? usage && cost : end.cost,
+      error: end?.error,
+    }),
+  }
+}
+
+/** Adds what the log has: its first entry, its last one if the run has ended, and the steps if they were not kept. */
+export function toView(kept: KeptView, { start, end, steps = kept.steps }: ViewSource): RunView {
+  const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
+  const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept
+  return {
+    runId,
+    agent,
+    threadId,
+    protocol,
+    status,
+    startedAt,
+    lastSeq,
+    input: start.input,
+    messages,
+    text: messages.map(textOf).join(''),
+    steps: steps ?? [],
+    usage,
+    requests,
+    summary,
+    ...compact({ parentRunId, previousRunId, labels, endedAt, cost, output: end?.output, error }),
+  }
+}
+
+interface ViewSource {
+  start: Pick<EntryOf<'run-start'>, 'input'>
+  end?: Pick<EntryOf<'run-end'>, 'output'> | undefined
+  steps?: StepView[] | undefined
+}

@@ -1,0 +1,203 @@
+/**
+ * Folds the log of a run: what it has said, spent and asked for so far. The engine's state is this fold and what only the
+ * engine needs, so a run's text is held once. Takes entries one at a time; deltas cost one lookup.
+ */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { compact } from '../part/compact.ts'
+import { parentPath } from '../part/path.ts'
+import { respondTool } from '../part/respond.ts'
+import { addUsage, type Usage } from '../part/usage.ts'
+import { toKept, toView, type EndedRequest, type KeptView } from './kept-view.ts'
+import { createOpenItems, type OpenItems } from './open-items.ts'
+import type { RunView, StepView, Summary } from './run-view.ts'
+import { createTurns, type Turns } from './turns.ts'
+
+/** Apply entries in order; read the view at any time. */
+export interface RunFold {
+  apply(entry: Entry): void
+  view(): RunView
+}
+
+/** The fold with everything that it collects. */
+export interface FoldedRun extends RunFold {
+  readonly open: OpenItems
+  readonly start: EntryOf<'run-start'> | undefined
+  readonly end: EntryOf<'run-end'> | undefined
+  readonly lastSeq: number
+  readonly usage: Usage | undefined
+  /** USD; undefined once any call's price is unknown, 0 before the first. */
+  readonly cost: number | undefined
+  /** Epoch ms of the first delta of a text or of reasoning. */
+  readonly firstTokenAt: number | undefined
+  /** The `seq` of the last `resume`, 0 before the first. */
+  readonly resumedAt: number
+  /** What all `resume`s brought, merged. */
+  readonly resumedInput: Record<string, unknown> | undefined
+  readonly steps: ReadonlyMap<string, StepView>
+  /** The outputs of steps that call a model and of steps that answer, by path. */
+  readonly loops: ReadonlyMap<string, Turns>
+  /** Paths of steps that answer, in the order in which they started. */
+  readonly answers: ReadonlySet<string>
+  /** Paths of answers that are JSON. */
+  readonly objects: ReadonlySet<string>
+  /** The declared order of parallel branches. */
+  readonly orders: readonly (readonly [path: string, names: string[]])[]
+  readonly ended: readonly EndedRequest[]
+  /** Tool calls that a client was asked to run and that have no result of it, by id. */
+  readonly unanswered: ReadonlyMap<string, EntryOf<'step-start'>>
+  /** What `memory` steps stored, newest first. */
+  readonly facts: readonly string[]
+  readonly summary: Summary
+  /** The output of a step, which is followed from here on. */
+  turns(path: string): Turns
+  kept(): KeptView
+}
+
+/** A fold over one run. `view()` throws a `TypeError` before the `run-start`. */
+export function createRunFold(): RunFold {
+  return foldRun(() => false)
+}
+
+/** `follows`: whether the output of a step is collected although it is not the answer. */
+export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () => false): FoldedRun {
+  const open = createOpenItems()
+  const steps = new Map<string, StepView>()
+  const loops = new Map<string, Turns>()
+  // One path may get thousands of deltas: looking up their loop must not split strings each time.
+  const loopOf = new Map<string, Turns | null>()
+  const answers = new Set<string>()
+  const objects = new Set<string>()
+  const orders: [path: string, names: string[]][] = []
+  const asked = new Map<string, EntryOf<'request'>>()
+  const ended: EndedRequest[] = []
+  const unanswered = new Map<string, EntryOf<'step-start'>>()
+  const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
+  // Plain fields: see `createOpenItems`.
+  const fold = {
+    open,
+    start: undefined as EntryOf<'run-start'> | undefined,
+    end: undefined as EntryOf<'run-end'> | undefined,
+    lastSeq: 0,
+    usage: undefined as Usage | undefined,
+    cost: 0 as number | undefined,
+    firstTokenAt: undefined as number | undefined,
+    resumedAt: 0,
+    resumedInput: undefined as Record<string, unknown> | undefined,
+    steps,
+    loops,
+    answers,
+    objects,
+    orders,
+    ended,
+    unanswered,
+    facts: [] as string[],
+    summary,
+    turns,
+    apply,
+    kept: () => toKept(fold),
+    view: () => toView(toKept(fold), { start: fold.start!, end: fold.end }),
+  }
+
+  function turns(path: string): Turns {
+    let loop = loops.get(path)
+    if (loop === undefined) {
+      loop = createTurns(path)
+      loops.set(path, loop)
+      loopOf.clear()
+    }
+    return loop
+  }
+
+  function apply(entry: Entry): void {
+    fold.lastSeq = entry.seq
+    const { step } = entry
+    if (entry.type === 'step-start') begin(entry)
+    let loop = loopOf.get(step)
+    if (loop === undefined) {
+      loop = loops.get(step) ?? loops.get(parentPath(step)) ?? null
+      loopOf.set(step, loop)
+    }
+    loop?.apply(entry)
+    if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
+      fold.firstTokenAt ??= entry.timestamp
+      return
+    }
+    open.apply(entry)
+    switch (entry.type) {
+      case 'run-start':
+        fold.start = entry
+        break
+      case 'run-end':
+        fold.end = entry
+        break
+      case 'resume':
+        fold.resumedAt = entry.seq
+        if (entry.input !== undefined) fold.resumedInput = { ...fold.resumedInput, ...entry.input }
+        break
+      case 'usage':
+        fold.usage = addUsage(fold.usage, entry.usage)
+        fold.cost = fold.cost === undefined || entry.cost === undefined ? undefined : fold.cost + entry.cost
+        break
+      case 'text-end':
+        summary.textBlocks++
+        break
+      case 'reasoning-end':
+        summary.reasoningBlocks++
+        break
+      case 'tool-call':
+        if (!isHandover(entry)) summary.toolCalls++
+        break
+      case 'tool-result':
+        if (entry.outcome === undefined || entry.outcome === 'denied') unanswered.delete(entry.toolCallId)
+        if (entry.preliminary !== true && !isHandover(entry)) summary.toolResults++
+        break
+      case 'error':
+        summary.errors++
+        break
+      case 'request':
+        asked.set(entry.requestId, entry)
+        break
+      case 'response': {
+        const { requestId, seq, answer, reason = 'closed' } = entry
+        const toolCallId = asked.get(requestId)?.toolCallId ?? ''
+        ended.push({ requestId, toolCallId, seq, ...(answer === undefined && { closed: reason }) })
+        asked.delete(requestId)
+        break
+      }
+      case 'step-finish':
+        finish(entry)
+        break
+      default:
+    }
+  }
+
+  function begin(entry: EntryOf<'step-start'>): void {
+    const { step, stepType, attempt, answer, toolName, timestamp } = entry
+    const view: StepView = { path: step, stepType, attempt, startedAt: timestamp }
+    if (answer) view.answer = answer
+    if (toolName !== undefined) view.toolName = toolName
+    steps.set(step, view)
+    if (entry.order !== undefined) orders.push([step, entry.order])
+    if (entry.object === true) objects.add(step)
+    if (stepType === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
+    if (answer) answers.add(step)
+    if (answer || follows(entry)) turns(step)
+  }
+
+  function finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
+    const view = steps.get(step)
+    if (view === undefined) return
+    Object.assign(view, compact({ duration, finishReason, usage, error }))
+    const { stored } = view.stepType === 'memory' ? ((result ?? {}) as { stored?: unknown }) : {}
+    if (Array.isArray(stored)) fold.facts = [...stored.map(String), ...fold.facts].slice(0, mostFacts)
+  }
+
+  function isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
+    return toolName === respondTool && steps.get(parentPath(step))?.stepType === 'router'
+  }
+
+  return fold
+}
+
+/** Of one run. A `memory` step stores at most 50 of 1,000 characters. */
+const mostFacts = 1000
