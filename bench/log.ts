@@ -80,7 +80,7 @@ async function writeRuns(store: Store, subject: Subject, seconds: number): Promi
   }
 
   async function follow(run: string): Promise<void> {
-    for await (const entries of store.log.read(run, 0, stop.signal)) read += entries.length
+    for await (const entries of store.log.read(run, { signal: stop.signal })) read += entries.length
   }
 
   const ids = Array.from({ length: runs }, (_, i) => `run_${i}`)

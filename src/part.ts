@@ -7,5 +7,17 @@ export { textOf, type RunView, type StepView, type Summary } from './fold/run-vi
 export { createGrammar, type Grammar } from './fold/grammar.ts'
 export type * from './part/message.ts'
 export type { ResponseHead } from './part/response-head.ts'
-export type { Appended, InboxMessage, Log, RunIndex, RunQuery, RunRow, RunStatus, Store } from './part/log.ts'
+export type {
+  Appended,
+  Batch,
+  InboxMessage,
+  InboxOptions,
+  Log,
+  ReadOptions,
+  RunIndex,
+  RunQuery,
+  RunRow,
+  RunStatus,
+  Store,
+} from './part/log.ts'
 export { addUsage, type Usage } from './part/usage.ts'

@@ -24,7 +24,7 @@ const most = 256
 
 export function createRunReader(log: Log, run: string, after = 0): RunReader {
   const leave = new AbortController()
-  const open = () => log.read(run, after, leave.signal)[Symbol.asyncIterator]()
+  const open = () => log.read(run, { after, signal: leave.signal })[Symbol.asyncIterator]()
   let cursor = open()
   let kept: Promise<Batch>[] | undefined = []
   let count = 0

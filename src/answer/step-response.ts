@@ -58,7 +58,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const leave = new AbortController()
-  for await (const batch of runtime.store.log.read(runId, 0, AbortSignal.any([leave.signal, signal]))) {
+  for await (const batch of runtime.store.log.read(runId, { signal: AbortSignal.any([leave.signal, signal]) })) {
     for (const entry of batch) {
       if (entry.type === 'file' && typeof entry.data === 'string') return fromBase64(entry.data)
       if (entry.type === 'run-end' && entry.error !== undefined) throw fromErrorValue(entry.error)

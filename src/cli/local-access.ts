@@ -52,7 +52,7 @@ export function localAccess(file: string, data: string): Access {
         // The status is read before the entries: if the run has ended by now, all its entries are there.
         const found = await row(run)
         const goesOn = follow && !hasEnded(found.status) && (await mayRun(found))
-        for await (const batch of store.log.read(run, seq)) {
+        for await (const batch of store.log.read(run, { after: seq })) {
           yield* batch
           seq = batch.at(-1)?.seq ?? seq
         }

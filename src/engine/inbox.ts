@@ -14,7 +14,7 @@ export async function readInbox(
 ): Promise<number> {
   let last = n
   try {
-    for await (const message of log.inbox(run, n, signal)) {
+    for await (const message of log.inbox(run, { after: n, signal })) {
       last = message.n
       receive(message)
     }

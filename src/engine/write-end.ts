@@ -25,10 +25,10 @@ export interface EndContext {
   secrets: readonly string[]
 }
 
-/** Resolves when the end is stored. Rejects if the store fails. */
+/** `epoch`: the caller's, who owns the run. Resolves when the end is stored. Rejects if the store fails. */
 export async function writeEnd(
   { log, registry, clock, graceMs, secrets }: EndContext,
-  { id: run, epoch }: RunRow,
+  { id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>,
   state: RunState,
   { code, message, outcome }: RunEnding,
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function writeEnd(
   const writer = createWriter({
     log,
     run,
-    epoch: epoch + 1,
+    epoch,
     lastSeq: state.lastSeq,
     redactor: createRedactor(secrets),
     now,

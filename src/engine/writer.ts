@@ -5,7 +5,7 @@
  * one transaction. Readers only see what is stored.
  */
 import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
-import { cutError } from '../part/error.ts'
+import { cutError, MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
@@ -94,7 +94,12 @@ export function createWriter({
     await Promise.resolve()
     try {
       while (pending.length > 0 && failure === undefined) {
-        await log.append(run, epoch, take)
+        if ((await log.append(run, epoch, take)) === 'fenced') {
+          throw new MillraceError(
+            'stale-writer',
+            `run ${run} has another owner, or has ended; epoch ${epoch} must stop`,
+          )
+        }
         onStored?.()
       }
     } catch (error) {

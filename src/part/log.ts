@@ -1,5 +1,5 @@
 /**
- * The contract of the log, to which the runner writes and from which all readers read. Implementations: `record/`.
+ * The contract of the log, to which the runner writes and from which all readers read. Implementations: `store/`.
  *
  * Entries are persisted before they are delivered: `append` resolves, and readers see its entries, only once they are stored.
  */
@@ -8,30 +8,67 @@ import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
 import type { Usage } from './usage.ts'
 
-/** What to append: a list, which the store copies, or a function that returns it. */
-export type Appended = readonly Entry[] | (() => readonly Entry[])
+/** Entries to append: a list, which the store copies, or a function that returns it. */
+export type Batch = readonly Entry[] | (() => readonly Entry[])
+
+/**
+ * `duplicate`: all entries were stored before; the acknowledgement was lost. `fenced`: another owner has claimed the run, or the
+ * run has ended: nothing was stored, and this writer must stop.
+ */
+export type Appended = 'stored' | 'duplicate' | 'fenced'
+
+/** Which entries of a run to read. Conditions are combined with AND. */
+export interface ReadOptions {
+  /** Only entries with a greater `seq`. Default 0. */
+  after?: number
+  /** Only entries with a smaller `seq`. */
+  before?: number
+  /** At most this many entries. */
+  limit?: number
+  /** Only entries of this step and of the steps below it. */
+  step?: string
+  /** Follow the run: when all stored entries are read, wait for more, until `run-end` or until the signal aborts. */
+  signal?: AbortSignal
+}
+
+/** Which messages of an inbox to read. */
+export interface InboxOptions {
+  /** Only messages with a greater `n`. Default 0. */
+  after?: number
+  /** Wait for more messages, until the signal aborts. */
+  signal?: AbortSignal
+}
 
 /** The entries of runs and their inboxes. Every method rejects with `store-failed` when the store fails. */
 export interface Log {
   /**
-   * Appends entries whose `seq`s follow the last stored one without gaps. There is one writer at a time: an `epoch` lower than
-   * the stored one, or a `seq` that is already stored, rejects with `stale-writer` and stores nothing.
+   * Appends entries whose `seq`s follow the last stored one without gaps. Entries that are stored already are skipped, so a batch
+   * that is sent twice is stored once.
+   *
+   * `epoch` is the run's: that of its first append, until a {@link Log.claim} increments it. Whoever has an older one is `fenced`.
+   * Rejects with `bad-entry`, and stores nothing, for what only a bug can send: a greater epoch, a gap, another entry at a stored
+   * `seq`, a run that does not start with `run-start`, an entry behind `run-end`.
    *
    * A function is called once, synchronously, right before the write, so entries that arrive while the write is queued are
    * included instead of waiting for a second write.
    */
-  append(run: string, epoch: number, entries: Appended): Promise<void>
+  append(run: string, epoch: number, entries: Batch): Promise<Appended>
   /**
-   * Reads the entries with `seq > after`, in batches. Without a signal: those stored so far. With a signal: then live (also
-   * for a run that has no entry yet), until `run-end` or until the signal aborts, which ends the iteration without throwing.
-   * A reader is a cursor and costs no memory. A store that drops old runs keeps this one readable as long as you hold the
-   * iterable, which you may iterate again.
+   * Makes the caller the owner of a run that has this epoch and has not ended: increments the epoch, which fences earlier owners,
+   * and sets the status to `running`. Resolves with whether it did. Fold the log after it, not before.
    */
-  read(run: string, after?: number, signal?: AbortSignal): AsyncIterable<Entry[]>
+  claim(run: string, epoch: number): Promise<boolean>
+  /**
+   * Reads entries in batches, in order. Without a signal: those stored so far. With a signal: then live (also for a run that has
+   * no entry yet), until `run-end` or until the signal aborts, which ends the iteration without throwing. A reader is a cursor
+   * and costs no memory. A store that drops old runs keeps this one readable as long as you hold the iterable, which you may
+   * iterate again.
+   */
+  read(run: string, options?: ReadOptions): AsyncIterable<Entry[]>
   /** Posts a message to a run's owner. The first message of a key wins, permanently; later posts return the winner's message. */
   post(run: string, key: string, message: unknown): Promise<Posted>
   /** Reads the messages to a run, in order. Without a signal: those stored so far. With a signal: then live, until it aborts. */
-  inbox(run: string, after?: number, signal?: AbortSignal): AsyncIterable<InboxMessage>
+  inbox(run: string, options?: InboxOptions): AsyncIterable<InboxMessage>
 }
 
 export interface Posted {

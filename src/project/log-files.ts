@@ -98,7 +98,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       copy.after = seq
     }
     if (copy.after >= copy.last) return
-    for await (const batch of inner.log.read(run, copy.after)) {
+    for await (const batch of inner.log.read(run, { after: copy.after })) {
       if (batch.length === 0) continue
       await appendFile(file, `${encodeEntries(run, batch)}\n`, { mode: 0o600 })
       copy.after = batch.at(-1)!.seq
@@ -157,8 +157,10 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
           last = given.at(-1)?.seq
           return given
         }
-        await inner.log.append(run, epoch, typeof entries === 'function' ? () => seen(entries()) : seen(entries))
-        if (last !== undefined) note(run, last)
+        const batch = typeof entries === 'function' ? () => seen(entries()) : seen(entries)
+        const appended = await inner.log.append(run, epoch, batch)
+        if (last !== undefined && appended !== 'fenced') note(run, last)
+        return appended
       },
     },
     async close() {

@@ -7,7 +7,7 @@ export interface LostContext {
   runs: RunIndex
   losses: Map<string, ErrorValue>
   shutdown: AbortSignal
-  end(run: string, ending: RunEnding): Promise<void>
+  end(run: string, ending: RunEnding, owned: number): Promise<void>
 }
 
 /** Ends the log of a run whose store failed, as soon as the store works again. Otherwise the next start does it. */
@@ -20,7 +20,7 @@ export async function closeLost(
     try {
       // With a greater epoch another owner has taken over the run.
       const isOurs = ((await runs.get(run))?.epoch ?? 0) <= epoch
-      if (isOurs) await end(run, { code: 'failed', message, outcome: 'unavailable' })
+      if (isOurs) await end(run, { code: 'failed', message, outcome: 'unavailable' }, epoch)
       losses.delete(run)
       return
     } catch {

@@ -192,6 +192,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         const message = `The run cannot continue: ${refused}`
         return close(row, state, { code: 'interrupted', message, outcome: 'unavailable' })
       }
+      if (!(await log.claim(run, row.epoch))) return
       await own({ ...row, epoch: row.epoch + 1 }, state, pipeline, [{ type: 'resume', protocol: 'api', ...how }])
     })
   }
@@ -212,7 +213,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
         else if (pipeline.recover && state.recoveries >= mostRecoveries) message += ` ${triedBefore}`
         else if (pipeline.recover) {
           const turn = await rejoin(row)
-          if (shutdown.aborted) return undefined
+          if (shutdown.aborted || !(await log.claim(run, row.epoch))) return undefined
           void own({ ...row, epoch: row.epoch + 1, turn }, state, pipeline, [])
           return 'resumed'
         }
@@ -225,17 +226,20 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     })
   }
 
-  /** Ends a run without owner, unless it got one or was ended in the meantime. */
-  function end(run: string, ending: RunEnding): Promise<void> {
+  /** Ends a run without owner, unless it got one or was ended in the meantime. `owned`: the epoch of this process's last owner. */
+  function end(run: string, ending: RunEnding, owned?: number): Promise<void> {
     return alone(run, async () => {
       const row = await runs.get(run)
       if (row === undefined || hasEnded(row.status) || active.has(run)) return
-      await close(row, await foldState(log, run), ending)
+      await close(row, await foldState(log, run), ending, owned)
     })
   }
 
-  async function close(row: RunRow, state: RunState, ending: RunEnding): Promise<void> {
-    await writeEnd({ log, registry, clock, graceMs, secrets }, row, state, ending)
+  async function close(row: RunRow, state: RunState, ending: RunEnding, owned?: number): Promise<void> {
+    const owns = row.epoch === owned
+    if (!owns && !(await log.claim(row.id, row.epoch))) return
+    const epoch = owns ? row.epoch : row.epoch + 1
+    await writeEnd({ log, registry, clock, graceMs, secrets }, { id: row.id, epoch }, state, ending)
     deadlines.clear(row.id)
     notify(onRun, state)
   }

@@ -245,7 +245,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           const became = await owners.adopt(run.id, (row) => gate.rejoin(row.threadId, run.id))
           if (became !== undefined) counts[became]++
         } catch {
-          void owners.closeLost(run)
+          // It may have been claimed before the failure.
+          void owners.closeLost({ id: run.id, epoch: run.epoch + 1 })
         }
       }
       for (const { id } of await allRuns(store, 'suspended')) await owners.attend(id).catch(() => undefined)
@@ -262,7 +263,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   function handle(id: string, threadId: string, joined = false): Run {
     // Created now, because a store that drops old runs keeps those with a reader.
-    const live = log.read(id, 0, shutdown.signal)
+    const live = log.read(id, { signal: shutdown.signal })
     const stored = log.read(id)
     let result: Promise<RunResult> | undefined
     return {

@@ -47,8 +47,8 @@ export function createThreadGate({ store, stop, beginning }: ThreadGateOptions):
   async function ended(run: string): Promise<void> {
     const row = await runs.get(run)
     // Reads the last stored entry again: it may be the end, or a suspension that we must stop.
-    const from = Math.max(0, (row?.lastSeq ?? 0) - 1)
-    for await (const batch of log.read(run, from, new AbortController().signal)) {
+    const after = Math.max(0, (row?.lastSeq ?? 0) - 1)
+    for await (const batch of log.read(run, { after, signal: new AbortController().signal })) {
       const last = batch.at(-1)?.type
       if (last === 'run-end') return
       if (last === 'suspend' && (await active(run)) === 'suspended') await stop(run, unanswered)

@@ -15,7 +15,7 @@ async function write(run: string): Promise<never> {
 
 async function report(run: string): Promise<void> {
   // Written synchronously: output that is lost in a buffer would weaken the test.
-  for await (const batch of store.log.read(run, 0, new AbortController().signal))
+  for await (const batch of store.log.read(run, { signal: new AbortController().signal }))
     for (const { seq } of batch) writeSync(1, `${run} ${seq}\n`)
 }
 

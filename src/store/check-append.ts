@@ -3,36 +3,46 @@ import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 
 /**
- * Enforces one writer at a time. Throws `stale-writer` for an older epoch, a `seq` that is already stored or skips one, and a
- * run that has ended; `bad-entry` for a run that does not start with `run-start`, because its row needs that entry.
+ * Checks entries against a run's row. Returns how many of them, from the first, are stored already: if all are, the append is a
+ * `duplicate`, else the rest is to be stored. `fenced`: this writer must stop. Throws `bad-entry` for what only a bug can send.
+ * `isStored` tells whether the stored entry of the same `seq` is equal.
  */
 export function checkAppend(
   run: string,
   row: Pick<RunRow, 'epoch' | 'lastSeq' | 'status'> | undefined,
   epoch: number,
   entries: readonly Entry[],
-): void {
-  if (row && epoch < row.epoch) {
-    throw stale(`run ${run} was taken over by epoch ${row.epoch}; the writer of epoch ${epoch} must stop`)
+  isStored: (entry: Entry) => boolean,
+): 'fenced' | number {
+  if (row && epoch < row.epoch) return 'fenced'
+  if (row && epoch > row.epoch) {
+    throw bad(`run ${run} has epoch ${row.epoch}, got ${epoch}: claim the run before you append`)
   }
-  if (row && hasEnded(row.status)) throw stale(`run ${run} has ended (${row.status}); nothing may follow run-end`)
-  let due = (row?.lastSeq ?? 0) + 1
-  for (const [i, { seq, type }] of entries.entries()) {
-    if (seq !== due) {
-      const why = seq < due ? 'it is already stored: is another writer active?' : 'entries before it are missing'
-      throw stale(`run ${run} expects seq ${due}, got ${seq}: ${why}`)
-    }
-    if (type === 'run-end' && i < entries.length - 1) throw stale(`run ${run}: nothing may follow run-end (${seq})`)
-    due++
+  const last = row?.lastSeq ?? 0
+  const first = entries[0]?.seq ?? last + 1
+  const hasRunEnded = row !== undefined && hasEnded(row.status)
+  // Whoever lost the acknowledgement of the run's end sends it again.
+  if (hasRunEnded && entries.at(-1)!.seq > last) return 'fenced'
+  if (first > last + 1) throw bad(`run ${run} expects seq ${last + 1}, got ${first}: entries before it are missing`)
+  for (const [i, entry] of entries.entries()) {
+    const { seq, type } = entry
+    if (seq !== first + i) throw bad(`run ${run} expects seq ${first + i}, got ${seq}`)
+    if (type === 'run-end' && i < entries.length - 1) throw bad(`run ${run}: nothing may follow run-end (${seq})`)
+    if (seq > last || isStored(entry)) continue
+    if (hasRunEnded) return 'fenced'
+    throw bad(`run ${run} has another entry with seq ${seq}: is another writer active?`)
   }
   if (!row && entries[0]?.type !== 'run-start') {
-    throw new MillraceError(
-      'bad-entry',
-      `run ${run} starts with ${entries[0]?.type}; the first entry must be run-start`,
-    )
+    throw bad(`run ${run} starts with ${entries[0]?.type}; the first entry must be run-start`)
   }
+  return Math.min(entries.length, last + 1 - first)
 }
 
-function stale(message: string): MillraceError {
-  return new MillraceError('stale-writer', message, { status: 409 })
+/** Whether both entries have the same JSON. */
+export function isSameEntry(a: Entry, b: Entry): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
+function bad(message: string): MillraceError {
+  return new MillraceError('bad-entry', message, { status: 409 })
 }

@@ -9,9 +9,10 @@ import type { Bell } from './bell.ts'
 
 /**
  * `last`: nothing follows. `stored`: fetched in bulk, so the next pull yields to the event loop first: a consumer that never
- * really waits would otherwise block it for the whole replay.
+ * really waits would otherwise block it for the whole replay. `again`: there was nothing for this reader here; pull once more after
+ * other work has had its turn.
  */
-export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'wait' | 'end'
+export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'again' | 'wait' | 'end'
 
 /** One reader: `pull` advances its position; `leave` is called once, when it stops. */
 export interface Puller<T> {
@@ -57,6 +58,7 @@ function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): Asy
     try {
       const pulled = reader.pull()
       if (pulled === 'end') return finish()
+      if (pulled === 'again') return pause(attempt)
       if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
       pending = undefined
       rested = pulled.stored !== true

@@ -57,7 +57,7 @@ test('a run that is forgotten is not waited for, as one is that has not begun', 
 
 test('a reader that has waited since before a run began gets all of it, though it is forgotten in the same turn', async () => {
   const store = memoryStore({ keep: 0 })
-  const reader = store.log.read('a', 0, live())[Symbol.asyncIterator]()
+  const reader = store.log.read('a', { signal: live() })[Symbol.asyncIterator]()
   const first = reader.next()
   const entries = exampleRun('a')
   await store.log.append('a', 1, entries)
@@ -70,7 +70,7 @@ test('what is said in the turn that closes the store is heard', async () => {
   const store = memoryStore()
   const [start, ...rest] = exampleRun('a')
   await store.log.append('a', 1, [start!])
-  const reader = store.log.read('a', 0, live())[Symbol.asyncIterator]()
+  const reader = store.log.read('a', { signal: live() })[Symbol.asyncIterator]()
   expect((await reader.next()).value).toEqual([start])
   const next = reader.next()
   await Promise.all([store.log.append('a', 1, rest), store.close()])

@@ -1,11 +1,20 @@
 /** A store in memory: for tests, the edge, and `--data none`. */
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type InboxMessage, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
+import {
+  hasEnded,
+  type Appended,
+  type InboxMessage,
+  type Log,
+  type RunIndex,
+  type RunRow,
+  type Store,
+} from '../part/log.ts'
 import { createBell } from './bell.ts'
-import { checkAppend } from './check-append.ts'
+import { checkAppend, isSameEntry } from './check-append.ts'
 import { follow, type Pulled } from './follow.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
+import { selectEntries } from './select-entries.ts'
 import { storeClosed, unknownCursor } from './store-error.ts'
 
 interface Kept {
@@ -43,11 +52,16 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const inbox = createKeptInbox()
   let closed = false
 
-  function append(run: string, epoch: number, entries: readonly Entry[]): void {
+  function append(run: string, epoch: number, given: readonly Entry[]): Appended {
     if (closed) throw storeClosed(`append to run ${run}`)
-    if (entries.length === 0) return
+    if (given.length === 0) return 'stored'
     let kept = runs.get(run)
-    checkAppend(run, kept?.row, epoch, entries)
+    const known = checkAppend(run, kept?.row, epoch, given, (entry) =>
+      isSameEntry(kept!.entries[entry.seq - 1]!, entry),
+    )
+    if (known === 'fenced') return 'fenced'
+    if (known === given.length) return 'duplicate'
+    const entries = known === 0 ? given : given.slice(known)
     const row = foldRow(kept?.row, run, epoch, entries)
     if (kept) {
       kept.row = row
@@ -58,7 +72,12 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     }
     if (rung.size === 0) later(ringAll)
     rung.add(run)
-    if (!hasEnded(row.status)) return
+    if (hasEnded(row.status)) dropOld(run, kept)
+    return 'stored'
+  }
+
+  /** Call this when a run has ended. */
+  function dropOld(run: string, kept: Kept): void {
     ended.push(run)
     endings++
     kept.goesAt = endings + keep + (runs.size - ended.length)
@@ -84,7 +103,15 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
 
   const log: Log = {
     append: async (run, epoch, given) => append(run, epoch, typeof given === 'function' ? given() : given),
-    read(run, after = 0, signal) {
+    claim: async (run, epoch) => {
+      if (closed) throw storeClosed(`claim run ${run}`)
+      const kept = runs.get(run)
+      if (!kept || kept.row.epoch !== epoch || hasEnded(kept.row.status)) return false
+      kept.row = { ...kept.row, epoch: epoch + 1, status: 'running' }
+      return true
+    },
+    read(run, options = {}) {
+      const { after = 0, signal } = options
       let kept = runs.get(run)
       return follow<Entry[]>({
         bell,
@@ -103,7 +130,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
             if (value.length === 0) return last ? 'end' : 'wait'
             return { value, last, stored: value.length === page }
           }
-          return { pull }
+          return selectEntries({ pull }, options)
         },
       })
     },
@@ -111,7 +138,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       if (closed) throw storeClosed(`post to run ${run}`)
       return inbox.post(run, key, message)
     },
-    inbox: (run, after = 0, signal) =>
+    inbox: (run, { after = 0, signal } = {}) =>
       follow<InboxMessage>({
         bell: inbox.bell,
         key: run,

@@ -32,7 +32,7 @@ describe('persisted before delivered', () => {
     const entries = exampleRun('r', 200)
     const seen = (async () => {
       let checked = 0
-      for await (const batch of store.log.read('r', 0, live())) {
+      for await (const batch of store.log.read('r', { signal: live() })) {
         expect(stored.get('r')?.seq).toBeGreaterThanOrEqual(batch.at(-1)!.seq)
         expect(row.get('r')?.last_seq).toBeGreaterThanOrEqual(batch.at(-1)!.seq)
         checked += batch.length
@@ -51,7 +51,7 @@ describe('persisted before delivered', () => {
   test('a reader that keeps up is given the very entries that were appended', async () => {
     const store = sqliteStore(newPath())
     const start = startEntry('r')
-    const reader = store.log.read('r', 0, live())[Symbol.asyncIterator]()
+    const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
     const next = reader.next()
     await store.log.append('r', 1, [start])
     expect((await next).value![0]).toBe(start)
@@ -172,6 +172,7 @@ describe('persisted before delivered', () => {
     for (const [run, seq] of delivered) {
       const row = await store.runs.get(run)
       expect(row?.lastSeq).toBeGreaterThanOrEqual(seq)
+      expect(await store.log.claim(run, 1)).toBe(true)
       await store.log.append(run, 2, [endEntry(row!.lastSeq + 1)])
       const seqs = (await readAll(store, run)).map((e) => e.seq)
       expect(seqs).toEqual(Array.from({ length: row!.lastSeq + 1 }, (_, i) => i + 1))
@@ -206,7 +207,8 @@ test('reopening a file gives everything back', async () => {
   expect(await second.runs.list()).toEqual(rows)
   for (const k of [0, 5, 10, 305, 306]) expect(await readAll(second, 'r', k)).toEqual(entries.slice(k))
   expect(await second.log.post('s', 'stop', 'late')).toEqual({ first: false, message: { why: 'asked' } })
-  await expect(second.log.append('s', 3, [delta(3)])).rejects.toMatchObject({ code: 'stale-writer' })
+  expect(await second.log.append('s', 3, [delta(3)])).toBe('fenced')
+  await second.log.claim('s', 4)
   await second.log.append('s', 5, [endEntry(3)])
   expect(await readAll(second, 's')).toEqual([startEntry('s'), delta(2), endEntry(3)])
   await second.close()
@@ -216,10 +218,13 @@ test('two stores on one file: the older epoch is refused though it knew the run'
   const path = newPath()
   const [old, young] = [sqliteStore(path), sqliteStore(path)]
   await old.log.append('r', 1, [startEntry('r'), delta(2)])
-  await young.log.append('r', 2, [delta(3)])
-  await expect(old.log.append('r', 1, [delta(3)])).rejects.toMatchObject({ code: 'stale-writer' })
-  await expect(old.log.append('r', 1, [delta(4)])).rejects.toMatchObject({ code: 'stale-writer' })
-  await young.log.append('r', 2, [endEntry(4)])
+  const claims = await Promise.all([old.log.claim('r', 1), young.log.claim('r', 1)])
+  expect(claims.filter(Boolean)).toHaveLength(1)
+  await young.log.claim('r', 2)
+  await young.log.append('r', 3, [delta(3)])
+  expect(await old.log.append('r', 1, [delta(3)])).toBe('fenced')
+  expect(await old.log.append('r', 2, [delta(4)])).toBe('fenced')
+  await young.log.append('r', 3, [endEntry(4)])
   expect(await readAll(old, 'r')).toEqual([startEntry('r'), delta(2), delta(3), endEntry(4)])
   const posts = await Promise.all([old.log.post('r', 'k', 'old'), young.log.post('r', 'k', 'young')])
   expect(posts.filter(({ first }) => first)).toHaveLength(1)
@@ -301,12 +306,12 @@ describe('a write that fails', () => {
     await store.log.append('r', 1, [startEntry('r')])
     // What SQLite does by itself when the disk is full.
     other.exec(`CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END`)
-    const reader = store.log.read('r', 1, live())[Symbol.asyncIterator]()
+    const reader = store.log.read('r', { after: 1, signal: live() })[Symbol.asyncIterator]()
     const next = reader.next()
     const appends = [store.log.append('r', 1, [delta(2)]), store.log.append('r', 1, [delta(3)])]
     for (const append of appends) {
       await expect(append).rejects.toMatchObject({
-        code: expect.stringMatching(/store-failed|stale-writer/),
+        code: expect.stringMatching(/store-failed|bad-entry/),
       })
     }
     await expect(appends[0]).rejects.toMatchObject({
@@ -328,7 +333,7 @@ describe('a write that fails', () => {
     other.exec(`CREATE TABLE parent (id INTEGER PRIMARY KEY);
                 CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
                 CREATE TRIGGER late AFTER INSERT ON ticks BEGIN INSERT INTO child VALUES (1); END`)
-    const reader = store.log.read('r', 1, live())[Symbol.asyncIterator]()
+    const reader = store.log.read('r', { after: 1, signal: live() })[Symbol.asyncIterator]()
     const next = reader.next()
     const failed = await Promise.allSettled([
       store.log.append('r', 1, [delta(2)]),

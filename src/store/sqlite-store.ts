@@ -7,11 +7,12 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
+import type { Appended, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeEntries, encodeMessage } from './encode.ts'
 import { follow, type Pulled, type Puller } from './follow.ts'
+import { selectEntries } from './select-entries.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
 import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
@@ -80,20 +81,21 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     append: async (run, epoch, given) => {
       let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
       let lines: string | undefined
-      const apply = () => {
+      const apply = (): Appended => {
         // A write may be applied twice: call `given` only once.
         if (typeof given === 'function') entries ??= given()
         lines ??= encodeEntries(run, entries!)
-        if (entries!.length > 0) ticks.apply(run, epoch, entries!, lines)
+        return entries!.length > 0 ? ticks.apply(run, epoch, entries!, lines) : 'stored'
       }
-      await write(`append to run ${run}`, apply, !ticks.knows(run))
+      return write(`append to run ${run}`, apply, !ticks.knows(run))
     },
-    read: (run, after = 0, signal) =>
+    claim: (run, epoch) => write(`claim run ${run}`, () => ticks.claim(run, epoch)),
+    read: (run, options = {}) =>
       follow<Entry[]>({
-        start: () => live(ticks.reader(run, after), `read run ${run}`),
+        start: () => live(selectEntries(ticks.reader(run, options.after ?? 0), options), `read run ${run}`),
         bell: entryBell,
         key: run,
-        signal,
+        signal: options.signal,
         pause: setImmediate,
       }),
     post: async (run, key, message) => {
@@ -102,7 +104,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       if (posted.first) inboxBell.ring(run)
       return posted
     },
-    inbox: (run, after = 0, signal) =>
+    inbox: (run, { after = 0, signal } = {}) =>
       follow<InboxMessage>({
         start() {
           let n = after

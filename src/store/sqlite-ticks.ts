@@ -1,11 +1,11 @@
 /** The `ticks` table and the latest entries of runs: collects appends per transaction, reads pages, serves live readers. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type RunRow } from '../part/log.ts'
+import { hasEnded, type Appended, type RunRow } from '../part/log.ts'
 import type { Bell } from './bell.ts'
-import { checkAppend } from './check-append.ts'
+import { checkAppend, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
-import { decodeEntries } from './encode.ts'
+import { decodeEntries, encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createRecent, type Position, type Recent } from './recent.ts'
 import { foldRow } from './run-row.ts'
@@ -37,8 +37,10 @@ interface Gathered {
 }
 
 export interface Ticks extends Gathering {
-  /** Adds entries to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
-  apply(run: string, epoch: number, entries: readonly Entry[], lines: string): void
+  /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
+  apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
+  /** Adds a claim to the open transaction. */
+  claim(run: string, epoch: number): boolean
   /** Whether the run's last append was made here and no other connection has written since. */
   knows(run: string): boolean
   /** Creates a reader: it gets cached entries if it keeps up, else pages of the table. */
@@ -73,6 +75,22 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     // The cursor may be inside the first row.
     const from = entries.findIndex(({ seq }) => seq > after)
     return from < 0 ? [] : entries.slice(from)
+  }
+
+  function rowOf(run: string): RunRow | undefined {
+    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.get(run)
+  }
+
+  /** Returns a function that tells whether an entry is stored or in the open transaction. */
+  function storedEntries(run: string): (entry: Entry) => boolean {
+    const written = gathered.get(run)?.entries ?? []
+    let near: Entry[] = []
+    return (entry) => {
+      const { seq } = entry
+      let stored = entryAt(written, seq) ?? entryAt(near, seq)
+      if (stored === undefined) stored = (near = page(run, seq - 1))[0]
+      return stored !== undefined && isSameEntry(stored, entry)
+    }
   }
 
   function forget(run: string): void {
@@ -123,20 +141,34 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     },
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
-      const before = open ? open.row : (heads.get(run)?.row ?? runs.get(run))
-      checkAppend(run, before, epoch, entries)
-      const row = foldRow(before, run, epoch, entries)
-      if (!open) gathered.set(run, { before, row, entries: [...entries], lines })
+      const before = rowOf(run)
+      const known = checkAppend(run, before, epoch, entries, storedEntries(run))
+      if (known === 'fenced') return 'fenced'
+      if (known === entries.length) return 'duplicate'
+      const rest = known === 0 ? entries : entries.slice(known)
+      const text = known === 0 ? lines : encodeEntries(run, rest)
+      const row = foldRow(before, run, epoch, rest)
+      if (!open) gathered.set(run, { before, row, entries: [...rest], lines: text })
       else {
         open.row = row
-        open.lines += `\n${lines}`
-        for (const entry of entries) open.entries.push(entry)
+        open.lines += open.lines === '' ? text : `\n${text}`
+        for (const entry of rest) open.entries.push(entry)
       }
+      return 'stored'
+    },
+    claim(run, epoch) {
+      const before = rowOf(run)
+      if (!before || before.epoch !== epoch || hasEnded(before.status)) return false
+      const row: RunRow = { ...before, epoch: epoch + 1, status: 'running' }
+      const open = gathered.get(run)
+      if (open) open.row = row
+      else gathered.set(run, { before, row, entries: [], lines: '' })
+      return true
     },
     flush() {
       let pages = 0
       for (const [run, { before, row, entries, lines }] of gathered) {
-        insert.run(run, entries[0]!.seq, row.lastSeq, lines)
+        if (entries.length > 0) insert.run(run, entries[0]!.seq, row.lastSeq, lines)
         if (!before) runs.insert(row)
         else if (row.status === before.status && row.usage === before.usage) runs.advance(row)
         else runs.update(row)
@@ -149,7 +181,13 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       const done = [...gathered]
       gathered.clear()
       for (const [run, { row, entries, lines }] of done) {
-        const head = { row, recent: heads.get(run)?.recent ?? createRecent() }
+        const known = heads.get(run)
+        if (entries.length === 0) {
+          // A claim. The run's next append is the first one here, unless this process has readers of it.
+          if (known) known.row = row
+          continue
+        }
+        const head = { row, recent: known?.recent ?? createRecent() }
         heads.set(run, head)
         head.recent.push(entries, lines.length)
         bell.ring(run)
@@ -192,4 +230,9 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       }
     },
   }
+}
+
+/** `entries` have consecutive `seq`s. */
+function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
+  return entries[seq - (entries[0]?.seq ?? 0)]
 }

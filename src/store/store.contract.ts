@@ -4,14 +4,25 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
-import type { Appended, InboxMessage, RunRow, Store } from '../part/log.ts'
+import type { Appended, Batch, InboxMessage, ReadOptions, RunRow, Store } from '../part/log.ts'
 import { anyRun, cutAt, endEntry, entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 
 /** Reads everything stored so far; with a signal, reads until the run ends. */
 export async function readAll(store: Store, run: string, after?: number, signal?: AbortSignal): Promise<Entry[]> {
-  const all: Entry[] = []
-  for await (const batch of store.log.read(run, after, signal)) all.push(...batch)
+  return collect(store.log.read(run, { after, signal }))
+}
+
+export async function collect<T>(batches: AsyncIterable<T[]>): Promise<T[]> {
+  const all: T[] = []
+  for await (const batch of batches) all.push(...batch)
   return all
+}
+
+/** A run with entries of two steps, one with steps below it. */
+function steps(run: string): Entry[] {
+  const paths = ['main/a', 'main/a/1', 'main/ab', 'main/a/1', 'main/a/2', 'main/b', 'main/a', 'main/a/10']
+  const middle = paths.map((path, i) => entry(i + 2, { type: 'data', name: 'd', data: i }, path))
+  return [startEntry(run), ...middle, endEntry(paths.length + 2)]
 }
 
 /** A signal that never aborts, to follow a run. */
@@ -24,9 +35,11 @@ export function storeContract(name: string, make: () => Store): void {
       store = make()
     })
     afterEach(() => store.close())
-    const append = (run: string, entries: Appended, epoch = 1) => store.log.append(run, epoch, entries)
-    const refused = (promise: Promise<void>) => expect(promise).rejects.toMatchObject({ code: 'stale-writer' })
+    const append = (run: string, entries: Batch, epoch = 1) => store.log.append(run, epoch, entries)
+    const fenced = async (promise: Promise<Appended>) => expect(await promise).toBe('fenced')
+    const refused = (promise: Promise<Appended>) => expect(promise).rejects.toMatchObject({ code: 'bad-entry' })
     const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })
+    const other = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: 'other' })
 
     describe('append', () => {
       test('keeps entries in order, whatever the cuts', async () => {
@@ -36,7 +49,7 @@ export function storeContract(name: string, make: () => Store): void {
             const run = `random-${n++}`
             const entries = make(run)
             const reader = readAll(store, run, 0, live())
-            const appends: Promise<void>[] = []
+            const appends: Promise<Appended>[] = []
             for (const batch of cutAt(entries, cuts)) {
               appends.push(append(run, batch))
               if (wait) await appends.at(-1)
@@ -49,24 +62,76 @@ export function storeContract(name: string, make: () => Store): void {
         )
       })
 
-      test('refuses a stale epoch, a taken seq and a gap, and stores nothing of them', async () => {
-        await append('r', [startEntry('r'), delta(2)], 2)
-        await refused(append('r', [delta(3)], 1))
-        await refused(append('r', [delta(2)], 2))
-        await refused(append('r', [delta(2), delta(3)], 2))
-        await refused(append('r', [delta(4)], 2))
-        await refused(append('r', [delta(3), delta(5)], 2))
-        await append('r', [delta(3)], 2)
-        await append('r', [endEntry(4)], 3)
+      test('refuses a gap, another entry at a stored seq and an epoch that nobody claimed, and stores nothing of them', async () => {
+        await append('r', [startEntry('r'), delta(2)])
+        await refused(append('r', [other(2)]))
+        await refused(append('r', [delta(2), other(2), delta(3)]))
+        await refused(append('r', [delta(4)]))
+        await refused(append('r', [delta(3), delta(5)]))
+        await refused(append('r', [delta(3)], 2))
+        await append('r', [delta(3)])
+        await append('r', [endEntry(4)])
         expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2), delta(3), endEntry(4)])
-        expect(await store.runs.get('r')).toMatchObject({ epoch: 3, lastSeq: 4 })
+        expect(await store.runs.get('r')).toMatchObject({ epoch: 1, lastSeq: 4 })
+      })
+
+      test('a batch that is sent again, because its acknowledgement was lost, is stored once', async () => {
+        const batches = cutAt(exampleRun('r'), [1, 5])
+        for (const batch of batches) {
+          expect(await append('r', batch)).toBe('stored')
+          expect(await append('r', batch)).toBe('duplicate')
+          // As another process has it that read it: equal, but not the same objects.
+          expect(await append('r', structuredClone(batch))).toBe('duplicate')
+        }
+        expect(await append('r', exampleRun('r'))).toBe('duplicate')
+        expect(await readAll(store, 'r')).toEqual(exampleRun('r'))
+      })
+
+      test('of a batch that is stored in part, the rest is stored', async () => {
+        await append('r', [startEntry('r'), delta(2)])
+        expect(await append('r', [delta(2), delta(3)])).toBe('stored')
+        const both = [append('r', [delta(3), delta(4)]), append('r', [delta(3), delta(4), endEntry(5)])]
+        expect(await Promise.all(both)).toEqual(['stored', 'stored'])
+        expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2), delta(3), delta(4), endEntry(5)])
+      })
+
+      test('a claim fences the owner before, also one that was paused and comes back', async () => {
+        await append('r', [startEntry('r'), delta(2)])
+        expect(await store.log.claim('r', 1)).toBe(true)
+        await fenced(append('r', [other(3)]))
+        expect(await append('r', [delta(3)], 2)).toBe('stored')
+        await fenced(append('r', [delta(3)]))
+        await fenced(append('r', [delta(4)]))
+        await append('r', [endEntry(4)], 2)
+        await fenced(append('r', [delta(4)]))
+        expect(await readAll(store, 'r')).toEqual([startEntry('r'), delta(2), delta(3), endEntry(4)])
+        expect(await store.runs.get('r')).toMatchObject({ epoch: 2, lastSeq: 4 })
+      })
+
+      test('one of many claims of an epoch counts; none of a run that has ended or does not exist', async () => {
+        await append('r', [startEntry('r')])
+        const claims = await Promise.all(Array.from({ length: 20 }, () => store.log.claim('r', 1)))
+        expect(claims.filter(Boolean)).toHaveLength(1)
+        expect(await store.runs.get('r')).toMatchObject({ epoch: 2, status: 'running', lastSeq: 1 })
+        await append('r', [endEntry(2)], 2)
+        expect(await store.log.claim('r', 2)).toBe(false)
+        expect(await store.log.claim('none', 1)).toBe(false)
+        expect(await store.runs.get('none')).toBeUndefined()
+      })
+
+      test('a suspended run that is claimed is running', async () => {
+        await append('r', [startEntry('r'), entry(2, { type: 'suspend', requests: [] })])
+        const claimed = store.log.claim('r', 1)
+        const resumed = append('r', [entry(3, { type: 'resume', protocol: 'chat' })], 2)
+        expect([await claimed, await resumed]).toEqual([true, 'stored'])
+        expect(await store.runs.get('r')).toMatchObject({ epoch: 2, status: 'running', lastSeq: 3 })
       })
 
       test('refuses one writer of a tick without harming the others', async () => {
         await append('mine', [startEntry('mine')])
         const results = await Promise.allSettled([
           append('mine', [delta(2)]),
-          append('mine', [delta(2)]),
+          append('mine', [other(2)]),
           append('mine', [delta(3)]),
           append('other', [startEntry('other')]),
           append('late', [delta(2)]),
@@ -84,13 +149,14 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('refuses anything after run-end', async () => {
         await append('r', exampleRun('r', 0))
-        await refused(append('r', [delta(7)]))
+        await fenced(append('r', [delta(7)]))
+        await fenced(append('r', [other(6)]))
         await refused(append('s', [startEntry('s'), endEntry(2), delta(3)]))
         expect(await store.runs.get('s')).toBeUndefined()
       })
 
       test('refuses a run that does not begin with run-start', async () => {
-        await expect(append('r', [delta(1)])).rejects.toMatchObject({ code: 'bad-entry' })
+        await refused(append('r', [delta(1)]))
         expect(await store.runs.get('r')).toBeUndefined()
       })
 
@@ -137,7 +203,7 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('what was asked for may be read more than once', async () => {
         await append('r', exampleRun('r', 20))
-        const asked = store.log.read('r', 3, live())
+        const asked = store.log.read('r', { after: 3, signal: live() })
         for (const time of [1, 2]) {
           const got: Entry[] = []
           for await (const batch of asked) got.push(...batch)
@@ -160,7 +226,7 @@ export function storeContract(name: string, make: () => Store): void {
 
       test('a reader that lags replays in pages and then follows', async () => {
         const entries = exampleRun('r', 5000)
-        const reader = store.log.read('r', 0, live())[Symbol.asyncIterator]()
+        const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
         const got: Entry[] = []
         for (const batch of cutAt(
           entries,
@@ -190,6 +256,39 @@ export function storeContract(name: string, make: () => Store): void {
         expect(await firstMessages(store, 'r', 1)).toEqual([])
       })
 
+      test('between two seqs, at most so many, of one step: every combination gives what a filter gives', async () => {
+        const entries = steps('r')
+        for (const batch of cutAt(entries, [1, 2, 5, 9])) await append('r', batch)
+        const all = [undefined, 0, 1, 3, 7, 50]
+        for (const after of all)
+          for (const before of all)
+            for (const limit of all)
+              for (const step of [undefined, '', 'main', 'main/a', 'main/a/1', 'main/none']) {
+                const expected = entries
+                  .filter(({ seq }) => seq > (after ?? 0) && seq < (before ?? 99))
+                  .filter((e) => !step || e.step === step || e.step.startsWith(`${step}/`))
+                  .slice(0, limit)
+                const options: ReadOptions = { after, before, limit, step }
+                for (const signal of [undefined, live()]) {
+                  expect(await collect(store.log.read('r', { ...options, signal })), JSON.stringify(options)).toEqual(
+                    expected,
+                  )
+                }
+              }
+      })
+
+      test('a step is followed until the run ends; a range only until it is full', async () => {
+        const entries = steps('r')
+        const step = collect(store.log.read('r', { step: 'main/a', signal: live() }))
+        const range = collect(store.log.read('r', { after: 1, before: 4, signal: live() }))
+        const two = collect(store.log.read('r', { limit: 2, step: 'main/a', signal: live() }))
+        for (const each of entries.slice(0, -1)) await append('r', [each])
+        expect(await range).toEqual(entries.slice(1, 3))
+        expect(await two).toEqual([entries[1], entries[2]])
+        await append('r', entries.slice(-1))
+        expect(await step).toEqual(entries.filter((e) => /^main\/a(\/|$)/u.test(e.step)))
+      })
+
       test('a suspended run keeps its readers', async () => {
         const suspend = entry(2, { type: 'suspend', requests: [] })
         const resume = entry(3, { type: 'resume', protocol: 'chat' })
@@ -203,7 +302,7 @@ export function storeContract(name: string, make: () => Store): void {
       test('does not let one reader change what another gets', async () => {
         const other = readAll(store, 'r', 0, live())
         const greedy = (async () => {
-          for await (const batch of store.log.read('r', 0, live())) batch.length = 0
+          for await (const batch of store.log.read('r', { signal: live() })) batch.length = 0
         })()
         await append('r', exampleRun('r'))
         await greedy
@@ -220,7 +319,7 @@ export function storeContract(name: string, make: () => Store): void {
         expect(await reader).toEqual([startEntry('r')])
         const between = new AbortController()
         let batches = 0
-        for await (const _ of store.log.read('r', 0, between.signal)) {
+        for await (const _ of store.log.read('r', { signal: between.signal })) {
           batches++
           between.abort()
         }
@@ -230,9 +329,9 @@ export function storeContract(name: string, make: () => Store): void {
       test('leaving releases the signal, also of ten thousand readers', async () => {
         await append('r', [startEntry('r')])
         const { signal } = new AbortController()
-        for (let i = 0; i < 10_000; i++) for await (const _ of store.log.read('r', 0, signal)) break
+        for (let i = 0; i < 10_000; i++) for await (const _ of store.log.read('r', { signal })) break
         expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-        const stuck = store.log.read('r', 1, signal)[Symbol.asyncIterator]()
+        const stuck = store.log.read('r', { after: 1, signal })[Symbol.asyncIterator]()
         const waiting = stuck.next()
         expect(getEventListeners(signal, 'abort')).toHaveLength(1)
         await stuck.return?.()
@@ -313,6 +412,7 @@ export function storeContract(name: string, make: () => Store): void {
         expect(await store.runs.get('r')).toEqual(row)
         await append('r', [delta(2), entry(3, { type: 'suspend', requests: [] })])
         expect(await store.runs.get('r')).toEqual({ ...row, status: 'suspended', lastSeq: 3, updatedAt: noon + 3 })
+        await store.log.claim('r', 1)
         await append('r', [entry(4, { type: 'resume', protocol: 'chat' }), delta(5)], 2)
         expect(await store.runs.get('r')).toEqual({ ...row, lastSeq: 5, updatedAt: noon + 5, epoch: 2 })
         const usage = { inputTokens: 1, source: 'estimated' as const }
@@ -400,7 +500,7 @@ export function storeContract(name: string, make: () => Store): void {
 
 async function firstMessages(store: Store, run: string, count: number, after?: number, signal?: AbortSignal) {
   const messages: InboxMessage[] = []
-  for await (const message of store.log.inbox(run, after, signal)) {
+  for await (const message of store.log.inbox(run, { after, signal })) {
     messages.push(message)
     if (messages.length === count) break
   }

@@ -38,8 +38,9 @@ function watched() {
       ...store.log,
       async append(run, epoch, given) {
         const entries = taken(given)
-        await store.log.append(run, epoch, entries)
+        const appended = await store.log.append(run, epoch, entries)
         for (const { type } of entries) log.push({ run, type })
+        return appended
       },
     },
   })

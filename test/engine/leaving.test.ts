@@ -26,9 +26,9 @@ async function held() {
     ...store,
     log: {
       ...store.log,
-      read(run, after, signal) {
-        if (signal !== undefined) signals.add(signal)
-        return store.log.read(run, after, signal)
+      read(run, options) {
+        if (options?.signal !== undefined) signals.add(options.signal)
+        return store.log.read(run, options)
       },
     },
   })

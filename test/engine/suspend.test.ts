@@ -215,9 +215,9 @@ test('an answer that is delivered at the very moment of the suspension wakes the
     ...store,
     log: {
       ...store.log,
-      async *inbox(run, after, signal) {
+      async *inbox(run, { after, signal } = {}) {
         if (signal) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-        yield* store.log.inbox(run, after)
+        yield* store.log.inbox(run, { after })
       },
     },
   })

@@ -28,9 +28,6 @@ function breakable({ breaksAt, reads = false }: { breaksAt?: (entry: Entry) => b
         state.broken ||= breaksAt !== undefined && entries.some(breaksAt)
         return state.broken ? refuse() : store.log.append(run, epoch, entries)
       },
-      read: store.log.read,
-      post: store.log.post,
-      inbox: store.log.inbox,
     },
     runs: {
       get: (run) => (state.broken && reads ? refuse() : store.runs.get(run)),

@@ -156,9 +156,6 @@ test('a store that fails is a 503 before the answer and a frame in it, without w
       ...store.log,
       append: (run, epoch, entries) =>
         state.broken ? Promise.reject(new Error('SQLITE_IOERR: /var/secret')) : store.log.append(run, epoch, entries),
-      read: store.log.read,
-      post: store.log.post,
-      inbox: store.log.inbox,
     },
   })
   server = await startServer({ agents: { a: agent() }, scripts: { m: held }, wrapStore })

@@ -237,8 +237,9 @@ test('readers that are reset leave no cursor in the log and are no longer presen
     ...store,
     log: {
       ...store.log,
-      read(run, after, signal) {
-        const entries = store.log.read(run, after, signal)
+      read(run, options = {}) {
+        const { signal } = options
+        const entries = store.log.read(run, options)
         if (signal === undefined) return entries
         return {
           [Symbol.asyncIterator]() {

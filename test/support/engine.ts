@@ -6,7 +6,7 @@ import { createRuntime } from '../../src/project/create-runtime.ts'
 import type { Config } from '../../src/project/config.ts'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
 import { createGrammar } from '../../src/fold/grammar.ts'
-import type { Appended, Store } from '../../src/part/log.ts'
+import type { Batch, Store } from '../../src/part/log.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import type { LanguageModel } from '../../src/models/language-model.ts'
 import type { Runtime } from '../../src/runtime/runtime.ts'
@@ -70,7 +70,7 @@ export function createEngine({
 }
 
 /** What a store that is wrapped was given to append. */
-export function taken(given: Appended): readonly Entry[] {
+export function taken(given: Batch): readonly Entry[] {
   return typeof given === 'function' ? given() : given
 }
 
@@ -96,7 +96,7 @@ export function only<T extends Entry['type']>(entries: readonly Entry[], type: T
 /** Waits until the log of a run holds an entry that satisfies the condition. */
 export async function until(store: Store, run: string, matches: (entry: Entry) => boolean): Promise<Entry> {
   const leave = new AbortController()
-  for await (const batch of store.log.read(run, 0, leave.signal)) {
+  for await (const batch of store.log.read(run, { signal: leave.signal })) {
     const found = batch.find(matches)
     if (found !== undefined) return found
   }

@@ -76,10 +76,17 @@ export async function readAll({ store }: Engine, run: string): Promise<Entry[]> 
 export async function cutAfter(entries: readonly Entry[], k: number, options: EngineOptions): Promise<Engine> {
   const engine = createEngine(options)
   const { runId } = entries[0] as Extract<Entry, { type: 'run-start' }>
-  const kept = entries.slice(0, k)
+  const { log } = engine.store
+  let epoch = 1
+  let from = 0
   // Each owner had an epoch of its own, and block ids begin with it.
-  const epoch = 1 + kept.filter(({ type }) => type === 'resume').length
-  await engine.store.log.append(runId, epoch, kept)
+  for (let i = 0; i < k; i++) {
+    if (entries[i]!.type !== 'resume') continue
+    await log.append(runId, epoch, entries.slice(from, i))
+    await log.claim(runId, epoch++)
+    from = i
+  }
+  await log.append(runId, epoch, entries.slice(from, k))
   return engine
 }
 

@@ -152,7 +152,7 @@ async function collect(
     leave.abort('read')
   })
   try {
-    for await (const batch of runtime.store.log.read(runId, 0, AbortSignal.any([leave.signal, signal]))) {
+    for await (const batch of runtime.store.log.read(runId, { signal: AbortSignal.any([leave.signal, signal]) })) {
       for (const entry of batch) {
         const head = entry.type === 'step-start' && entry.answer ? entry.head : undefined
         if (head !== undefined && isAnsweredAsItIs(head, openaiWire)) {

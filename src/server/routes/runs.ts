@@ -77,7 +77,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
 /** The stored entries without following the run, read page by page. */
 function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: number): Response {
   const encoder = wire.createEncoder()
-  const entries = runtime.store.log.read(id, after)[Symbol.asyncIterator]()
+  const entries = runtime.store.log.read(id, { after })[Symbol.asyncIterator]()
   const bytes = new TextEncoder()
   const body = new ReadableStream<Uint8Array>(
     {
