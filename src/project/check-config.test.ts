@@ -77,6 +77,15 @@ test.each<[object, string]>([
     { pricing: { m: { input: '1', output: 1 } } },
     'pricing["m"].input must be an amount in USD from 0, not the string "1".',
   ],
+  [{ timeouts: { idle: 0 } }, 'timeouts.idle must be a whole number of ms from 1, or "none", not 0.'],
+  [
+    { timeouts: { run: 'never' } },
+    'timeouts.run must be a whole number of ms from 1, or "none", not the string "never".',
+  ],
+  [
+    { pricing: { m: { input: Infinity, output: 1 } } },
+    'pricing["m"].input must be an amount in USD from 0, not Infinity.',
+  ],
   [{ requestDeadlineMs: -1 }, 'requestDeadlineMs must be a whole number'],
   [{ constructor: {} }, 'constructor is not a known setting'],
 ])('%j is refused by its name', (config, message) => {

@@ -1,4 +1,8 @@
-/** Validates a config before anything uses it, and reports every mistake at once. */
+/**
+ * Validates a config before anything uses it, and reports every mistake at once. `settings` makes the compiler compare the
+ * schema with the types in config.ts. These are not derived from it: that would lose their descriptions, which editors show.
+ */
+import { z } from 'zod'
 import { MillraceError } from '../part/error.ts'
 import { shortestSecret } from '../fold/secret-forms.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
@@ -7,7 +11,6 @@ import type { Endpoint } from '../models/resolver.ts'
 import type { Pricing } from '../models/language-model.ts'
 import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, SecretsConfig, ServerConfig } from './config.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
-import { ownValue } from '../part/own-value.ts'
 
 export const endpointProtocols = [
   'openai-chat',
@@ -16,179 +19,171 @@ export const endpointProtocols = [
   'google',
 ] as const satisfies EndpointProtocol[]
 
-/** Appends to `faults`; `at` is the full path of the key. */
-type Rule = (value: unknown, at: string, faults: string[]) => void
-type Rules<T> = Record<keyof Required<T>, Rule>
-
 /** The longest delay that timers accept; longer ones fire at once. */
 const longest = 2 ** 31 - 1
 const ms = wholeNumber(1, longest)
-const timeLimit = must(
-  'a whole number of ms from 1, or "none"',
+const size = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+const timeLimit = z.custom<number | 'none'>(
   (value) => value === 'none' || (Number.isSafeInteger(value) && (value as number) >= 1),
+  must('a whole number of ms from 1, or "none"'),
 )
-const names = must('an object keyed by name', isObject)
-const text = must('a non-empty string', isText)
-const usd = must('an amount in USD from 0', (value) => typeof value === 'number' && value >= 0)
+const text = nonEmpty('a non-empty string')
+const flag = z.boolean(must('true or false'))
+const usd = z.number(must('an amount in USD from 0')).min(0, must('an amount in USD from 0'))
 
-const openai: Rules<OpenAiConfig> = {
-  extensions: listOf(oneOf(['tools', 'trace'])),
-  traceKey: must('a name that the protocol does not use itself', isTraceKey),
+const openai = settings<OpenAiConfig>({
+  extensions: list(oneOf(['tools', 'trace'])),
+  traceKey: z.custom<string>(isTraceKey, must('a name that the protocol does not use itself')),
   streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-}
+})
 
-const server: Rules<ServerConfig> = {
+const server = settings<ServerConfig>({
   port: wholeNumber(0, 65_535),
   host: text,
-  maxBodyBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  maxBodyBytes: size,
   keepAliveMs: ms,
   graceMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
-  allowedOrigins: listOf(must('an origin such as "https://app.example"', isOrigin)),
-  openai: keys(openai),
-}
+  allowedOrigins: list(z.custom<string>(isOrigin, must('an origin such as "https://app.example"'))),
+  openai,
+})
 
-const limits: Rules<LimitsConfig> = {
-  lineBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  bodyBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  answerChars: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-}
+const secrets = settings<SecretsConfig>({
+  names: list(variableName('must be the name of an environment variable')),
+  values: list(
+    z.custom<string>(
+      (value) => typeof value === 'string' && value.trim().length >= shortestSecret,
+      `must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words`,
+    ),
+  ),
+})
 
-const record: Rules<RecordConfig> = {
-  data: text,
-  logFiles: must('true or false', (value) => typeof value === 'boolean'),
-  busyTimeoutMs: wholeNumber(0, longest),
-}
-
-const secrets: Rules<SecretsConfig> = {
-  names: listOf((value, at, faults) => {
-    // The message omits the value: it may be the secret itself.
-    if (!isText(value) || !/^\w+$/u.test(value)) faults.push(`${at} must be the name of an environment variable.`)
-  }),
-  values: listOf((value, at, faults) => {
-    if (isText(value) && value.trim().length >= shortestSecret) return
-    faults.push(
-      `${at} must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words.`,
-    )
-  }),
-}
-
-const endpoint: Rules<Endpoint> = {
-  name: text,
-  // The messages omit the values: a URL may contain a password, and `apiKeyEnv` the key itself.
-  baseURL: (value, at, faults) => {
-    if (!isText(value)) faults.push(`${at} must be a non-empty string.`)
+const endpoint = settings<Endpoint>(
+  {
+    name: text,
+    // Not quoted: a URL may contain a password.
+    baseURL: z.string(withoutValue('must be a non-empty string')).regex(/\S/u, 'must be a non-empty string'),
+    apiKeyEnv: variableName('must be the name of an environment variable that holds the key, never the key itself'),
+    protocol: oneOf(endpointProtocols),
   },
-  apiKeyEnv: (value, at, faults) => {
-    if (isText(value) && /^\w+$/u.test(value)) return
-    faults.push(`${at} must be the name of an environment variable that holds the key, never the key itself.`)
-  },
-  protocol: oneOf(endpointProtocols),
-}
+  ['name', 'baseURL'],
+)
 
-const models: Rules<NonNullable<Config['models']>> = {
-  default: text,
-  endpoints: listOf(keys(endpoint, ['name', 'baseURL'])),
-  providers: names,
-}
-
-const config: Rules<Config> = {
-  tools: names,
-  callbacks: names,
-  steps: names,
-  packs: must('a list of modules', Array.isArray),
-  models: keys(models),
-  env: listOf(must('the name of an environment variable', isText)),
-  secrets: keys(secrets),
-  mcpServers: names,
-  pricing: each(keys<Pricing>({ input: usd, output: usd }, ['input', 'output'])),
-  limits: keys(limits),
-  requestDeadlineMs: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  timeouts: keys<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
-  server: keys(server),
-  record: keys(record),
-}
+const config = settings<Config>({
+  tools: named(),
+  callbacks: named(),
+  steps: named(),
+  packs: z.custom<NonNullable<Config['packs']>>(Array.isArray, must('a list of modules')),
+  models: settings<NonNullable<Config['models']>>({ default: text, endpoints: list(endpoint), providers: named() }),
+  env: list(nonEmpty('the name of an environment variable')),
+  secrets,
+  mcpServers: named(),
+  pricing: z.record(
+    z.string(),
+    settings<Pricing>({ input: usd, output: usd }, ['input', 'output']),
+    must('an object keyed by name'),
+  ),
+  limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
+  requestDeadlineMs: size,
+  timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
+  server,
+  record: settings<RecordConfig>({ data: text, logFiles: flag, busyTimeoutMs: wholeNumber(0, longest) }),
+})
 
 /** Throws `bad-config` with one line per mistake. */
 export function checkConfig(given: Config): void {
-  const faults: string[] = []
-  keys(config)(given, '', faults)
-  if (faults.length > 0) throw new MillraceError('bad-config', faults.join('\n'))
+  const { error } = config.safeParse(given)
+  if (error === undefined) return
+  throw new MillraceError('bad-config', [...new Set(error.issues.flatMap(linesOf))].join('\n'))
 }
 
-function keys<T>(rules: Rules<T>, required: readonly (keyof T & string)[] = []): Rule {
-  const known = Object.keys(rules)
-  return (value, at, faults) => {
-    if (!isObject(value)) return void faults.push(`${at} must be an object.`)
-    const prefix = at === '' ? '' : `${at}.`
-    for (const [key, inner] of Object.entries(value)) {
-      const rule = ownValue<Rule>(rules, key)
-      if (rule === undefined) {
-        const place = at === '' ? 'Settings' : `Settings of ${at}`
-        faults.push(`${prefix}${key} is not a known setting${didYouMean(key, known)}. ${place}: ${listNames(known)}.`)
-      } else if (inner !== undefined) rule(inner, prefix + key, faults)
-    }
-    for (const key of required) if (ownValue(value, key) === undefined) faults.push(`${prefix}${key} is missing.`)
-  }
+function linesOf(issue: z.core.$ZodIssue): string[] {
+  const at = issue.path.reduce<string>((place, key, i) => place + step(key, i, issue.path[0] === 'pricing'), '')
+  if (issue.code !== 'unrecognized_keys') return [`${at === '' ? 'The config' : at} ${issue.message}.`]
+  const known = issue.message.split(' ')
+  const end = `${at === '' ? 'Settings' : `Settings of ${at}`}: ${listNames(known)}.`
+  const prefix = at === '' ? '' : `${at}.`
+  return issue.keys.map((key) => `${prefix}${key} is not a known setting${didYouMean(key, known)}. ${end}`)
 }
 
-function each(rule: Rule): Rule {
-  return (value, at, faults) => {
-    names(value, at, faults)
-    if (isObject(value)) for (const [name, inner] of Object.entries(value)) rule(inner, `${at}["${name}"]`, faults)
-  }
+function step(key: PropertyKey, i: number, isByModel: boolean): string {
+  if (typeof key === 'number') return `[${key}]`
+  if (isByModel && i === 1) return `["${String(key)}"]`
+  return i === 0 ? String(key) : `.${String(key)}`
 }
 
-function listOf(rule: Rule): Rule {
-  return (value, at, faults) => {
-    if (!Array.isArray(value)) return void faults.push(`${at} must be a list.`)
-    value.forEach((inner, i) => rule(inner, `${at}[${i}]`, faults))
-  }
+/** An object with these keys; those that are not `required` may be missing. Of unknown keys, the message lists the known ones. */
+function settings<T extends object>(
+  shape: { [K in keyof Required<T>]: z.ZodType<Required<T>[K]> },
+  required: readonly (keyof T)[] = [],
+): z.ZodType<T> {
+  const known = Object.keys(shape) as (keyof T & string)[]
+  const fields = known.map((key) => [key, required.includes(key) ? shape[key] : shape[key].optional()] as const)
+  const checked = z.strictObject(Object.fromEntries(fields), {
+    error: ({ code }) => (code === 'unrecognized_keys' ? known.join(' ') : 'must be an object'),
+  })
+  return checked as z.ZodType<object> as z.ZodType<T>
 }
 
-function oneOf(known: readonly string[]): Rule {
-  return (value, at, faults) => {
-    if (known.includes(value as string)) return
-    const meant = typeof value === 'string' ? didYouMean(value, known) : ''
-    faults.push(`${at} must be one of ${listNames(known)}, not ${show(value)}${meant}.`)
-  }
+function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
+  return z.array(item, 'must be a list')
 }
 
-function wholeNumber(min: number, max: number): Rule {
-  const holds = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
-  return must(`a whole number from ${min} to ${max}`, holds)
+/** What stands in it is checked by those who use it. */
+function named<T>(): z.ZodType<Record<string, T>> {
+  return z.custom<Record<string, T>>(isObject, must('an object keyed by name'))
 }
 
-function must(what: string, holds: (value: unknown) => boolean): Rule {
-  return (value, at, faults) => {
-    if (!holds(value)) faults.push(`${at} must be ${what}, not ${show(value)}.`)
-  }
+function oneOf<const T extends string>(known: readonly T[]): z.ZodType<T> {
+  const meant = (value: unknown) => (typeof value === 'string' ? didYouMean(value, known) : '')
+  return z.literal(known, must(`one of ${listNames(known)}`, meant))
+}
+
+function nonEmpty(what: string): z.ZodType<string> {
+  return z.string(must(what)).regex(/\S/u, must(what))
+}
+
+function wholeNumber(min: number, max: number): z.ZodType<number> {
+  const error = must(`a whole number from ${min} to ${max}`)
+  return z.int(error).min(min, error).max(max, error)
+}
+
+/** The message omits the value: it may be the secret itself. */
+function variableName(message: string): z.ZodType<string> {
+  return z.string(withoutValue(message)).regex(/^\w+$/u, message)
+}
+
+function withoutValue(message: string) {
+  return { error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is missing' : message) }
+}
+
+/** Parameters of a schema: its one message, whatever is wrong with the value. */
+function must(what: string, meant: (value: unknown) => string = () => '') {
+  const error = ({ input }: { readonly input?: unknown }) =>
+    input === undefined ? 'is missing' : `must be ${what}, not ${show(input)}${meant(input)}`
+  return { error }
 }
 
 function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 60 ? 'a long string' : `the string ${JSON.stringify(value)}`
   if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' && value !== null
-    ? 'an object'
-    : typeof value === 'function'
-      ? 'a function'
-      : String(value)
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return typeof value === 'function' ? 'a function' : String(value)
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== ''
 }
 
 /** A name that is not one of a frame's own keys. */
 function isTraceKey(value: unknown): boolean {
-  const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
-  return isText(value) && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)
+  return (
+    typeof value === 'string' &&
+    /^[A-Za-z][\w-]*$/u.test(value) &&
+    !/^(id|object|created|model|choices|usage|error)$/u.test(value)
+  )
 }
 
 function isOrigin(value: unknown): boolean {
-  return isText(value) && /^https?:/u.test(value) && URL.canParse(value) && new URL(value).origin === value
+  return typeof value === 'string' && /^https?:/u.test(value) && URL.parse(value)?.origin === value
 }
