@@ -6,7 +6,7 @@ import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import type { Turn } from '../fold/turns.ts'
 import type { Usage } from '../part/usage.ts'
-import { toProvider } from './call-ids.ts'
+import { toProvider } from '../fold/call-ids.ts'
 import { costOf } from './pricing.ts'
 import { createFeed } from './model-feed.ts'
 import type { Verdict } from './judge-object.ts'
@@ -154,25 +154,21 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     const { defaultTimeouts: defaults, signal: outer } = scope
     const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
     const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), signal: outer })
-    const feed = createFeed(scope, path, {
-      model,
-      messages: call.messages,
-      ...(watch === undefined ? undefined : { silence: watch }),
-      ...(onChunk === undefined ? undefined : { onChunk }),
-      ...(onText === undefined ? undefined : { onText }),
-    })
+    const feed = createFeed(scope, path, { model, messages: call.messages, silence: watch, onChunk, onText })
     try {
       const signal = watch?.signal ?? outer
       const messages = toProvider(call.messages, scope.state.turns(step.root))
       await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
+      feed.normaliser.end()
       return feed.usage
     } catch (error) {
-      step.failed.hasContent = feed.hasContent
+      const { hasContent } = feed.normaliser
+      step.failed.hasContent = hasContent
       if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
       // A provider's error part says more than the broken stream after it.
       const cause = feed.error ?? error
-      if (scope.signal.aborted || feed.hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
+      if (scope.signal.aborted || hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
       const value = toErrorValue(cause, 'model-failed')
       const delay = value.retryAfter === undefined ? 250 * 2 ** (attempt - 1) : value.retryAfter * 1000
       // If the provider asks for a long wait, the client gets the error at once.

@@ -7,7 +7,7 @@ import type { Log } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
 import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { Turns } from '../fold/turns.ts'
-import { createCallIds, type CallIds } from './call-ids.ts'
+import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { handedOn, recovered } from './recovery.ts'
 
 /** The fold of the run, and what only the engine needs. */

@@ -5,7 +5,8 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
-import type { Part, ToolOutcome } from '../part/part.ts'
+import type { ToolOutcome } from '../part/model-part.ts'
+import type { Part } from '../part/part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
 type Step = Pick<EntryOf<'step-start'>, 'step' | 'stepType' | 'attempt' | 'answer' | 'timestamp'>

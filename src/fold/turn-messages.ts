@@ -1,7 +1,7 @@
 /** Converts the turns of a tool loop to messages: for the next model call, and for the conversation. */
 import type { EntryOf } from '../part/entry.ts'
 import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
-import type { ProviderMetadata } from '../part/part.ts'
+import type { ProviderMetadata } from '../part/model-part.ts'
 import type { Call, Turn } from './turns.ts'
 
 /** The error code of an answer that is not the requested JSON. */

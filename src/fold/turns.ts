@@ -7,7 +7,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { AssistantContent, ProviderOptions } from '../part/message.ts'
-import type { FinishReason, ProviderMetadata } from '../part/part.ts'
+import type { FinishReason, ProviderMetadata } from '../part/model-part.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { badOutput, note, toResultContent } from './turn-messages.ts'

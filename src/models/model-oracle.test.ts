@@ -2,7 +2,7 @@
 import { jsonSchema, streamText, tool, type TextStreamPart, type ToolSet } from 'ai'
 import { afterEach, describe, expect, test } from 'vitest'
 import { MillraceError } from '../part/error.ts'
-import type { ModelPart } from '../part/part.ts'
+import type { ModelPart } from '../part/model-part.ts'
 import { streamModel } from './model.ts'
 import {
   composedFixtures,

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { ModelPart } from '../part/part.ts'
+import type { ModelPart } from '../part/model-part.ts'
 import { streamModel, type ModelCall } from './model.ts'
 import type { LanguageModel } from './language-model.ts'
 import {

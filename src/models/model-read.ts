@@ -5,7 +5,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
-import type { ModelPart } from '../part/part.ts'
+import type { ModelPart } from '../part/model-part.ts'
 import { incompleteError, toModelError, type NamedModel } from './model-error.ts'
 
 /** ms that a stream may stay open after `finish` before we cancel it. */

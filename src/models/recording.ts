@@ -6,7 +6,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import { toModelPart, type Entry, type EntryOf } from '../part/entry.ts'
 import { fromErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
-import type { ModelPart } from '../part/part.ts'
+import type { ModelPart } from '../part/model-part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import type { LanguageModel } from './language-model.ts'
 

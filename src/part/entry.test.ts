@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mergeDeltas, toModelPart, toRecorded, type Entry } from './entry.ts'
-import type { ModelPart } from './part.ts'
+import type { ModelPart } from './model-part.ts'
 
 test('what a model says survives its recording, dates included', () => {
   const timestamp = new Date(1705584896150)

@@ -7,7 +7,8 @@
  */
 import { toErrorValue, type ErrorValue } from './error.ts'
 import { recordable, toJson } from './json.ts'
-import type { FileData, ModelPart, Part } from './part.ts'
+import type { FileData, ModelPart } from './model-part.ts'
+import type { Part } from './part.ts'
 
 export interface Envelope {
   seq: number

@@ -2,7 +2,7 @@
  * A conversation as it is sent to models: the JSON-safe subset of the AI SDK's `ModelMessage`, plus an optional `id`.
  * An assistant message that Millrace created has the id of its run.
  */
-import type { ProviderMetadata } from './part.ts'
+import type { ProviderMetadata } from './model-part.ts'
 
 /** Provider-specific data of a part, by provider name; sent back to the provider unchanged. */
 export type ProviderOptions = ProviderMetadata

@@ -2,7 +2,7 @@
 import { isStepCount, jsonSchema, streamText, tool, type TextStreamPart, type ToolSet } from 'ai'
 import { parsePipeline } from '../../src/pipeline/parse.ts'
 import { toModelPart, type Entry } from '../../src/part/entry.ts'
-import type { ModelPart } from '../../src/part/part.ts'
+import type { ModelPart } from '../../src/part/model-part.ts'
 import { createModelResolver, type Endpoint } from '../../src/models/resolver.ts'
 import type { RunResult } from '../../src/runtime/runtime.ts'
 import type { LlmResult } from '../../src/engine/steps/llm.ts'

@@ -8,8 +8,9 @@
  * passes on looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
-import type { Part } from '../../part/part.ts'
+import type { SourcePart } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
+import { createNormaliser } from '../../fold/normalise.ts'
 import { keepCookies } from '../live-cookies.ts'
 import { isStream, toReader, type SourceReader } from '../../relay/source-reader.ts'
 import { inStep, type Scope } from '../scope.ts'
@@ -90,23 +91,24 @@ function isGenerator(handler: PrimitiveHandler): boolean {
 
 async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise<string> {
   const { body, decoder = new TextDecoder() } = answer
-  let id: string | undefined
+  const { emit, newId, state } = scope
+  const { open, callIds } = state
+  const normaliser = createNormaliser({ path, emit, newId, open, callIds })
   let text = ''
-  const say = (delta: string) => {
+  const emitText = (delta: string) => {
     if (delta === '') return
-    if (id === undefined) scope.emit(path, { type: 'text-start', id: (id = scope.newId()) })
-    scope.emit(path, { type: 'text-delta', id, delta })
+    normaliser.part({ type: 'text-delta', id: 'text', delta })
     text += delta
   }
   const returned = await readSource(scope, body, (item) => {
-    if (typeof item === 'string') say(item)
+    if (typeof item === 'string') emitText(item)
     // By shape: the bytes may come from another realm.
-    else if (ArrayBuffer.isView(item)) say(decoder.decode(item, { stream: true }))
-    else emitChecked(scope, path, item)
+    else if (ArrayBuffer.isView(item)) emitText(decoder.decode(item, { stream: true }))
+    else if (isEmittable(scope, path, item)) normaliser.part(item)
   })
-  say(decoder.decode())
-  if (id !== undefined) scope.emit(path, { type: 'text-end', id })
-  else if (returned !== undefined) {
+  emitText(decoder.decode())
+  normaliser.end()
+  if (text === '' && returned !== undefined) {
     // For example, a handler that returns another function's generator of parts.
     const cure = 'To yield parts and return a value, make the handler itself an `async *` function.'
     const message = `This step returned a stream without text; the return value of that stream is discarded. ${cure}`
@@ -144,16 +146,16 @@ async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answ
 async function readSource(
   scope: Scope,
   source: SourceReader<unknown>,
-  take: (item: unknown) => void,
+  receive: (item: unknown) => void,
 ): Promise<unknown> {
   const { signal } = scope
   let open = true
-  const leave = () => {
+  const close = () => {
     if (open) source.dispose()
     open = false
   }
   // Close at once, because a silent source would block forever. Its cleanup gets the grace period of stopped steps.
-  signal.addEventListener('abort', leave, { once: true })
+  signal.addEventListener('abort', close, { once: true })
   try {
     for (;;) {
       signal.throwIfAborted()
@@ -164,17 +166,17 @@ async function readSource(
         source.release?.()
         return value
       }
-      take(value)
+      receive(value)
       await scope.ready()
     }
   } finally {
-    signal.removeEventListener('abort', leave)
-    leave()
+    signal.removeEventListener('abort', close)
+    close()
   }
 }
 
 /** Parts that a step may emit. Only the runner starts and finishes runs and steps. */
-const allowed: ReadonlySet<string> = new Set<Part['type']>([
+const allowed: ReadonlySet<string> = new Set<SourcePart['type']>([
   'data',
   'source',
   'file',
@@ -185,6 +187,10 @@ const allowed: ReadonlySet<string> = new Set<Part['type']>([
 ])
 
 function emitChecked(scope: Scope, path: string, part: unknown): void {
+  if (isEmittable(scope, path, part)) scope.emit(path, part)
+}
+
+function isEmittable(scope: Scope, path: string, part: unknown): part is SourcePart {
   const type = (part as { type?: unknown } | null)?.type
   if (typeof type !== 'string' || !allowed.has(type)) {
     const cure = `A step may emit ${[...allowed].join(', ')}. To send text, return a stream.`
@@ -192,8 +198,7 @@ function emitChecked(scope: Scope, path: string, part: unknown): void {
     throw new MillraceError('bad-part', `it emitted ${what}. ${cure}`)
   }
   // Ignore parts from a step that was stopped or has ended.
-  if (scope.signal.aborted || !scope.state.open.steps.has(path)) return
-  scope.emit(path, part as Part)
+  return !scope.signal.aborted && scope.state.open.steps.has(path)
 }
 
 /** A stream, with metadata if it is the body of a `Response`. */

@@ -1,6 +1,6 @@
 /** Normalizes the output of Millrace and of the AI SDK's `streamText` to one form, so that tests can compare them. */
 import type { TextStreamPart, ToolSet } from 'ai'
-import type { ModelPart } from '../../part/part.ts'
+import type { ModelPart } from '../../part/model-part.ts'
 import { parseInput } from '../../fold/turns.ts'
 import { toUsage } from '../../part/usage.ts'
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
-import type { ModelPart } from '../part/part.ts'
+import type { ModelPart } from '../part/model-part.ts'
 import { parentPath } from '../part/path.ts'
-import { turnMessages } from '../fold/turn-messages.ts'
-import { createTurns } from '../fold/turns.ts'
+import { turnMessages } from './turn-messages.ts'
+import { createTurns } from './turns.ts'
 import { createCallIds, toProvider } from './call-ids.ts'
 
 const call = (toolCallId: string): ModelPart => ({ type: 'tool-call', toolCallId, toolName: 't', input: '{}' })

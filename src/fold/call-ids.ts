@@ -5,20 +5,23 @@
  */
 import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
-import type { ModelPart } from '../part/part.ts'
+import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
-import type { Turns } from '../fold/turns.ts'
+import type { Turns } from './turns.ts'
 
 export interface CallIds {
   apply(entry: Entry): void
   /** Replaces the provider's id in a part of this loop's model call by the log's id. */
-  toLog<P extends ModelPart>(root: string, part: P): P
+  toLog<P extends SourcePart>(root: string, part: P): P
+  /** Whether this loop has made a call with this provider's id. */
+  hasCall(root: string, id: string): boolean
 }
 
 export function createCallIds(): CallIds {
   const used = new Set<string>()
   /** Loop and provider's id → the log's id. */
   const names = new Map<string, string>()
+  const called = new Set<string>()
 
   function nameOf(root: string, id: string): string {
     const known = names.get(`${root}\n${id}`)
@@ -34,8 +37,11 @@ export function createCallIds(): CallIds {
       if (entry.type !== 'tool-input-start' && entry.type !== 'tool-call') return
       const id = entry.type === 'tool-call' ? entry.toolCallId : entry.id
       used.add(id)
-      names.set(`${parentPath(entry.step)}\n${entry.providerCallId ?? id}`, id)
+      const key = `${parentPath(entry.step)}\n${entry.providerCallId ?? id}`
+      names.set(key, id)
+      if (entry.type === 'tool-call') called.add(key)
     },
+    hasCall: (root, id) => called.has(`${root}\n${id}`),
     toLog(root, part) {
       switch (part.type) {
         case 'tool-input-start':
