@@ -1,4 +1,28 @@
-/** `millrace/wire`: a run's entries as each protocol's text. Browser-safe. */
-export { wires } from './wire/wires.ts'
+/** `millrace/wire`: a run's entries as each protocol's events and text, and the parts of a protocol of your own. Browser-safe. */
+export { openaiWire } from './wire/openai/openai.ts'
+export { partsSseWire, partsWire, type PartsEvent, type PartsOptions } from './wire/parts/parts.ts'
+export { textWire } from './wire/text/text.ts'
+export { uiWire } from './wire/ui/ui.ts'
+export type { OpenAiEvent } from './wire/openai/openai-chunk.ts'
+export type { OpenAiOptions } from './wire/openai/openai-output.ts'
+export type { UiChunk, UiOptions } from './wire/ui/ui-chunk.ts'
 export { fromClientMessages, toolAnswers, toUiMessages } from './wire/ui/ui-message.ts'
-export type { Encoder, EncoderOptions, Wire } from './wire/wire.ts'
+export { createWire } from './wire/wire.ts'
+export { ndjson } from './wire/framing/ndjson.ts'
+export { objects } from './wire/framing/objects.ts'
+export { plain } from './wire/framing/plain.ts'
+export { sse, type SseOptions } from './wire/framing/sse.ts'
+export type {
+  CreateProjection,
+  Encoder,
+  Frames,
+  Framing,
+  Piece,
+  Projection,
+  Sink,
+  Wire,
+  WireContext,
+  WireParts,
+  WireState,
+  WireTraits,
+} from './wire/wire.ts'

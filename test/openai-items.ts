@@ -1,8 +1,8 @@
 /** Runs in few words, and what an OpenAI client gets of them. */
-import type { RecordedPart } from '../src/part/entry.ts'
+import type { Entry, RecordedPart } from '../src/part/entry.ts'
 import type { ErrorValue } from '../src/part/error.ts'
 import { noUsage, type Usage } from '../src/part/usage.ts'
-import { createOpenAiCompletion, type ChatCompletion } from '../src/wire/openai/openai-completion.ts'
+import { openaiJsonWire, type ChatCompletion, type OpenAiResult } from '../src/wire/openai/openai-completion.ts'
 import type { OpenAiOptions } from '../src/wire/openai/openai-output.ts'
 import { openaiWire } from '../src/wire/openai/openai.ts'
 import { buildRun, startPart, type Item } from './build-run.ts'
@@ -48,7 +48,7 @@ export const handOver = { handOver: true }
 export const answering = begin('main/a', 'llm', { answer: true })
 
 export function encode(items: Item[], openai: OpenAiOptions = {}, resumedAt = 0) {
-  const encoder = openaiWire.createEncoder({ openai, resumedAt })
+  const encoder = openaiWire.createEncoder({ resumedAt }, openai)
   const body = buildRun(items).map((entry) => encoder.encode(entry))
   const data = body.join('').split('\n\n').slice(0, -1)
   const frames = data.map((frame) => frame.slice('data: '.length)).filter((json) => json !== '[DONE]')
@@ -62,12 +62,12 @@ export const last = (items: Item[], openai?: OpenAiOptions, resumedAt?: number):
   encode(items, openai, resumedAt).frames.at(-1)!
 export const reason = (items: Item[]): unknown => last(items)['choices']?.[0].finish_reason
 
-function complete(items: Item[], openai: OpenAiOptions = {}) {
-  const completion = createOpenAiCompletion({ openai })
-  for (const entry of buildRun(items)) completion.apply(entry)
-  return completion.result!
+/** The answer without streaming. */
+export function complete(entries: readonly Entry[], openai: OpenAiOptions = {}, resumedAt = 0): OpenAiResult {
+  const encoder = openaiJsonWire.createEncoder({ resumedAt }, openai)
+  return entries.flatMap((entry) => encoder.encode(entry))[0]!
 }
 export const bodyOf = (items: Item[], openai?: OpenAiOptions): Json =>
-  (complete(items, openai) as { body: ChatCompletion }).body
+  (complete(buildRun(items), openai) as { body: ChatCompletion }).body
 export const errorOf = (items: Item[], openai?: OpenAiOptions): ErrorValue =>
-  (complete(items, openai) as { error: ErrorValue }).error
+  (complete(buildRun(items), openai) as { error: ErrorValue }).error

@@ -23,7 +23,7 @@ export interface StepResponseOptions {
  * 2xx in their frames, and pass on any other status, which their clients read.
  */
 export function isAnsweredAsItIs({ status }: ResponseHead, wire: Wire): boolean {
-  return wire === textWire || status < 200 || status > 299
+  return wire.isRaw === true || status < 200 || status > 299
 }
 
 /** Statuses that have no body. */
@@ -40,13 +40,11 @@ export async function stepResponse(context: AnswerContext, options: StepResponse
   if (bodyless.has(status)) return new Response(null, init)
   if (head.binary) return new Response(await readFile(context, runId, signal), init)
   if (!headers.has('content-type')) headers.set('content-type', textWire.contentType)
-  const encoder = from === undefined ? {} : { resumedAt: from }
   const { response } = streamAnswer(context, {
     runId,
     wire: textWire,
     policy,
-    encoder,
-    ...(from !== undefined && { from }),
+    ...(from !== undefined && { from, context: { resumedAt: from } }),
   })
   return new Response(response.body, init)
 }

@@ -8,7 +8,7 @@ import type { ErrorValue } from '../part/error.ts'
 import { createSuperseded } from '../fold/superseded.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Encoder, EncoderOptions, Wire } from '../wire/wire.ts'
+import type { Encoder, Wire, WireContext } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { createRunReader, type RunReader } from './run-reader.ts'
 import { toBody, type BodySource } from './streamed-body.ts'
@@ -16,7 +16,9 @@ import { toBody, type BodySource } from './streamed-body.ts'
 export interface StreamOptions {
   runId: string
   wire: Wire
-  encoder?: EncoderOptions
+  context?: WireContext
+  /** Options of the wire. */
+  options?: object
   /** Send entries from this `seq` on. Default 0: from the start of the run. */
   from?: number
   /** The wire is stateless, so entries below `from` need not be read. */
@@ -40,7 +42,7 @@ export interface StreamedAnswer {
 export function streamAnswer(context: AnswerContext, options: StreamOptions): StreamedAnswer {
   const { runId, wire, seek = false, from = 0 } = options
   const reader = createRunReader(context.runtime.store.log, runId, seek ? from - 1 : 0)
-  const { source, drop } = createSource(wire.createEncoder(options.encoder), context, options, reader)
+  const { source, drop } = createSource(wire.createEncoder(options.context, options.options), context, options, reader)
   const body = toBody(source)
   const headers = {
     'content-type': wire.contentType,
@@ -89,12 +91,11 @@ function createSource(
   }
 
   function encode(batch: Entry[]): string {
-    let text = ''
     for (const entry of batch) {
       if (entry.seq < from) encoder.skip(entry)
-      else text += encoder.encode(entry)
+      else encoder.write(entry)
     }
-    return text
+    return encoder.take()
   }
 
   // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an

@@ -1,6 +1,6 @@
 /** The commands that talk to agents: `run`, `chat` and `answer`. */
 import type { Command } from 'commander'
-import { wires } from '../wire/wires.ts'
+import { builtinWires } from '../wire/builtin-wires.ts'
 import { choice, collect, dataAbout, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
 
 export function addTalkCommands(program: Command): void {
@@ -11,7 +11,7 @@ export function addTalkCommands(program: Command): void {
     .argument('<agent>', 'Agent id, or the path of a YAML file')
     .option('-m, --message <text>', 'User message (default: read from stdin)')
     .option('--input <file>', 'JSON file to use as $input')
-    .addOption(choice('--format <wire>', 'Output format', Object.keys(wires)).default('text'))
+    .addOption(choice('--format <wire>', 'Output format', [...builtinWires.keys()]).default('text'))
     .option('-y, --yes', 'Approve every tool call that needs approval')
     .option('--thread <id>', 'Continue this conversation')
     .option('--file <path>', 'Attach an image, PDF or other file (repeatable)', collect)

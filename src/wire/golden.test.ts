@@ -6,11 +6,14 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
-import { createOpenAiCompletion } from './openai/openai-completion.ts'
+import { complete } from '../../test/openai-items.ts'
 import type { OpenAiOptions } from './openai/openai-output.ts'
+import { openaiWire } from './openai/openai.ts'
+import { partsWire } from './parts/parts.ts'
+import { textWire } from './text/text.ts'
+import { uiWire } from './ui/ui.ts'
 import { lastResume } from './wire.contract.ts'
-import type { EncoderOptions, Wire } from './wire.ts'
-import { wires } from './wires.ts'
+import type { Wire, WireContext } from './wire.ts'
 
 const folder = new URL('golden/', import.meta.url)
 const names = readdirSync(folder)
@@ -28,21 +31,21 @@ function golden(file: string, body: string): void {
   expect(body, `golden/${file}`).toBe(readFileSync(url, 'utf8'))
 }
 
-function encode(wire: Wire, entries: readonly Entry[], options?: EncoderOptions, skipped = 0): string {
-  const encoder = wire.createEncoder(options)
-  for (const entry of entries.slice(0, skipped)) encoder.skip(entry)
-  const body = entries.slice(skipped).map((entry) => encoder.encode(entry))
+interface Asked<Options> extends WireContext {
+  options?: Partial<Options>
+  /** The client has these entries. */
+  after?: number
+}
+
+function encode<Options extends object>(wire: Wire<Options>, entries: readonly Entry[], asked: Asked<Options>): string {
+  const { options, after = 0, ...context } = asked
+  const encoder = wire.createEncoder(context, options)
+  for (const entry of entries.slice(0, after)) encoder.skip(entry)
+  const body = entries.slice(after).map((entry) => encoder.encode(entry))
   return `${body.join('')}${encoder.state === 'broken' ? '<transfer broken>' : ''}`
 }
 
 const extended: OpenAiOptions = { includeUsage: true, extensions: ['tools', 'trace'], toolOutputMaxChars: 40 }
-
-/** The answer without streaming. */
-function complete(entries: readonly Entry[], options: EncoderOptions): string {
-  const completion = createOpenAiCompletion(options)
-  for (const entry of entries) completion.apply(entry)
-  return `${JSON.stringify(completion.result, undefined, 2)}\n`
-}
 
 test.each(names)('%s', (name) => {
   const source = readFileSync(new URL(`${name}.ndjson`, folder), 'utf8')
@@ -55,14 +58,14 @@ test.each(names)('%s', (name) => {
   expect(grammar.end()).toBeUndefined()
 
   const resumedAt = lastResume(entries)
-  expect(encode(wires.parts, entries)).toBe(source)
-  golden(`${name}.text.txt`, encode(wires.text, entries, { resumedAt }))
-  golden(`${name}.ui.txt`, encode(wires.ui, entries, { resumedAt }))
-  golden(`${name}.ui7.txt`, encode(wires.ui, entries, { resumedAt, ui7: true }))
-  golden(`${name}.openai.txt`, encode(wires.openai, entries, { resumedAt }))
-  golden(`${name}.openai.json`, complete(entries, { resumedAt }))
-  golden(`${name}.openai-extensions.txt`, encode(wires.openai, entries, { resumedAt, openai: extended }))
+  expect(encode(partsWire, entries, {})).toBe(source)
+  golden(`${name}.text.txt`, encode(textWire, entries, { resumedAt }))
+  golden(`${name}.ui.txt`, encode(uiWire, entries, { resumedAt }))
+  golden(`${name}.ui7.txt`, encode(uiWire, entries, { resumedAt, options: { ui7: true } }))
+  golden(`${name}.openai.txt`, encode(openaiWire, entries, { resumedAt }))
+  golden(`${name}.openai.json`, `${JSON.stringify(complete(entries, {}, resumedAt), undefined, 2)}\n`)
+  golden(`${name}.openai-extensions.txt`, encode(openaiWire, entries, { resumedAt, options: extended }))
   if (resumedAt === 0) return
-  golden(`${name}.ui-first.txt`, encode(wires.ui, entries))
-  golden(`${name}.ui-resumed.txt`, encode(wires.ui, entries, { resumedAt }, resumedAt - 1))
+  golden(`${name}.ui-first.txt`, encode(uiWire, entries, {}))
+  golden(`${name}.ui-resumed.txt`, encode(uiWire, entries, { resumedAt, after: resumedAt - 1 }))
 })

@@ -3,99 +3,116 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import type { Entry } from '../part/entry.ts'
-import type { EncoderOptions, Wire } from './wire.ts'
+import type { Piece, Wire, WireContext } from './wire.ts'
 
-export interface WireCase {
+export interface WireCase<Options, Out> {
   /** Everything that was sent. */
-  body: string
+  body: Out
   state: 'complete' | 'broken'
   entries: Entry[]
-  options: EncoderOptions
+  context: WireContext
+  options: Options
 }
 
-export interface WireContract {
+export interface WireContract<Options, Out> {
   numRuns?: number
   /** Checks a whole body; throws if it is wrong. */
-  judge?: (sent: WireCase) => void
+  judge?: (sent: WireCase<Options, Out>) => void
   /** Default: {@link arbitraryRun}. */
   runs?: fc.Arbitrary<Entry[]>
-  /** Further options of its clients. */
-  options?: fc.Arbitrary<EncoderOptions>
+  /** Options of its clients. */
+  options?: fc.Arbitrary<Options>
   /** The wire continues across suspends, so only the end of the run ends it. */
   follows?: boolean
 }
 
-export function wireContract(wire: Wire, contract: WireContract = {}): void {
-  const { numRuns = 150, judge, runs = arbitraryRun, options: more = fc.constant({}), follows = false } = contract
-  const property = (check: (entries: Entry[], options: EncoderOptions) => void) =>
+export function wireContract<Options extends object, Out extends Piece>(
+  wire: Wire<Options, Out>,
+  contract: WireContract<Partial<Options>, Out> = {},
+): void {
+  const { numRuns = 150, judge, runs = arbitraryRun, options: asked = fc.constant({}), follows = false } = contract
+  const property = (check: (entries: Entry[], context: WireContext, options: Partial<Options>) => void) =>
     fc.assert(
-      fc.property(runs, fc.boolean(), fc.boolean(), more, (entries, resumed, ui7, asked) => {
-        check(entries, { ui7, ...asked, ...(resumed && { resumedAt: lastResume(entries) }) })
+      fc.property(runs, fc.boolean(), asked, (entries, resumed, options) => {
+        check(entries, resumed ? { resumedAt: lastResume(entries) } : {}, options)
       }),
       { numRuns },
     )
 
   test(`${wire.name}: ends exactly once, and says nothing after`, () => {
-    property((entries, options) => {
-      const encoder = wire.createEncoder(options)
-      let body = ''
+    property((entries, context, options) => {
+      const encoder = wire.createEncoder(context, options)
+      const pieces: Out[] = []
       for (const entry of entries) {
         const before = encoder.state
         const text = encoder.encode(entry)
         if (before !== 'open') {
-          expect(text).toBe('')
+          expect(text).toHaveLength(0)
           expect(encoder.state).toBe(before)
         }
-        body += text
+        pieces.push(text)
       }
       const { state } = encoder
       if (state === 'open') throw new Error('still open after run-end')
-      expect(encoder.fail({ code: 'late', message: 'too late' })).toBe('')
+      expect(encoder.fail({ code: 'late', message: 'too late' })).toHaveLength(0)
       expect(encoder.state).toBe(state)
-      judge?.({ body, state, entries, options })
+      judge?.({ body: joined(pieces), state, entries, context, options })
     })
   })
 
   test(`${wire.name}: prefix(k) + resume(k) = whole, for every k`, () => {
-    property((entries, options) => {
-      const whole = wire.createEncoder(options)
+    property((entries, context, options) => {
+      const whole = wire.createEncoder(context, options)
       const frames = entries.map((entry) => whole.encode(entry))
+      const collected = wire.createEncoder(context, options)
+      for (const entry of entries) collected.write(entry)
+      expect(collected.take()).toEqual(joined(frames))
       for (let k = 0; k <= entries.length; k++) {
-        const resumed = wire.createEncoder(options)
+        const resumed = wire.createEncoder(context, options)
         for (const entry of entries.slice(0, k)) resumed.skip(entry)
         const rest = entries.slice(k).map((entry) => resumed.encode(entry))
-        expect(rest.join('')).toBe(frames.slice(k).join(''))
+        expect(joined(rest)).toEqual(joined(frames.slice(k)))
         expect(resumed.state).toBe(whole.state)
       }
     })
   })
 
   test(`${wire.name}: a suspend ends the stream unless the run was resumed since`, () => {
-    property((entries, options) => {
+    property((entries, context, options) => {
       const suspend = entries.find(({ type }) => type === 'suspend')
       if (!suspend || entries.some(({ type, seq }) => type === 'step-reset' && seq < suspend.seq)) return
-      const ends = !follows && suspend.seq >= (options.resumedAt ?? 0)
-      const encoder = wire.createEncoder(options)
+      const ends = !follows && suspend.seq >= (context.resumedAt ?? 0)
+      const encoder = wire.createEncoder(context, options)
       for (const entry of entries.slice(0, suspend.seq)) encoder.encode(entry)
       expect(encoder.state).toBe(ends ? 'complete' : 'open')
     })
   })
 
   test(`${wire.name}: a failure that the log does not hold ends it at any point`, () => {
-    property((entries, options) => {
+    property((entries, context, options) => {
       for (let k = 0; k < entries.length; k += 3) {
-        const encoder = wire.createEncoder(options)
+        const encoder = wire.createEncoder(context, options)
         for (const entry of entries.slice(0, k)) encoder.encode(entry)
         const { state: before } = encoder
         const text = encoder.fail({ code: 'store-failed', message: 'The store broke.' })
         const { state } = encoder
         expect(state).not.toBe('open')
-        if (before === 'open' && state === 'complete') expect(text).toContain('The store broke.')
-        expect(encoder.fail({ code: 'again', message: 'again' })).toBe('')
-        for (const entry of entries.slice(k)) expect(encoder.encode(entry)).toBe('')
+        const said = typeof text === 'string' ? text : JSON.stringify(text)
+        if (before === 'open' && state === 'complete') expect(said).toContain('The store broke.')
+        expect(encoder.fail({ code: 'again', message: 'again' })).toHaveLength(0)
+        for (const entry of entries.slice(k)) expect(encoder.encode(entry)).toHaveLength(0)
       }
     })
   })
+}
+
+/** Pieces as one: texts joined, lists one behind the other. */
+export function joined<Out extends Piece>(pieces: readonly Out[]): Out {
+  const list: readonly Piece[] = pieces
+  const isText = (each: Piece): each is string & Piece => typeof each === 'string'
+  return (list.every(isText)
+    ? list.join('')
+    : list.flatMap((each) => [...(each as unknown as unknown[])])) as unknown as Out
 }
 
 /** The `resumedAt` that a server knows when a reader connects. */

@@ -1,49 +1,163 @@
 /**
- * A wire turns a run's entries into one protocol's bytes.
+ * A wire turns a run's entries into what one protocol sends. It has two halves:
  *
- * An encoder is a deterministic state machine over the entries of one run, starting with the first: the same entries always
- * produce the same text, however they are batched. To resume after entry k, pass entries 1…k to `skip` and the rest to
- * `encode`; so `prefix(k) + resume(k) = whole` for every k. For a client that reads a run from the start later, filter
- * the entries with `fold/superseded.ts`, so that it never sees a retracted attempt.
+ * - a {@link Projection}: entries → the protocol's typed events. A deterministic state machine over the entries of one run,
+ *   starting with the first: the same entries always produce the same events, however they are batched.
+ * - a {@link Framing}: events → what the transport sends: SSE text, NDJSON lines, plain text, objects, bytes.
+ *
+ * To resume after entry k, pass entries 1…k to `skip` and the rest to `encode`; so `prefix(k) + resume(k) = whole` for every k.
+ * For a client that reads a run from the start later, filter the entries with `fold/superseded.ts`, so that it never sees a
+ * retracted attempt.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
-import type { OpenAiOptions } from './openai/openai-output.ts'
+import type { Message } from '../part/message.ts'
 
-/** Encodes one run for one client, entry by entry. */
-export interface Encoder {
-  /** The text to send for this entry, or `''`. Always `''` after the terminal frame. */
-  encode(entry: Entry): string
-  /** Advances over an entry that the client already has, without output. */
-  skip(entry: Entry): void
-  /** The terminal frame for a failure that is not in the log (the store failed, a cursor is refused). */
-  fail(error: ErrorValue): string
-  /**
-   * `open` until the terminal frame, then `complete`. `broken` if the protocol has no frame for a failure: the server must then
-   * abort the transfer, so that the client sees that it is incomplete.
-   */
-  readonly state: 'open' | 'complete' | 'broken'
-}
+/** `complete`: the terminal event was sent. `broken`: the protocol has no event for a failure, so the transfer must be aborted. */
+export type WireState = 'open' | 'complete' | 'broken'
 
-/** What the client supports and asked for. */
-export interface EncoderOptions {
+/** What is known of the run and its thread when the reader connects. Common to all protocols. */
+export interface WireContext {
   /**
    * The `seq` of the last `resume` when the reader connects. `suspend` entries before it do not end the stream. Default 0: the
    * first `suspend` ends it.
    */
   resumedAt?: number
-  /** The client is AI SDK 7: it understands `reset-step` and other chunks that version 6 does not know. */
-  ui7?: boolean
-  /** Options of an OpenAI request. */
-  openai?: OpenAiOptions
+  /** The conversation before this run, if the wire has `showsHistory`. */
+  history?: readonly Message[]
 }
 
-/** One protocol and its encoder, see {@link Encoder}. */
-export interface Wire {
+/** Where a projection sends its events, in order. */
+export interface Sink<Event> {
+  /** Events are dropped, because the client has them. Check it before you build a large event. */
+  readonly muted: boolean
+  send(event: Event): void
+  /**
+   * Returns a sender for events that differ only in one text, such as the deltas of a block. A text framing prepares what stays the
+   * same, so that a delta costs one concatenation and no object. `make` must place its text in the event once, as it is.
+   */
+  prepare(make: (text: string) => Event): (text: string) => void
+  /** The protocol's stream ends here. A framing may have a frame for it (`[DONE]`). */
+  end(): void
+}
+
+/** The state machine of a protocol. After the terminal event it sends nothing. */
+export interface Projection {
+  apply(entry: Entry): void
+  /** Ends with a failure that is not in the log (the store failed, a cursor is refused). Called only while it is open. */
+  fail(error: ErrorValue): void
+  readonly state: WireState
+}
+
+export type CreateProjection<Event, Options extends object> = (
+  sink: Sink<Event>,
+  context: WireContext,
+  options: Partial<Options>,
+) => Projection
+
+/** What an encoder returns at a time: a text, bytes, or a list of objects. Empty if there is nothing to send. */
+export interface Piece {
+  readonly length: number
+}
+
+/** A sink that frames events and collects them until they are taken. */
+export interface Frames<Event, Out extends Piece = string> extends Sink<Event> {
+  mute(isMuted: boolean): void
+  /** What was framed since the last call. */
+  take(): Out
+}
+
+/** What events look like on one transport. */
+export interface Framing<Event, Out extends Piece = string> {
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent after a period of silence (15 s by default); empty if there is no suitable frame. */
+  readonly keepAlive: Out
+  open(): Frames<Event, Out>
+}
+
+/** Encodes one run for one client, entry by entry. */
+export interface Encoder<Out extends Piece = string> {
+  /** What to send for this entry; empty for nothing. Always empty after the terminal event. */
+  encode(entry: Entry): Out
+  /** Like `encode`, but collects: `take` returns everything written since the last call. */
+  write(entry: Entry): void
+  take(): Out
+  /** Advances over an entry that the client already has, without output. */
+  skip(entry: Entry): void
+  /** The terminal event for a failure that is not in the log. */
+  fail(error: ErrorValue): Out
+  readonly state: WireState
+}
+
+/** How a wire differs from others where answers are sent. */
+export interface WireTraits {
+  /** It has no frames, so a `Response` that a step returns is sent as it is. */
+  isRaw?: true
+  /** It has an event for a stopped run, which is therefore not an HTTP error. */
+  showsAbort?: true
+  /** It shows the log itself, prompts included: only for clients that may read logs. */
+  showsLog?: true
+  /** It shows the conversation before the run: `WireContext.history` is read for it. */
+  showsHistory?: true
+}
+
+/** One protocol in one framing, see {@link Encoder}. `Options` are those of the protocol. */
+export interface Wire<Options extends object = object, Out extends Piece = string> extends WireTraits {
   readonly name: string
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent after a period of silence (15 s by default); `''` if the protocol has no suitable frame. */
-  readonly keepAlive: string
-  createEncoder(options?: EncoderOptions): Encoder
+  readonly keepAlive: Out
+  createEncoder(context?: WireContext, options?: Partial<Options>): Encoder<Out>
+}
+
+export interface WireParts<Event, Options extends object, Out extends Piece> extends WireTraits {
+  /** The name that users write (`--format`). */
+  name: string
+  project: CreateProjection<Event, Options>
+  framing: Framing<Event, Out>
+}
+
+/** A wire from its two halves. */
+export function createWire<Event, Options extends object = object, Out extends Piece = string>(
+  parts: WireParts<Event, Options, Out>,
+): Wire<Options, Out> {
+  const { name, project, framing, ...traits } = parts
+  const { contentType, headers = {}, keepAlive } = framing
+  return {
+    ...traits,
+    name,
+    contentType,
+    headers,
+    keepAlive,
+    createEncoder: (context = {}, options = {}) =>
+      createEncoder(framing.open(), (sink) => project(sink, context, options)),
+  }
+}
+
+function createEncoder<Event, Out extends Piece>(
+  frames: Frames<Event, Out>,
+  project: (sink: Sink<Event>) => Projection,
+): Encoder<Out> {
+  const projection = project(frames)
+  return {
+    get state() {
+      return projection.state
+    },
+    write: projection.apply,
+    take: frames.take,
+    encode(entry) {
+      projection.apply(entry)
+      return frames.take()
+    },
+    skip(entry) {
+      frames.mute(true)
+      projection.apply(entry)
+      frames.mute(false)
+    },
+    fail(error) {
+      if (projection.state === 'open') projection.fail(error)
+      return frames.take()
+    },
+  }
 }

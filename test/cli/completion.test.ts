@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { wires } from '../../src/wire/wires.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { folder, ran } from '../support/cli.ts'
 
 const demo = 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant" } }]\n'
@@ -42,7 +42,7 @@ test('commands, options, their values, agents and runs are offered', { timeout: 
   expect(await offered(cwd, 'run', '-m', 'x', 'ass')).toEqual(['assistant', ':files'])
   expect(await offered(cwd, 'run', '--dir', 'nowhere', '')).toEqual([':files'])
   expect(await offered(cwd, 'run', '--fo')).toEqual(['--format'])
-  expect(await offered(cwd, 'run', '--format', '')).toEqual(Object.keys(wires))
+  expect(await offered(cwd, 'run', '--format', '')).toEqual([...builtinWires.keys()])
   expect(await offered(cwd, 'logs', 'x', '--type', 'text-')).toEqual(['text-start', 'text-delta', 'text-end'])
   expect(await offered(cwd, 'ps', '--status', 'su')).toEqual(['suspended'])
   expect(await offered(cwd, 'ps', '--agent', 'pan')).toEqual(['panel'])

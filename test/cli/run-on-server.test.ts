@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
-import { wires } from '../../src/wire/wires.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
@@ -46,7 +46,7 @@ test(
     const { gate, flags } = await heldModel()
     const cwd = folder({ 'agents/a.yaml': onUpstream })
     const server = await serving(flags, { cwd })
-    const formats = Object.keys(wires)
+    const formats = [...builtinWires.keys()]
     const commands = formats.map((format) => millrace(['run', 'a', '-m', format, '--format', format], { cwd }))
     for (const command of commands) await command.until('Half')
     const rows = await rowsOf(cwd)
@@ -68,7 +68,7 @@ test(
 test('without a server every format is printed while the model speaks as well', patiently, async () => {
   const { gate, flags } = await heldModel()
   const cwd = folder({ 'agents/a.yaml': onUpstream })
-  const commands = Object.keys(wires).map((format) =>
+  const commands = [...builtinWires.keys()].map((format) =>
     millrace(['run', 'a', '-m', 'Hi', '--format', format, '--data', 'none', ...flags], { cwd }),
   )
   for (const command of commands) await command.until('Half')

@@ -1,7 +1,7 @@
 /** `millrace run`: one run, its answer on stdout, how it went in the exit code. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import { wires } from '../../src/wire/wires.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { grammarFaults } from '../support/engine.ts'
 import { folder, millrace, ran } from '../support/cli.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
@@ -158,13 +158,13 @@ test('a reader that has seen enough stops the run: nothing goes on, and nothing 
 
 test('every wire there is can be printed', async () => {
   const cwd = folder({ 'agents/a.yaml': demo })
-  for (const format of Object.keys(wires)) {
+  for (const format of builtinWires.keys()) {
     const { code, out } = await ran(['run', 'a', '-m', 'Hi', '--format', format, '--data', 'none'], { cwd })
     expect([format, code, out.includes('Millrace') && out.includes('demo')]).toEqual([format, 0, true])
   }
   const { code, out, err } = await ran(['run', 'a', '-m', 'x', '--format', 'prats'], { cwd })
   expect([code, out]).toEqual([2, ''])
-  expect(err).toContain(`'prats' is invalid. Did you mean parts? Known: ${Object.keys(wires).join(', ')}.`)
+  expect(err).toContain(`'prats' is invalid. Did you mean parts? Known: ${[...builtinWires.keys()].join(', ')}.`)
 })
 
 test('a second Ctrl-C kills', async () => {

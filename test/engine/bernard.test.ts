@@ -12,8 +12,9 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
-import { createOpenAiCompletion, type ChatCompletion } from '../../src/wire/openai/openai-completion.ts'
+import type { ChatCompletion } from '../../src/wire/openai/openai-completion.ts'
 import { openaiWire } from '../../src/wire/openai/openai.ts'
+import { complete } from '../openai-items.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 
@@ -110,11 +111,9 @@ test('streamed or not: the same record, the same answer, in the order of the con
   expect(plain(blocking)).toEqual(plain(streamed))
 
   const openai = { extensions: ['tools', 'trace'] as ('tools' | 'trace')[], includeUsage: true }
-  const encoder = openaiWire.createEncoder({ openai })
+  const encoder = openaiWire.createEncoder({}, openai)
   const body = streamed.map((entry) => encoder.encode(entry)).join('')
-  const one = createOpenAiCompletion({ openai })
-  for (const entry of streamed) one.apply(entry)
-  const whole = (one.result as { body: ChatCompletion }).body
+  const whole = (complete(streamed, openai) as { body: ChatCompletion }).body
   expect(whole.choices[0].message.content).toBe('It is 42.')
   const told = framesOf(body).flatMap((frame): string[] => {
     if (frame === 'done') return ['done']

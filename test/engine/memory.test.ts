@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import type { Recalled, StoredFacts } from '../../src/engine/steps/memory.ts'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
-import { wires } from '../../src/wire/wires.ts'
+import { uiWire } from '../../src/wire/ui/ui.ts'
 import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter } from '../support/going-on.ts'
 
@@ -220,7 +220,7 @@ return: "$turn.recall"
   const outputs = await said(engine, 't', 'My boat is called Ada', 'My boat?')
   expect(outputs[1]!.recalled.facts).toEqual(['My boat is called Ada'])
   const entries = await entriesOf(engine.store, outputs[1]!.id)
-  const encoder = wires.ui.createEncoder()
+  const encoder = uiWire.createEncoder()
   const frames = entries.map((entry) => encoder.encode(entry)).join('')
   expect(frames).not.toContain('Ada')
   expect(only(entries, 'data')).toEqual([])

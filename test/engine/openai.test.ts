@@ -2,10 +2,10 @@
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createScriptedModel, drop, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { createOpenAiCompletion } from '../../src/wire/openai/openai-completion.ts'
 import type { OpenAiOptions } from '../../src/wire/openai/openai-output.ts'
 import { openaiWire } from '../../src/wire/openai/openai.ts'
 import { readSdkParts, readStream } from '../openai-client.ts'
+import { complete } from '../openai-items.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 
 let engine: Engine
@@ -24,10 +24,8 @@ async function run(options: EngineOptions, openai: OpenAiOptions = {}) {
   const { id, result } = await engine.runtime.start('a', { messages, tools: [own] }, { handOver: true })
   await result
   const entries = await entriesOf(engine.store, id)
-  const encoder = openaiWire.createEncoder({ openai })
-  const one = createOpenAiCompletion({ openai })
-  for (const entry of entries) one.apply(entry)
-  return { entries, body: entries.map((entry) => encoder.encode(entry)).join(''), result: one.result! }
+  const encoder = openaiWire.createEncoder({}, openai)
+  return { entries, body: entries.map((entry) => encoder.encode(entry)).join(''), result: complete(entries, openai) }
 }
 
 test('the log says which tools are the client’s, the model is not told', async () => {

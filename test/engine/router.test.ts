@@ -13,7 +13,8 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
-import { wires } from '../../src/wire/wires.ts'
+import { textWire } from '../../src/wire/text/text.ts'
+import { uiWire } from '../../src/wire/ui/ui.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { pairingFault } from '../support/going-on.ts'
 
@@ -157,7 +158,7 @@ test('no wire for clients tells anything of it', async () => {
     tools: { square },
     script: [calls(text('Words of the router.'), toolCall('c1', 'square', { n: 3 })), calls(respond())],
   })
-  for (const wire of [wires.text, wires.ui]) {
+  for (const wire of [textWire, uiWire]) {
     const encoder = wire.createEncoder()
     const frames = entries.map((entry: Entry) => encoder.encode(entry)).join('')
     expect(frames).toContain('The answer.')

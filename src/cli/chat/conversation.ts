@@ -5,7 +5,7 @@
 import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
-import { wires } from '../../wire/wires.ts'
+import { textWire } from '../../wire/text/text.ts'
 import { createAsk } from '../ask.ts'
 import { openBackend, type Backend, type BackendFlags } from '../backend.ts'
 import { withFiles } from '../input-files.ts'
@@ -164,7 +164,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
         const message = { role: 'user', content: withFiles(text, files) } as Message
         const input = { messages: [...past, message] }
         const ask = createAsk({ yes })
-        const turn = { agent, input, threadId: thread, wire: wires.text, ask, showsTools: true }
+        const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
         const turned = await takeTurn(backend, turn)
         files = []
         thread = turned.threadId

@@ -1,6 +1,6 @@
 /** `chat --thread`: loads the thread. If its last run waits for an answer, asks for it first, or prints a warning. */
 import type { Message } from '../../part/message.ts'
-import { wires } from '../../wire/wires.ts'
+import { textWire } from '../../wire/text/text.ts'
 import { answerLines } from '../answer-line.ts'
 import { createAsk } from '../ask.ts'
 import type { Backend } from '../backend.ts'
@@ -36,7 +36,7 @@ export async function resumeThread(backend: Backend, threadId: string, yes: bool
     return { messages, isWaiting: false, hasFailed: false }
   }
   if (isThere) write(`${id} waits for your answer (Ctrl-C ends the run):`)
-  const options = { wire: wires.text, ask, after: lastSeq, asksOpen: true, showsTools: true }
+  const options = { wire: textWire, ask, after: lastSeq, asksOpen: true, showsTools: true }
   const turned = await follows(backend, options, async () => id)
   const code = reportRun({ ...turned, where: backend.where, isQuiet: true })
   return {

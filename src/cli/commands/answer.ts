@@ -6,7 +6,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { RunView } from '../../fold/run-view.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { isHeld } from '../../server/data-lock.ts'
-import { wires } from '../../wire/wires.ts'
+import { textWire } from '../../wire/text/text.ts'
 import { openAccess, whereFlags } from '../access.ts'
 import { answerLines, shortRequestId } from '../answer-line.ts'
 import { createAsk, jsonOrText } from '../ask.ts'
@@ -57,7 +57,7 @@ export async function answerCommand(run: string, given: string | undefined, flag
     process.stderr.write(`no server is running on ${flags.data}: ${runId} continues in this process\n`)
   const turned = await follows(
     backend,
-    { wire: wires.text, ask, after: lastSeq, asksOpen: given === undefined },
+    { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined },
     async () => {
       if (request !== undefined && answer !== undefined) await backend.client.answer(runId, request.requestId, answer)
       return runId

@@ -1,7 +1,7 @@
 /** `millrace run`: one run. Streams the answer to stdout, everything else to stderr. */
 import { dirname } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
-import { wires } from '../../wire/wires.ts'
+import { builtinWires } from '../../wire/builtin-wires.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
 import { checkAgent, openBackend } from '../backend.ts'
@@ -12,7 +12,7 @@ import { waitingRun, warnOfEnd } from '../thread.ts'
 import { takeTurn } from '../turn.ts'
 
 export interface RunFlags extends InputFlags {
-  format: keyof typeof wires
+  format: string
   dir?: string
   data?: string
   url?: string
@@ -43,7 +43,7 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
     agent: agent.id,
     input,
     threadId: flags.thread,
-    wire: wires[flags.format],
+    wire: builtinWires.get(flags.format)!,
     ask: createAsk(flags),
     onStart: (id) => process.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })

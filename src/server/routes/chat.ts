@@ -56,9 +56,9 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     const joined = how === 'joined'
     const resumedAt = joined ? (await standing(runtime, run.id)).resumedAt : from
     const filter = joined ? await replayFilter(runtime, run.id) : undefined
-    const encoder = { ui7: isUi7(request), resumedAt }
+    const options = { ui7: isUi7(request) }
     // Created while the model request is still pending.
-    answer = streamAnswer(context, { runId: run.id, wire, from, filter, policy, encoder })
+    answer = streamAnswer(context, { runId: run.id, wire, from, filter, policy, context: { resumedAt }, options })
     const { reader } = answer
     const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
     const accepted = await awaitAcceptance(runtime, run.id, { reader, streams, from, signal: request.signal })
@@ -69,7 +69,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     if (isRaw) return await stepResponse(context, { runId: run.id, head, policy, from, signal: request.signal })
     if (accepted.kind === 'value') return withRunId(Response.json(accepted.output ?? null), run.id)
     // The UI stream has a chunk for a stopped answer, so there it is not an HTTP error.
-    if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire !== uiWire)) {
+    if (accepted.kind === 'error' && (accepted.error.code !== 'aborted' || wire.showsAbort !== true)) {
       return withRunId(errorResponse(fromErrorValue(accepted.error)), run.id)
     }
     const { response } = answer
@@ -93,9 +93,9 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? (runtime.agents.get(row.agent)?.pipeline.onDisconnect ?? defaultPolicy(runtime)) : 'detach'
   const wire = wireOf(request, uiWire)
-  const encoder = { ui7: isUi7(request), resumedAt }
+  const options = { ui7: isUi7(request) }
   const filter = await replayFilter(runtime, row.id)
-  return streamAnswer(context, { runId: row.id, wire, filter, policy, encoder }).response
+  return streamAnswer(context, { runId: row.id, wire, filter, policy, context: { resumedAt }, options }).response
 }
 
 /** Clients can come back to a run only if the store is durable. Otherwise a run stops when its client disconnects. */

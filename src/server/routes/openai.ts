@@ -7,7 +7,7 @@ import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import { closingError, unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
-import { createOpenAiCompletion } from '../../wire/openai/openai-completion.ts'
+import { openaiJsonWire, type OpenAiResult } from '../../wire/openai/openai-completion.ts'
 import type { OpenAiExtension, OpenAiOptions } from '../../wire/openai/openai-output.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
 import { awaitAcceptance } from '../../answer/acceptance.ts'
@@ -113,7 +113,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
       return response ?? new Response(null, { status: 499 })
     }
     // Created while the model request is still pending.
-    answer = streamAnswer(context, { runId: run.id, wire: openaiWire, policy, encoder: { openai: options } })
+    answer = streamAnswer(context, { runId: run.id, wire: openaiWire, policy, options })
     const accepted = await awaitAcceptance(runtime, run.id, {
       reader: answer.reader,
       streams: true,
@@ -146,9 +146,10 @@ async function collect(
 ): Promise<Response | undefined> {
   const { runtime } = context
   const leave = new AbortController()
-  const completion = createOpenAiCompletion({ openai })
+  const encoder = openaiJsonWire.createEncoder({}, openai)
+  let result: OpenAiResult | undefined
   const unwatch = runtime.onLost(runId, (error) => {
-    completion.fail(error)
+    result ??= encoder.fail(error)[0]
     leave.abort('read')
   })
   try {
@@ -158,14 +159,13 @@ async function collect(
         if (head !== undefined && isAnsweredAsItIs(head, openaiWire)) {
           return await rawResponse(context, { runId, head, policy, signal })
         }
-        completion.apply(entry)
+        result ??= encoder.encode(entry)[0]
       }
-      if (completion.result !== undefined) break
+      if (result !== undefined) break
     }
   } finally {
     unwatch()
   }
-  const { result } = completion
   if (result === undefined) {
     // If the client is still connected, the server is shutting down.
     return signal.aborted ? undefined : withRunId(openAiRunError(closingError()), runId)

@@ -1,4 +1,5 @@
 /** `/api/runs…`: runs and their logs as an API. */
+import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../../part/log.ts'
 import type { Answer } from '../../part/part.ts'
@@ -8,9 +9,9 @@ import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { readView } from '../../runtime/history.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
-import { partsSseWire, partsWire } from '../../wire/parts/parts.ts'
+import { partsSseWire, partsWire, type PartsOptions } from '../../wire/parts/parts.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
-import type { Wire } from '../../wire/wire.ts'
+import type { Encoder } from '../../wire/wire.ts'
 import { preferredType } from '../http/accept.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
@@ -68,15 +69,20 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const unknown = types?.find((type) => !partTypes.includes(type))
   if (unknown !== undefined)
     throw bad('types', `a list of part types, and "${unknown}" is not one${didYouMean(unknown, partTypes)}`)
-  const wire = selected(sse ? partsSseWire : partsWire, types)
+  const wire = sse ? partsSseWire : partsWire
+  const options: Partial<PartsOptions> = compact({ types })
   const follow = (sse || follows === '1') && !(ended && after === lastSeq)
-  if (follow) return streamAnswer(context, { runId: id, wire, from: after + 1, seek: true }).response
-  return snapshot(context, id, wire, after)
+  if (follow) return streamAnswer(context, { runId: id, wire, options, from: after + 1, seek: true }).response
+  return snapshot(context, id, wire.createEncoder({}, options), { after, contentType: wire.contentType })
 }
 
 /** The stored entries without following the run, read page by page. */
-function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: number): Response {
-  const encoder = wire.createEncoder()
+function snapshot(
+  { runtime }: HandlerContext,
+  id: string,
+  encoder: Encoder,
+  { after, contentType }: { after: number; contentType: string },
+): Response {
   const entries = runtime.store.log.read(id, { after })[Symbol.asyncIterator]()
   const bytes = new TextEncoder()
   const body = new ReadableStream<Uint8Array>(
@@ -85,7 +91,8 @@ function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: nu
         for (;;) {
           const { done, value } = await entries.next()
           if (done) return controller.close()
-          const text = value.map((entry) => encoder.encode(entry)).join('')
+          for (const entry of value) encoder.write(entry)
+          const text = encoder.take()
           if (text !== '') return controller.enqueue(bytes.encode(text))
         }
       },
@@ -96,35 +103,12 @@ function snapshot({ runtime }: HandlerContext, id: string, wire: Wire, after: nu
     { highWaterMark: 0 },
   )
   const headers = {
-    'content-type': wire.contentType,
+    'content-type': contentType,
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
     'x-millrace-run-id': id,
   }
   return new Response(body, { headers })
-}
-
-function selected(wire: Wire, types: string[] | undefined): Wire {
-  if (types === undefined) return wire
-  const wanted = new Set(types)
-  return {
-    ...wire,
-    createEncoder(options) {
-      const encoder = wire.createEncoder(options)
-      return {
-        skip: (entry) => encoder.skip(entry),
-        fail: (error) => encoder.fail(error),
-        get state() {
-          return encoder.state
-        },
-        encode(entry) {
-          if (wanted.has(entry.type)) return encoder.encode(entry)
-          encoder.skip(entry)
-          return ''
-        },
-      }
-    },
-  }
 }
 
 const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])

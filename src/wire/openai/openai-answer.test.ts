@@ -23,7 +23,7 @@ import {
 } from '../../../test/openai-items.ts'
 import type { RecordedPart } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
-import { createOpenAiCompletion } from './openai-completion.ts'
+import { openaiJsonWire } from './openai-completion.ts'
 import type { OpenAiOptions } from './openai-output.ts'
 
 describe('the head', () => {
@@ -251,9 +251,8 @@ describe('text completions', () => {
 })
 
 test('the one JSON: a failure that the log does not hold ends it once', () => {
-  const completion = createOpenAiCompletion()
-  expect(completion.result).toBe(undefined)
-  completion.fail({ code: 'store-failed', message: 'The store broke.' })
-  completion.fail({ code: 'later', message: 'Later.' })
-  expect(completion.result).toEqual({ error: { code: 'store-failed', message: 'The store broke.' } })
+  const encoder = openaiJsonWire.createEncoder()
+  const error = { code: 'store-failed', message: 'The store broke.' }
+  expect(encoder.fail(error)).toEqual([{ error }])
+  expect(encoder.fail({ code: 'later', message: 'Later.' })).toEqual([])
 })

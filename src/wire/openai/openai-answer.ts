@@ -12,20 +12,17 @@ import { createHeldText } from '../held-text.ts'
 import { createOpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
 import { toOpenAiMessages } from './to-openai-messages.ts'
-import type { OpenAiOutput } from './openai-output.ts'
+import type { OpenAiOptions, OpenAiOutput } from './openai-output.ts'
 import { createPrompts } from './openai-prompts.ts'
-import type { Encoder, EncoderOptions } from '../wire.ts'
+import type { Projection, WireContext } from '../wire.ts'
 
-export interface OpenAiAnswer {
-  apply(entry: Entry): void
-  /** Ends the answer with a failure that is not in the log. */
-  fail(error: ErrorValue): void
-  readonly state: Exclude<Encoder['state'], 'broken'>
-}
-
-export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOptions, output: OpenAiOutput): OpenAiAnswer {
-  const { extensions = [], toolOutputMaxChars = 8000 } = openai
-  const textOnly = openai.object === 'text_completion'
+export function createOpenAiAnswer(
+  { resumedAt = 0 }: WireContext,
+  options: Partial<OpenAiOptions>,
+  output: OpenAiOutput,
+): Projection {
+  const { extensions = [], toolOutputMaxChars = 8000, model: asked } = options
+  const textOnly = options.object === 'text_completion'
   const answering = createAnswering()
   const words = createAnswerWords()
   const thoughts = createAnswerWords()
@@ -60,7 +57,7 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
         return output.begin({
           id: `${textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
           created: Math.floor(timestamp / 1000),
-          model: openai.model ?? labels?.['model'] ?? agent,
+          model: asked ?? labels?.['model'] ?? agent,
         })
       }
       case 'step-start':
@@ -171,7 +168,7 @@ export function createOpenAiAnswer({ resumedAt = 0, openai = {} }: EncoderOption
     output.fail(error)
   }
 
-  const answer = { state: 'open' as OpenAiAnswer['state'], apply: take, fail }
+  const answer = { state: 'open' as Projection['state'], apply: take, fail }
   return answer
 }
 

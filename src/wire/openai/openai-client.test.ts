@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openaiClient, readChunks, readSdkParts, readStream } from '../../../test/openai-client.ts'
 import type { Entry } from '../../part/entry.ts'
-import { createOpenAiCompletion } from './openai-completion.ts'
+import { openaiJsonWire } from './openai-completion.ts'
 import type { OpenAiOptions } from './openai-output.ts'
 import { openaiWire } from './openai.ts'
 
@@ -17,14 +17,14 @@ const run = (name: string) =>
     .map((line) => JSON.parse(line) as Entry)
 
 function frames(name: string, openai: OpenAiOptions = {}): string[] {
-  const encoder = openaiWire.createEncoder({ openai })
+  const encoder = openaiWire.createEncoder({}, openai)
   return run(name).map((entry) => encoder.encode(entry))
 }
 
 function body(name: string, openai: OpenAiOptions = {}): string {
-  const completion = createOpenAiCompletion({ openai })
-  for (const entry of run(name)) completion.apply(entry)
-  return JSON.stringify((completion.result as { body: object }).body)
+  const encoder = openaiJsonWire.createEncoder({}, openai)
+  const [result] = run(name).flatMap((entry) => encoder.encode(entry))
+  return JSON.stringify((result as { body: object }).body)
 }
 
 const request = { model: 'm', messages: [{ role: 'user' as const, content: 'Hi' }] }

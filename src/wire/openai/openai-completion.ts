@@ -1,25 +1,27 @@
 /** An answer as one JSON, for `stream: false`, with the same content as the stream. */
-import type { Entry } from '../../part/entry.ts'
+import { objects } from '../framing/objects.ts'
 import type { ErrorValue } from '../../part/error.ts'
+import { createWire, type Sink } from '../wire.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
 import type { OpenAiToolCall } from './to-openai-messages.ts'
 import {
   toOpenAiUsage,
   type OpenAiFinish,
   type OpenAiHead,
+  type OpenAiOptions,
   type OpenAiOutput,
   type OpenAiPrompt,
   type OpenAiUsage,
 } from './openai-output.ts'
-import type { EncoderOptions } from '../wire.ts'
 
-export interface OpenAiCompletion {
-  apply(entry: Entry): void
-  /** Ends the answer with a failure that is not in the log. */
-  fail(error: ErrorValue): void
-  /** The body or the error; undefined until the answer has ended. */
-  readonly result: { body: OpenAiBody } | { error: ErrorValue } | undefined
-}
+/** Its one event comes at the end: the body, or the error instead of it. */
+export const openaiJsonWire = createWire<OpenAiResult, OpenAiOptions, OpenAiResult[]>({
+  name: 'openai-json',
+  project: (sink, context, options) => createOpenAiAnswer(context, options, createBodyOutput(sink, options)),
+  framing: objects(),
+})
+
+export type OpenAiResult = { body: OpenAiBody } | { error: ErrorValue }
 
 /** With the extension `trace`, the prompts are under the trace key. */
 export type OpenAiBody = (ChatCompletion | TextCompletion) & { [traceKey: string]: unknown }
@@ -45,17 +47,27 @@ export interface TextCompletion extends OpenAiHead {
   usage: OpenAiUsage
 }
 
-export function createOpenAiCompletion(options: EncoderOptions = {}): OpenAiCompletion {
-  const { object = 'chat.completion', traceKey = 'bernard', extensions = [] } = options.openai ?? {}
+function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptions>): OpenAiOutput {
+  const { object = 'chat.completion', traceKey = 'bernard', extensions = [] } = options
   const calls: OpenAiToolCall[] = []
   const outputs: { id: string; content: string }[] = []
   const prompts: OpenAiPrompt[] = []
   let head: OpenAiHead = { id: '', created: 0, model: '' }
   let text = ''
   let reasoning = ''
-  let result: OpenAiCompletion['result']
 
-  const output: OpenAiOutput = {
+  function message(): ChatMessage {
+    return {
+      role: 'assistant',
+      content: text === '' && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
+      ...(calls.length === 0 ? undefined : { tool_calls: calls }),
+      ...(outputs.length === 0 ? undefined : { tool_outputs: outputs }),
+    }
+  }
+
+  return {
     begin: (given) => void (head = given),
     text: (words) => void (text += words),
     reasoning: (words) => void (reasoning += words),
@@ -72,28 +84,8 @@ export function createOpenAiCompletion(options: EncoderOptions = {}): OpenAiComp
         object === 'chat.completion'
           ? { ...head, object, choices: [{ index: 0, message: message(), logprobs: null, finish_reason: reason }] }
           : { ...head, object, choices: [{ text, index: 0, logprobs: null, finish_reason: reason }] }
-      result = { body: { ...body, usage, ...trace } as OpenAiBody }
+      sink.send({ body: { ...body, usage, ...trace } as OpenAiBody })
     },
-    fail: (error) => void (result = { error }),
-  }
-  const answer = createOpenAiAnswer(options, output)
-
-  function message(): ChatMessage {
-    return {
-      role: 'assistant',
-      content: text === '' && calls.length > 0 ? null : text,
-      refusal: null,
-      ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
-      ...(calls.length === 0 ? undefined : { tool_calls: calls }),
-      ...(outputs.length === 0 ? undefined : { tool_outputs: outputs }),
-    }
-  }
-
-  return {
-    apply: answer.apply,
-    fail: answer.fail,
-    get result() {
-      return result
-    },
+    fail: (error) => sink.send({ error }),
   }
 }

@@ -3,14 +3,15 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryCompletedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { readSdkParts, readStream } from '../../../test/openai-client.ts'
+import { complete } from '../../../test/openai-items.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
 import type { Entry } from '../../part/entry.ts'
-import { createOpenAiCompletion, type OpenAiBody } from './openai-completion.ts'
+import { openaiJsonWire, type OpenAiBody } from './openai-completion.ts'
 import type { OpenAiExtension, OpenAiOptions } from './openai-output.ts'
 import { openaiWire } from './openai.ts'
 import { textWire } from '../text/text.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
-import type { EncoderOptions, Wire } from '../wire.ts'
+import type { Wire, WireContext } from '../wire.ts'
 
 interface ToolCallDelta {
   index: number
@@ -47,8 +48,13 @@ const asked: fc.Arbitrary<OpenAiOptions> = fc.record({
   object: fc.constantFrom('chat.completion', 'chat.completion', 'chat.completion', 'text_completion'),
 })
 
-const encodeAll = (entries: readonly Entry[], options?: EncoderOptions, wire: Wire = openaiWire) => {
-  const encoder = wire.createEncoder(options)
+const encodeAll = (
+  entries: readonly Entry[],
+  context?: WireContext,
+  options?: Partial<OpenAiOptions>,
+  wire: Wire = openaiWire,
+) => {
+  const encoder = wire.createEncoder(context, options)
   return { body: entries.map((entry) => encoder.encode(entry)).join(''), state: encoder.state }
 }
 
@@ -69,9 +75,9 @@ const judged = { finished: 0, failed: 0, calls: 0, outputs: 0, traces: 0, handed
 wireContract(openaiWire, {
   numRuns: 300,
   runs,
-  options: asked.map((openai) => ({ openai })),
-  judge({ body, state, entries, options }) {
-    const { includeUsage, extensions = [], object } = options.openai!
+  options: asked,
+  judge({ body, state, entries, context, options }) {
+    const { includeUsage, extensions = [], object } = options
     expect(state).toBe('complete')
     expect(body).not.toContain('AFTER')
     expect(body).not.toContain('"respond"')
@@ -136,7 +142,7 @@ wireContract(openaiWire, {
     const prompts = entries.filter(({ type, step }) => type === 'prompt' && step.startsWith('main'))
     expect(traces.length).toBe(extensions.includes('trace') ? prompts.length : 0)
 
-    const text = encodeAll(entries, options, textWire)
+    const text = encodeAll(entries, context, {}, textWire)
     const isSaid = entries.some((e) => e.type === 'step-start' && e.answer) || clientCalls.length === 0
     const words = deltas.map(({ delta, text: own }) => own ?? delta.content ?? '').join('')
     if (text.state === 'complete' && isSaid) expect(words).toBe(text.body)
@@ -186,21 +192,19 @@ test('openai: the one JSON holds what the frames of the same run come to', () =>
   let bodies = 0
   fc.assert(
     fc.property(runs, asked, (entries, openai) => {
-      const options = { openai: { ...openai, includeUsage: true }, resumedAt: lastResume(entries) }
-      const frames = framesOf(encodeAll(entries, options).body)
-      const completion = createOpenAiCompletion(options)
-      for (const entry of entries) {
-        expect(completion.result).toBe(undefined)
-        completion.apply(entry)
-        if (completion.result !== undefined) break
-      }
-      const result = completion.result!
+      const options = { ...openai, includeUsage: true }
+      const context = { resumedAt: lastResume(entries) }
+      const frames = framesOf(encodeAll(entries, context, options).body)
+      const encoder = openaiJsonWire.createEncoder(context, options)
+      const results = entries.flatMap((entry) => encoder.encode(entry))
+      expect(results).toHaveLength(1)
+      const result = results[0]!
       const { error } = frames.at(-1)!
       if ('error' in result) expect(error).toMatchObject({ message: result.error.message, code: result.error.code })
       else {
         bodies++
         expect(error).toBe(undefined)
-        expect(JSON.parse(JSON.stringify(result.body))).toEqual(foldFrames(frames, options.openai))
+        expect(JSON.parse(JSON.stringify(result.body))).toEqual(foldFrames(frames, options))
       }
     }),
     { numRuns: 300 },
@@ -251,24 +255,23 @@ test('openai: the official clients come to the same answer, and to an error wher
   const seen = { completions: 0, errors: 0, calls: 0 }
   await fc.assert(
     fc.asyncProperty(runs, async (entries) => {
-      const options = { resumedAt: lastResume(entries), openai: { includeUsage: true } }
-      const { body } = encodeAll(entries, options)
-      const one = createOpenAiCompletion(options)
-      for (const entry of entries) one.apply(entry)
+      const resumedAt = lastResume(entries)
+      const { body } = encodeAll(entries, { resumedAt }, { includeUsage: true })
+      const result = complete(entries, { includeUsage: true }, resumedAt)
       const helper = await readStream(body)
       const parts = await readSdkParts(body)
-      if ('error' in one.result!) {
+      if ('error' in result) {
         seen.errors++
-        expect(helper.error?.message).toContain(one.result.error.message)
+        expect(helper.error?.message).toContain(result.error.message)
         expect(parts).toContainEqual({
           type: 'error',
-          error: expect.objectContaining({ message: one.result.error.message }),
+          error: expect.objectContaining({ message: result.error.message }),
         })
         expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'error' } })
         return
       }
       seen.completions++
-      const { choices, usage } = one.result!.body
+      const { choices, usage } = result.body
       const { message, finish_reason } = choices[0] as Extract<typeof choices, [{ message: unknown }]>[0]
       const got = helper.completion!.choices[0]!
       expect(got).toMatchObject({ finish_reason, message: { role: 'assistant', content: message.content ?? '' } })

@@ -2,48 +2,52 @@
  * The log itself as a wire: every entry as recorded. NDJSON, or SSE with the `seq` as event id, so that an `EventSource`
  * reconnects with `Last-Event-ID`. Both continue across suspends and end after `run-end`.
  *
- * | part | frame |
+ * | part | event |
  * |---|---|
- * | every part | its entry as one line of JSON |
+ * | every part | its entry as JSON |
  * | a failure that is not in the log | `{"type":"error","error":{code,message}}`, without `seq` because it is not an entry |
  */
 import type { Entry } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import type { Encoder, Wire } from '../wire.ts'
+import { ndjson } from '../framing/ndjson.ts'
+import { sse } from '../framing/sse.ts'
+import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
-export const partsWire: Wire = {
+export type PartsEvent = Entry | { type: 'error'; seq?: undefined; error: ErrorValue }
+
+/** Options of a log as a wire. */
+export interface PartsOptions {
+  /** Only entries of these types. Default: all. The end of the run ends it either way. */
+  types: readonly string[]
+}
+
+export const partsWire = createWire({
   name: 'parts',
-  contentType: 'application/x-ndjson',
-  // No empty lines: `JSON.parse('')` throws in typical readers.
-  keepAlive: '',
-  createEncoder: () => createPartsEncoder((json) => `${json}\n`),
-}
+  project: projectParts,
+  framing: ndjson<PartsEvent>(),
+  showsLog: true,
+})
 
-export const partsSseWire: Wire = {
+export const partsSseWire = createWire({
   name: 'parts-sse',
-  contentType: 'text/event-stream',
-  keepAlive: ': keep-alive\n\n',
-  createEncoder: () =>
-    createPartsEncoder((json, seq) => (seq === undefined ? `data: ${json}\n\n` : `id: ${seq}\ndata: ${json}\n\n`)),
-}
+  project: projectParts,
+  framing: sse<PartsEvent>({ id: ({ seq }) => seq }),
+  showsLog: true,
+})
 
-function createPartsEncoder(frame: (json: string, seq?: number) => string): Encoder {
-  function skip(entry: Entry): void {
-    if (entry.type === 'run-end') encoder.state = 'complete'
-  }
-  const encoder = {
-    state: 'open' as Encoder['state'],
-    encode(entry: Entry) {
-      if (encoder.state !== 'open') return ''
-      skip(entry)
-      return frame(JSON.stringify(entry), entry.seq)
+function projectParts(sink: Sink<PartsEvent>, _: WireContext, { types }: Partial<PartsOptions>): Projection {
+  const wanted = types && new Set<string>(types)
+  const projection = {
+    state: 'open' as Projection['state'],
+    apply(entry: Entry) {
+      if (projection.state !== 'open') return
+      if (entry.type === 'run-end') projection.state = 'complete'
+      if (wanted === undefined || wanted.has(entry.type)) sink.send(entry)
     },
-    skip,
     fail(error: ErrorValue) {
-      if (encoder.state !== 'open') return ''
-      encoder.state = 'complete'
-      return frame(JSON.stringify({ type: 'error', error }))
+      projection.state = 'complete'
+      sink.send({ type: 'error', error })
     },
   }
-  return encoder
+  return projection
 }

@@ -6,7 +6,7 @@ import { textWire } from './text.ts'
 import { wireContract } from '../wire.contract.ts'
 
 wireContract(textWire, {
-  judge({ body, state, entries, options: { resumedAt = 0 } }) {
+  judge({ body, state, entries, context: { resumedAt = 0 } }) {
     expect(body).not.toContain('AFTER')
     const end = entries.findIndex(
       ({ type, seq }) => type === 'answer-end' || type === 'run-end' || (type === 'suspend' && seq >= resumedAt),

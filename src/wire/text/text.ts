@@ -14,61 +14,55 @@
 import type { Entry } from '../../part/entry.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAnswering } from '../answering.ts'
+import { plain } from '../framing/plain.ts'
 import { createHeldText } from '../held-text.ts'
-import type { Encoder, EncoderOptions, Wire } from '../wire.ts'
+import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
-export const textWire: Wire = {
-  name: 'text',
-  contentType: 'text/plain; charset=utf-8',
-  keepAlive: '',
-  createEncoder: createTextEncoder,
-}
+export const textWire = createWire({ name: 'text', project: projectText, framing: plain, isRaw: true })
 
-function createTextEncoder({ resumedAt = 0 }: EncoderOptions = {}): Encoder {
+function projectText({ send }: Sink<string>, { resumedAt = 0 }: WireContext): Projection {
   const answering = createAnswering()
   const words = createAnswerWords()
   const held = createHeldText()
 
-  function take(entry: Entry): string {
-    return held.take(entry)?.map(apply).join('') ?? apply(entry)
+  function take(entry: Entry): void {
+    const due = held.take(entry)
+    if (due === undefined) apply(entry)
+    else for (const each of due) apply(each)
   }
 
-  // Also used by `skip`, so that a resumed stream continues with exactly the same bytes.
-  function apply(entry: Entry): string {
-    if (encoder.state !== 'open') return ''
+  function apply(entry: Entry): void {
+    if (projection.state !== 'open') return
     switch (entry.type) {
       case 'text-delta':
-        return answering.speaks(entry.step) ? words.add(entry) : ''
+        if (answering.speaks(entry.step)) send(words.add(entry))
+        return
       case 'step-start':
         answering.note(entry)
-        return words.add(entry)
+        return send(words.add(entry))
       case 'step-finish':
-        return words.add(entry)
+        return send(words.add(entry))
       case 'step-reset':
-        if (words.reset(entry.step)) encoder.state = 'broken'
-        return ''
+        if (words.reset(entry.step)) projection.state = 'broken'
+        return
       case 'suspend':
-        if (entry.seq >= resumedAt) encoder.state = 'complete'
-        return ''
+        if (entry.seq >= resumedAt) projection.state = 'complete'
+        return
       case 'answer-end':
-        encoder.state = 'complete'
-        return ''
+        projection.state = 'complete'
+        return
       case 'run-end':
-        encoder.state = entry.outcome === 'completed' ? 'complete' : 'broken'
-        return encoder.state === 'broken' || answering.started ? '' : outputText(entry.output)
+        projection.state = entry.outcome === 'completed' ? 'complete' : 'broken'
+        if (projection.state === 'complete' && !answering.started) send(outputText(entry.output))
+        return
       default:
-        return ''
     }
   }
 
-  const encoder = {
-    state: 'open' as Encoder['state'],
-    encode: take,
-    skip: take,
-    fail() {
-      if (encoder.state === 'open') encoder.state = 'broken'
-      return ''
-    },
+  const projection = {
+    state: 'open' as Projection['state'],
+    apply: take,
+    fail: () => void (projection.state = 'broken'),
   }
-  return encoder
+  return projection
 }

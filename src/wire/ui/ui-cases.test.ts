@@ -5,7 +5,7 @@ import type { RecordedPart } from '../../part/entry.ts'
 import { noUsage } from '../../part/usage.ts'
 import { v6Fault } from '../../../test/ui-v6-chunks.ts'
 import { uiWire } from './ui.ts'
-import type { EncoderOptions } from '../wire.ts'
+import type { UiOptions } from './ui-chunk.ts'
 
 type Chunk = { type: string; [field: string]: unknown }
 
@@ -16,13 +16,13 @@ const finished: RecordedPart = { type: 'step-finish', duration: 1 }
 const failed = (outcome: 'failed' | 'aborted'): Item[] =>
   at('', { type: 'run-end', outcome, usage: noUsage, error: { code: outcome, message: `It ${outcome}.` } })
 
-function chunks(items: Item[], options?: EncoderOptions): Chunk[] {
-  const encoder = uiWire.createEncoder(options)
+function chunks(items: Item[], options?: Partial<UiOptions>): Chunk[] {
+  const encoder = uiWire.createEncoder({}, options)
   const body = buildRun([...at('', startPart), ...items]).map((entry) => encoder.encode(entry))
   const frames = body.join('').split('\n\n').slice(1, -1)
   return frames.filter((frame) => !frame.includes('[DONE]')).map((frame) => JSON.parse(frame.slice('data: '.length)))
 }
-const types = (items: Item[], options?: EncoderOptions) => chunks(items, options).map(({ type }) => type)
+const types = (items: Item[], options?: Partial<UiOptions>) => chunks(items, options).map(({ type }) => type)
 
 test('finish-step waits for the text of a stream beside it, because version 6 forgets open text there', () => {
   const items = [

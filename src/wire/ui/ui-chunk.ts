@@ -1,21 +1,11 @@
 /** One chunk of the AI SDK UI message stream. Undefined fields are not sent. */
 export type UiChunk = { type: string; [field: string]: unknown }
 
-/** Returns the frame of a chunk, or `''` while the encoder skips entries. */
-export type Send = (chunk: UiChunk) => string
-
-export function toFrame(chunk: UiChunk): string {
-  return `data: ${JSON.stringify(chunk)}\n\n`
+/** Options of a UI message stream. */
+export interface UiOptions {
+  /** The client is AI SDK 7: it understands `reset-step` and other chunks that version 6 does not know. */
+  ui7: boolean
 }
-
-export const doneFrame = 'data: [DONE]\n\n'
-
-/** The frame of a delta up to its text. The whole is `start + JSON.stringify(delta) + deltaEnd`, which is fast per token. */
-export function deltaStart(type: string, idField: string, id: string, textField: string): string {
-  return `data: {"type":"${type}","${idField}":${JSON.stringify(id)},"${textField}":`
-}
-
-export const deltaEnd = '}\n\n'
 
 const finishReasons = new Set(['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other'])
 

@@ -10,25 +10,26 @@ import { messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { isUnder } from '../../part/path.ts'
-import { deltaEnd, deltaStart, type Send, type UiChunk } from './ui-chunk.ts'
+import type { Sink } from '../wire.ts'
+import type { UiChunk } from './ui-chunk.ts'
 
 export interface UiTools {
   /** Number of tool inputs without their call. */
   pending(): number
-  inputStart(entry: EntryOf<'tool-input-start'>, send: Send): string
-  inputDelta(entry: EntryOf<'tool-input-delta'>): string
-  call(entry: EntryOf<'tool-call'>, send: Send): string
-  result(entry: EntryOf<'tool-result'>, send: Send): string
+  inputStart(entry: EntryOf<'tool-input-start'>): void
+  inputDelta(entry: EntryOf<'tool-input-delta'>): void
+  call(entry: EntryOf<'tool-call'>): void
+  result(entry: EntryOf<'tool-result'>): void
   /** Whether the call was sent to the client. */
   knows(entry: EntryOf<'request'>): boolean
-  request(entry: EntryOf<'request'>, send: Send): string
-  response(entry: EntryOf<'response'>, send: Send): string
+  request(entry: EntryOf<'request'>): void
+  response(entry: EntryOf<'response'>): void
   /** Sends held outcomes. Call it when the run continues. */
-  flush(send: Send): string
+  flush(): void
   /** Forgets cut-off inputs of the previous step: clients find open inputs only in the current one. */
   newStep(): void
   /** Ends inputs that never became a call, so that they do not look as if they were still streaming. */
-  closeInputs(send: Send): string
+  closeInputs(): void
   /** Whether a tool input outside this path is open. */
   pendingOutside(path: string): boolean
   /** Marks open inputs under this path as cut off: its step has finished. */
@@ -39,18 +40,18 @@ export interface UiTools {
 interface Input {
   path: string
   start: EntryOf<'tool-input-start'>
-  delta: string
+  sendDelta(text: string): void
 }
 type Call = Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'>
 
-export function createUiTools(ui7: boolean): UiTools {
+export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): UiTools {
   const inputs = new Map<string, Input>()
   let cutOff: Input[] = []
   const calls = new Map<string, Call>()
   const approvals = new Set<string>()
   let held: { path: string; chunk: UiChunk }[] = []
 
-  function call(entry: EntryOf<'tool-call'>, send: Send): string {
+  function call(entry: EntryOf<'tool-call'>): void {
     const { step, toolCallId, toolName, input: text, providerMetadata } = entry
     const key = callKey(step, toolCallId)
     const start = inputs.get(key)?.start
@@ -61,17 +62,17 @@ export function createUiTools(ui7: boolean): UiTools {
     const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }
     if (input) return send({ type: 'tool-input-available', ...chunk, input: input.value })
     const errorText = `The model wrote arguments for ${toolName} that are not valid JSON.`
-    return send({ type: 'tool-input-error', ...chunk, input: text, errorText })
+    send({ type: 'tool-input-error', ...chunk, input: text, errorText })
   }
 
-  function result(entry: EntryOf<'tool-result'>, send: Send): string {
+  function result(entry: EntryOf<'tool-result'>): void {
     const { step, toolCallId, result: output, isError, outcome, providerMetadata } = entry
     const key = callKey(step, toolCallId)
     const known = calls.get(key)
-    if (!known) return ''
+    if (!known) return
     const preliminary = entry.preliminary === true ? true : undefined
     if (!preliminary) calls.delete(key)
-    if (outcome === 'handed-over') return ''
+    if (outcome === 'handed-over') return
     if (outcome === 'denied') return send({ type: 'tool-output-denied', toolCallId })
     const { providerExecuted, dynamic } = known
     // AI SDK 6.0 has no metadata here, and its schema is strict.
@@ -80,66 +81,61 @@ export function createUiTools(ui7: boolean): UiTools {
     const failed: UiChunk = { type: 'tool-output-error', ...chunk, errorText: messageOf(output) }
     if (outcome !== 'aborted') return send(failed)
     held.push({ path: known.step, chunk: failed })
-    return ''
-  }
-
-  function forgetInputs(path: string): void {
-    for (const [key, input] of inputs) {
-      if (!isUnder(input.path, path)) continue
-      inputs.delete(key)
-      cutOff.push(input)
-    }
   }
 
   return {
     pending: () => inputs.size,
-    inputStart(entry, send) {
+    inputStart(entry) {
       const { step, id, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
-      const delta = deltaStart('tool-input-delta', 'toolCallId', id, 'inputTextDelta')
-      inputs.set(callKey(step, id), { path: step, start: entry, delta })
+      const sendDelta = prepare((text) => ({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: text }))
+      inputs.set(callKey(step, id), { path: step, start: entry, sendDelta })
       const chunk = { type: 'tool-input-start', toolCallId: id, toolName, providerExecuted, dynamic, title }
-      return send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+      send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
     },
-    inputDelta(entry) {
-      const input = inputs.get(callKey(entry.step, entry.id))
-      return input === undefined ? '' : input.delta + JSON.stringify(entry.delta) + deltaEnd
+    inputDelta({ step, id, delta }) {
+      inputs.get(callKey(step, id))?.sendDelta(delta)
     },
     call,
     result,
     knows: ({ step, toolCallId }) => calls.has(callKey(step, toolCallId)),
-    request({ kind, step, toolCallId, toolName, requestId, input }, send) {
+    request({ kind, step, toolCallId, toolName, requestId, input }) {
       const key = callKey(step, toolCallId)
-      const frames = calls.has(key) ? '' : send({ type: 'tool-input-available', toolCallId, toolName, input })
       // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
-      if (!calls.has(key)) calls.set(key, { step })
-      if (kind !== 'approval') return frames
+      if (!calls.has(key)) {
+        send({ type: 'tool-input-available', toolCallId, toolName, input })
+        calls.set(key, { step })
+      }
+      if (kind !== 'approval') return
       approvals.add(requestId)
-      return frames + send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
+      send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
     },
-    response({ requestId, answer }, send) {
-      if (!approvals.delete(requestId) || !ui7 || answer?.kind !== 'approval') return ''
+    response({ requestId, answer }) {
+      if (!approvals.delete(requestId) || !ui7 || answer?.kind !== 'approval') return
       const { approved, reason } = answer
-      return send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+      send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
     },
-    flush(send) {
-      const frames = held.map(({ chunk }) => send(chunk)).join('')
+    flush() {
+      for (const { chunk } of held) send(chunk)
       held = []
-      return frames
     },
     newStep() {
       cutOff = []
     },
-    closeInputs(send) {
-      let frames = ''
+    closeInputs() {
       for (const { start } of [...cutOff, ...inputs.values()]) {
         const { id: toolCallId, toolName, dynamic } = start
         const errorText = 'The arguments of this tool call were cut off.'
-        frames += send({ type: 'tool-input-error', toolCallId, toolName, dynamic, input: null, errorText })
+        send({ type: 'tool-input-error', toolCallId, toolName, dynamic, input: null, errorText })
       }
-      return frames
     },
     pendingOutside: (path) => [...inputs.values()].some((input) => !isUnder(input.path, path)),
-    forgetInputs,
+    forgetInputs(path) {
+      for (const [key, input] of inputs) {
+        if (!isUnder(input.path, path)) continue
+        inputs.delete(key)
+        cutOff.push(input)
+      }
+    },
     forget(path) {
       cutOff = cutOff.filter((input) => !isUnder(input.path, path))
       held = held.filter((outcome) => !isUnder(outcome.path, path))

@@ -8,13 +8,14 @@ import { cutAt, parseSse } from '../../../test/sse.ts'
 import { show } from '../../../test/ui-client.ts'
 import { v6Fault } from '../../../test/ui-v6-chunks.ts'
 import { uiWire } from './ui.ts'
+import type { WireContext } from '../wire.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
-import type { EncoderOptions } from '../wire.ts'
+import type { UiOptions } from './ui-chunk.ts'
 
 type Chunk = { type: string; [field: string]: unknown }
 
-const encodeAll = (entries: readonly Entry[], options?: EncoderOptions): string => {
-  const encoder = uiWire.createEncoder(options)
+const encodeAll = (entries: readonly Entry[], context?: WireContext, options?: Partial<UiOptions>): string => {
+  const encoder = uiWire.createEncoder(context, options)
   return entries.map((entry) => encoder.encode(entry)).join('')
 }
 
@@ -27,6 +28,7 @@ function chunksOf(body: string): Chunk[] {
 }
 
 wireContract(uiWire, {
+  options: fc.record({ ui7: fc.boolean() }),
   judge({ body, state, options: { ui7 } }) {
     expect(state).toBe('complete')
     expect(body).not.toContain('AFTER')
@@ -56,7 +58,7 @@ test('ui: every chunk is of the official schema', async () => {
   const { validate } = asSchema(uiMessageChunkSchema)
   await fc.assert(
     fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
-      for (const chunk of chunksOf(encodeAll(entries, { ui7, resumedAt: lastResume(entries) }))) {
+      for (const chunk of chunksOf(encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 }))) {
         expect(await validate!(chunk)).toMatchObject({ success: true })
       }
     }),
@@ -76,7 +78,7 @@ test('ui: any byte cut decodes alike', () => {
 test('ui: the official client shows what the run said, and nothing for ever unfinished', async () => {
   await fc.assert(
     fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
-      const body = encodeAll(entries, { ui7, resumedAt: lastResume(entries) })
+      const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 })
       const last = chunksOf(body).at(-1)!
       const { message, status, errors } = await show(body)
       expect(errors).toEqual(last.type === 'error' ? [last['errorText']] : [])

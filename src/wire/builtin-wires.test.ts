@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { buildRun, startPart } from '../../test/build-run.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { noUsage } from '../part/usage.ts'
-import { wires } from './wires.ts'
+import { builtinWires } from './builtin-wires.ts'
+import { openaiWire } from './openai/openai.ts'
 
 test('every wire is listed by its own name', () => {
-  const list = Object.entries(wires)
+  const list = [...builtinWires]
   expect(list.length).toBeGreaterThanOrEqual(4)
   for (const [name, wire] of list) expect(wire.name).toBe(name)
 })
@@ -28,13 +29,14 @@ const failed = buildRun([
   { step: '', part: { type: 'run-end', outcome: 'failed', usage: noUsage, error } },
 ])
 
-test.each(Object.values(wires))('$name: what is for the log alone is told by the log alone', (wire) => {
-  const options = { ui7: true, openai: { extensions: ['tools', 'trace'] as const } }
+test.each([...builtinWires.values()])('$name: what is for the log alone is told by the log alone', (wire) => {
+  const options = wire === openaiWire ? { extensions: ['tools', 'trace'] } : { ui7: true }
   const isLog = wire.name.startsWith('parts')
-  const encoder = wire.createEncoder(options)
+  expect(wire.showsLog).toBe(isLog || undefined)
+  const encoder = wire.createEncoder({}, options)
   const body = failed.map((entry) => encoder.encode(entry)).join('')
   expect(body.includes('INTERNALS')).toBe(isLog)
   expect(body.includes('main/a')).toBe(isLog)
   if (wire.name !== 'text') expect(body.replaceAll('\\', '')).toContain(error.message)
-  expect(wire.createEncoder(options).fail(error).includes('INTERNALS')).toBe(isLog)
+  expect(wire.createEncoder({}, options).fail(error).includes('INTERNALS')).toBe(isLog)
 })

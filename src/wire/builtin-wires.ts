@@ -1,0 +1,10 @@
+import { openaiWire } from './openai/openai.ts'
+import { partsSseWire, partsWire } from './parts/parts.ts'
+import { textWire } from './text/text.ts'
+import { uiWire } from './ui/ui.ts'
+import type { Wire } from './wire.ts'
+
+/** The built-in wires by the names that users write (`--format`). Packs and programs add theirs: `project/registries.ts`. */
+export const builtinWires: ReadonlyMap<string, Wire> = new Map(
+  [textWire, uiWire, openaiWire, partsWire, partsSseWire].map((wire): [string, Wire] => [wire.name, wire]),
+)
