@@ -11,8 +11,11 @@ export type { ResponseHead } from './part/response-head.ts'
 export type {
   Appended,
   Batch,
+  DueRun,
+  Fleet,
   InboxMessage,
   InboxOptions,
+  KeptView,
   Log,
   ReadOptions,
   RunIndex,

@@ -132,19 +132,58 @@ export interface RunQuery {
   limit?: number
 }
 
+/** A suspended run and its earliest deadline, in epoch ms. */
+export interface DueRun {
+  id: string
+  dueAt: number
+}
+
+/** The view of a run, as JSON, and the `seq` of the last entry that is folded into it. */
+export interface KeptView {
+  seq: number
+  view: unknown
+}
+
 /**
- * The list of runs, read-only, newest first. Runs are ordered by when their first entries were appended, not by timestamp,
- * because clocks may be set back.
+ * What is known of runs without their logs. The list is newest first. Runs are ordered by when their first entries were appended,
+ * not by timestamp, because clocks may be set back.
  */
 export interface RunIndex {
   get(run: string): Promise<RunRow | undefined>
   list(query?: RunQuery): Promise<RunRow[]>
+  /** Suspended runs with an open request whose deadline is at or before this moment (epoch ms), earliest first; default 1000. */
+  due(before: number, limit?: number): Promise<DueRun[]>
+  /** The view that was kept last. */
+  view(run: string): Promise<KeptView | undefined>
+  /** Keeps a view for later, unless a newer one is kept. It must be JSON. */
+  keepView(run: string, seq: number, view: unknown): Promise<void>
+}
+
+/**
+ * Which runs want an owner, and who reads them. Everything here is a hint: it may be late, doubled or wrong. What counts is
+ * {@link Log.claim}.
+ */
+export interface Fleet {
+  /** Whether other processes share the store. */
+  readonly shared: boolean
+  /**
+   * Runs that want an owner: running without one, suspended and due, suspended and answered or stopped. The first batch has those
+   * that were left by now and comes at once, even if it is empty. Ends when the signal aborts or the store is closed.
+   */
+  wanted(signal: AbortSignal): AsyncIterable<string[]>
+  /** Announces that a run wants an owner: at a moment (epoch ms by the system's clock), which replaces an earlier one, or now. */
+  want(run: string, at?: number): Promise<void>
+  /** Announces a client that reads a run. Returns a function that ends it. */
+  attend(run: string): () => void
+  /** Whether a client reads the run, in any process. */
+  attended(run: string): Promise<boolean>
 }
 
 /** A log with the list of its runs. Call `close()` when the program ends. */
 export interface Store {
   log: Log
   runs: RunIndex
+  fleet: Fleet
   /** Whether runs outlive the process. If not, a run hands client tools over instead of waiting for their results. */
   durable: boolean
   close(): Promise<void>

@@ -7,6 +7,7 @@ export interface KeptInbox {
   readonly bell: Bell
   post(run: string, key: string, message: unknown): Posted
   next(run: string, after: number): InboxMessage | undefined
+  has(run: string, key: string): boolean
   drop(run: string): void
 }
 
@@ -40,6 +41,7 @@ export function createKeptInbox(): KeptInbox {
       const key = messages?.keys[after]
       return key === undefined ? undefined : { n: after + 1, key, message: decodeMessage(messages!.byKey.get(key)!) }
     },
+    has: (run, key) => runs.get(run)?.byKey.has(key) ?? false,
     drop(run) {
       runs.delete(run)
     },

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { exampleRun } from './example-run.contract.ts'
 import { memoryStore } from './memory-store.ts'
-import { live, readAll, storeContract } from './store.contract.ts'
+import { live, readAll } from './contract/tools.contract.ts'
+import { storeContract } from './store.contract.ts'
 
 storeContract('memory', () => memoryStore())
 

@@ -1,33 +1,31 @@
 /** A store in memory: for tests, the edge, and `--data none`. */
 import type { Entry } from '../part/entry.ts'
-import {
-  hasEnded,
-  type Appended,
-  type InboxMessage,
-  type Log,
-  type RunIndex,
-  type RunRow,
-  type Store,
-} from '../part/log.ts'
+import { hasEnded, type Appended, type InboxMessage, type Log, type RunIndex, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { checkAppend, isSameEntry } from './check-append.ts'
+import { decodeMessage, encodeMessage } from './encode.ts'
+import { createFleet } from './fleet.ts'
 import { follow, type Pulled } from './follow.ts'
 import { createKeptInbox } from './memory-inbox.ts'
-import { fold, foldRow, limitOf, queryWords } from './run-row.ts'
+import { dueRows, selectRows } from './run-query.ts'
+import { claimRow, foldRow, isWanted, publicRow, type StoredRow } from './run-row.ts'
 import { selectEntries } from './select-entries.ts'
-import { storeClosed, unknownCursor } from './store-error.ts'
+import { storeClosed } from './store-error.ts'
 
 interface Kept {
-  row: RunRow
+  row: StoredRow
   /** `seq` s is at index s - 1. */
   entries: Entry[]
+  /** As JSON text, so that no object is shared with its reader. */
+  view?: { seq: number; text: string }
   /** The run is dropped when this many runs have ended. */
-  goesAt?: number
+  dropAt?: number
 }
 
 /** Maximum number of entries per batch for a reader that catches up. */
 const page = 1024
-const mostGone = 1000
+/** Maximum number of ids of dropped runs to remember. */
+const mostDropped = 1000
 
 /**
  * Readers wake at the end of the event-loop turn, as with the SQLite store, which commits then: deltas that arrive together are
@@ -46,14 +44,28 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const ended: string[] = []
   let endings = 0
   /** Ids of recently dropped runs: a late reader must not wait for them as for a run that is about to start. */
-  const gone = new Set<string>()
+  const dropped = new Set<string>()
   const bell = createBell()
   const rung = new Set<string>()
   const inbox = createKeptInbox()
+  const rows = () => Array.from(runs.values(), ({ row }) => row)
+  // Nobody but this process has ever run these runs, so none that is running is left over.
+  const fleet = createFleet({
+    left: () =>
+      rows()
+        .filter((row) => isWanted(row, Date.now(), (key) => inbox.has(row.id, key)))
+        .map(({ id }) => id),
+    due: (before, limit) => dueRows(rows(), before, limit),
+  })
   let closed = false
 
+  /** Throws if the store is closed. */
+  function checkOpen(what: string): void {
+    if (closed) throw storeClosed(what)
+  }
+
   function append(run: string, epoch: number, given: readonly Entry[]): Appended {
-    if (closed) throw storeClosed(`append to run ${run}`)
+    checkOpen(`append to run ${run}`)
     if (given.length === 0) return 'stored'
     let kept = runs.get(run)
     const known = checkAppend(run, kept?.row, epoch, given, (entry) =>
@@ -68,7 +80,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       for (const entry of entries) kept.entries.push(entry)
     } else {
       runs.set(run, (kept = { row, entries: [...entries] }))
-      gone.delete(run)
+      dropped.delete(run)
     }
     if (rung.size === 0) later(ringAll)
     rung.add(run)
@@ -80,15 +92,15 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   function dropOld(run: string, kept: Kept): void {
     ended.push(run)
     endings++
-    kept.goesAt = endings + keep + (runs.size - ended.length)
-    while ((runs.get(ended[0]!)?.goesAt ?? Infinity) <= endings) {
+    kept.dropAt = endings + keep + (runs.size - ended.length)
+    while ((runs.get(ended[0]!)?.dropAt ?? Infinity) <= endings) {
       const old = ended.shift()!
       // A reader that has waited since before the run started has not been woken yet.
       if (rung.has(old)) bell.ring(old)
       const threadId = runs.get(old)?.row.threadId
       runs.delete(old)
-      gone.add(old)
-      if (gone.size > mostGone) gone.delete(gone.values().next().value!)
+      dropped.add(old)
+      if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
       const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
       if (isOver && threadId !== undefined) inbox.drop(`thread:${threadId}`)
@@ -104,10 +116,12 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const log: Log = {
     append: async (run, epoch, given) => append(run, epoch, typeof given === 'function' ? given() : given),
     claim: async (run, epoch) => {
-      if (closed) throw storeClosed(`claim run ${run}`)
+      checkOpen(`claim run ${run}`)
       const kept = runs.get(run)
-      if (!kept || kept.row.epoch !== epoch || hasEnded(kept.row.status)) return false
-      kept.row = { ...kept.row, epoch: epoch + 1, status: 'running' }
+      const row = claimRow(kept?.row, epoch)
+      if (row === undefined) return false
+      kept!.row = row
+      fleet.claimed(run)
       return true
     },
     read(run, options = {}) {
@@ -123,7 +137,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
           const pull = (): Pulled<Entry[]> => {
             if (closed) return 'end'
             kept ??= runs.get(run)
-            if (!kept) return gone.has(run) ? 'end' : 'wait'
+            if (!kept) return dropped.has(run) ? 'end' : 'wait'
             const value = kept.entries.slice(seq, seq + page)
             seq += value.length
             const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
@@ -135,7 +149,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       })
     },
     post: async (run, key, message) => {
-      if (closed) throw storeClosed(`post to run ${run}`)
+      checkOpen(`post to run ${run}`)
       return inbox.post(run, key, message)
     },
     inbox: (run, { after = 0, signal } = {}) =>
@@ -160,39 +174,38 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
 
   const index: RunIndex = {
     async get(run) {
-      if (closed) throw storeClosed(`get run ${run}`)
+      checkOpen(`get run ${run}`)
       const kept = runs.get(run)
-      return kept && { ...kept.row }
+      return kept && publicRow(kept.row)
     },
     async list(query = {}) {
-      if (closed) throw storeClosed('list runs')
-      const { agent, threadId, status, idPrefix = '', before } = query
-      const words = queryWords(query.q)
-      const cursor = before === undefined ? undefined : runs.get(before)
-      if (before !== undefined && !cursor) throw unknownCursor(before)
+      checkOpen('list runs')
       // A map keeps insertion order.
-      const newestFirst = [...runs.values()].toReversed()
-      const start = cursor === undefined ? 0 : newestFirst.indexOf(cursor) + 1
-      return newestFirst
-        .slice(start)
-        .filter(
-          ({ row }) =>
-            (agent === undefined || row.agent === agent) &&
-            (threadId === undefined || row.threadId === threadId) &&
-            (status === undefined || row.status === status) &&
-            row.id.startsWith(idPrefix) &&
-            words.every((word) => fold(row.title ?? '').includes(word)),
-        )
-        .slice(0, limitOf(query))
-        .map(({ row }) => ({ ...row }))
+      return selectRows(rows(), query).map(publicRow)
+    },
+    async due(before, limit = 1000) {
+      checkOpen('list due runs')
+      return dueRows(rows(), before, limit)
+    },
+    async view(run) {
+      checkOpen(`get the view of run ${run}`)
+      const view = runs.get(run)?.view
+      return view && { seq: view.seq, view: decodeMessage(view.text) }
+    },
+    async keepView(run, seq, view) {
+      checkOpen(`keep the view of run ${run}`)
+      const kept = runs.get(run)
+      if (kept && seq > (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
     },
   }
 
   return {
     log,
     runs: index,
+    fleet,
     durable: false,
     async close() {
+      fleet.close()
       // Deliver the entries of this turn.
       ringAll()
       closed = true

@@ -20,7 +20,7 @@ test('a reader close behind gets all that came since, from whichever entry on', 
   const recent = createRecent()
   const slow = { seq: 0 }
   recent.readers.add(slow)
-  recent.meet()
+  recent.stopWaiting()
   recent.push(batch(1, 2, 3), 30)
   recent.push(batch(4), 10)
   recent.push(batch(5, 6), 20)
@@ -32,7 +32,7 @@ test('a reader close behind gets all that came since, from whichever entry on', 
 test('what every reader has is let go; the last batch stays for whoever comes', () => {
   const recent = createRecent()
   const [fast, slow] = [{ seq: 3 }, { seq: 1 }]
-  recent.meet()
+  recent.stopWaiting()
   recent.readers.add(fast).add(slow)
   recent.push(batch(1, 2), 20)
   recent.push(batch(3), 10)
@@ -51,7 +51,7 @@ test('what every reader has is let go; the last batch stays for whoever comes', 
 test('a reader that stands still costs 128 K characters and no more', () => {
   const recent = createRecent()
   recent.readers.add({ seq: 0 })
-  recent.meet()
+  recent.stopWaiting()
   for (let seq = 1; seq <= 100; seq++) recent.push(batch(seq), 10_000)
   expect(recent.after(86)).toBeUndefined()
   expect(seqs(recent.after(87))).toHaveLength(13)

@@ -14,9 +14,10 @@ export interface Position {
 
 export interface Recent {
   readonly readers: Set<Position>
-  /** Whether the first reader has arrived, or the cache has stopped waiting for it. */
-  readonly met: boolean
-  meet(): void
+  /** Whether the cache waits for the first reader, for which it keeps everything up to the limit. */
+  readonly waits: boolean
+  /** Call this when the first reader has arrived, or is no longer expected. */
+  stopWaiting(): void
   /** The size of the cached entries, in characters of JSON. */
   readonly length: number
   push(entries: Entry[], length: number): void
@@ -30,14 +31,14 @@ export function createRecent(): Recent {
   let total = 0
   /** Whether the first batch is still cached. */
   let whole = true
-  let met = false
+  let waits = true
 
   /**
    * Until the first reader arrives, keeps everything up to the limit, because that reader starts at the beginning. After
    * that, keeps at least the last batch: new and waiting readers start with it.
    */
   function trim(): void {
-    if (whole && !met && total <= most) return
+    if (whole && waits && total <= most) return
     let seen = Infinity
     for (const { seq } of readers) seen = Math.min(seen, seq)
     let gone = 0
@@ -54,11 +55,11 @@ export function createRecent(): Recent {
 
   return {
     readers,
-    get met() {
-      return met
+    get waits() {
+      return waits
     },
-    meet() {
-      met = true
+    stopWaiting() {
+      waits = false
       trim()
     },
     get length() {

@@ -1,12 +1,59 @@
 /** A run's row in a list, as a fold of its entries. A delta costs one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { textOf } from '../fold/run-view.ts'
-import type { RunQuery, RunRow } from '../part/log.ts'
-import type { Message } from '../part/message.ts'
+import { hasEnded, type RunRow } from '../part/log.ts'
+import { isUnder } from '../part/path.ts'
 import { addUsage } from '../part/usage.ts'
+import { titleOf } from './run-title.ts'
+
+/** A row with what only the store needs. */
+export interface StoredRow extends RunRow {
+  open: readonly OpenRequest[]
+}
+
+export interface OpenRequest {
+  id: string
+  step: string
+  /** Epoch ms. */
+  deadline: number
+}
+
+const none: readonly OpenRequest[] = []
+
+/** The row without what only the store needs. */
+export function publicRow(stored: StoredRow): RunRow {
+  const row: RunRow & { open?: unknown } = { ...stored }
+  delete row.open
+  return row
+}
+
+/** The earliest deadline of a suspended run. */
+export function dueAt({ status, open }: StoredRow): number | undefined {
+  if (status !== 'suspended' || open.length === 0) return undefined
+  return Math.min(...open.map(({ deadline }) => deadline))
+}
+
+/** The key of an answer to a request in its run's inbox. */
+export function answerKey(requestId: string): string {
+  return `answer:${requestId}`
+}
+
+/**
+ * Whether a suspended run wants an owner by now: a deadline has passed, its inbox has an answer or a stop, or, because a crash
+ * cut off its end, it waits for nothing.
+ */
+export function isWanted(row: StoredRow, now: number, hasMessage: (key: string) => boolean): boolean {
+  if (row.status !== 'suspended') return false
+  const due = dueAt(row)
+  return due === undefined || due <= now || hasMessage('stop') || row.open.some(({ id }) => hasMessage(answerKey(id)))
+}
+
+/** The row of an owner's claim. Undefined if there is nothing to claim. */
+export function claimRow(row: StoredRow | undefined, epoch: number): StoredRow | undefined {
+  return row?.epoch === epoch && !hasEnded(row.status) ? { ...row, epoch: epoch + 1, status: 'running' } : undefined
+}
 
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
-export function foldRow(row: RunRow | undefined, run: string, epoch: number, entries: readonly Entry[]): RunRow {
+export function foldRow(row: StoredRow | undefined, run: string, epoch: number, entries: readonly Entry[]): StoredRow {
   const next = row ? { ...row, epoch } : startRow(run, epoch, entries[0] as EntryOf<'run-start'>)
   for (const entry of entries) {
     switch (entry.type) {
@@ -20,7 +67,17 @@ export function foldRow(row: RunRow | undefined, run: string, epoch: number, ent
         setCost(next, next.usage === undefined ? entry.cost : plus(next.cost, entry.cost))
         next.usage = addUsage(next.usage, entry.usage)
         break
+      case 'request':
+        next.open = [...next.open, { id: entry.requestId, step: entry.step, deadline: entry.deadline }]
+        break
+      case 'response':
+        next.open = next.open.filter(({ id }) => id !== entry.requestId)
+        break
+      case 'step-reset':
+        if (next.open.length > 0) next.open = next.open.filter(({ step }) => !isUnder(step, entry.step))
+        break
       case 'run-end':
+        next.open = none
         next.status = entry.outcome
         next.endedAt = entry.timestamp
         next.usage = entry.usage
@@ -48,9 +105,9 @@ function setCost(row: RunRow, cost: number | undefined): void {
   else row.cost = cost
 }
 
-function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): RunRow {
+function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): StoredRow {
   const { agent, threadId, parentRunId, protocol, timestamp, seq } = start
-  const row: RunRow = {
+  const row: StoredRow = {
     id: run,
     agent,
     threadId,
@@ -60,54 +117,10 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): RunR
     updatedAt: timestamp,
     lastSeq: seq,
     epoch,
+    open: none,
   }
   if (parentRunId !== undefined) row.parentRunId = parentRunId
   const title = titleOf(start.input)
   if (title !== '') row.title = title
   return row
-}
-
-const titleLength = 120
-
-/**
- * The start of the last user message in a run's input, or `''`. White space and control characters become single spaces,
- * because titles are printed on terminals.
- */
-export function titleOf(input: Record<string, unknown>): string {
-  const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : []
-  const last = messages.findLast(isUserMessage)
-  if (last === undefined) return ''
-  // A prompt may have megabytes: only look at enough of it for the title.
-  const words = textOf(last)
-    .slice(0, 2000)
-    .trim()
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-  const cut = words.slice(0, titleLength)
-  // Do not split a surrogate pair.
-  return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim()
-}
-
-function isUserMessage(value: unknown): value is Message {
-  if (typeof value !== 'object' || value === null || (value as Message).role !== 'user') return false
-  const { content } = value as Message
-  return (
-    typeof content === 'string' ||
-    (Array.isArray(content) && content.every((part) => part !== null && typeof part === 'object'))
-  )
-}
-
-/** The words of `RunQuery.q`, case-folded like titles. A title matches if it contains all of them. */
-export function queryWords(q: string | undefined): string[] {
-  return fold(q ?? '')
-    .split(/\s+/)
-    .filter(Boolean)
-}
-
-export function fold(text: string): string {
-  return text.toLowerCase()
-}
-
-export function limitOf({ limit = 50 }: RunQuery): number {
-  return Math.min(1000, Math.max(1, Math.floor(limit)))
 }

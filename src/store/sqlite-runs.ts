@@ -1,17 +1,23 @@
 /** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
-import { fold, limitOf, queryWords } from './run-row.ts'
+import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
+import { fold, limitOf, queryWords } from './run-query.ts'
+import { dueAt, type OpenRequest, type StoredRow } from './run-row.ts'
 import { unknownCursor, unreadableRow } from './store-error.ts'
 
 export interface RunTable {
   get(run: string): RunRow | undefined
+  /** With what only the store needs. */
+  stored(run: string): StoredRow | undefined
   list(query: RunQuery): RunRow[]
-  insert(row: RunRow): void
+  due(before: number, limit: number): DueRun[]
+  /** Running runs that are not `owned`, and suspended runs that are due, answered or stopped, or wait for nothing; oldest first. */
+  left(now: number, owned: (run: string) => boolean): string[]
+  insert(row: StoredRow): void
   /** Updates the position; called for every commit. */
-  advance(row: RunRow): void
-  /** Updates status and usage as well: after suspend, resume, end and model calls. */
-  update(row: RunRow): void
+  advance(row: StoredRow): void
+  /** Updates status, requests and usage as well: after suspend, resume, end, requests, responses and model calls. */
+  update(row: StoredRow): void
 }
 
 export function createRunTable(db: DatabaseSync): RunTable {
@@ -19,18 +25,47 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const insert = db.prepare(
     `INSERT INTO runs (id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
-       epoch, usage, cost, error, title, title_folded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       epoch, usage, cost, error, title, title_folded, requests, due_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ? WHERE id = ?')
   const update = db.prepare(
-    `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?
+    `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
+       requests = ?, due_at = ?
      WHERE id = ?`,
+  )
+  const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT ?')
+  const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
+  const answered = db.prepare(
+    `SELECT id FROM runs WHERE status = 'suspended' AND (
+       requests IS NULL OR due_at <= ?
+       OR EXISTS (SELECT 1 FROM inbox WHERE run = runs.id AND key = 'stop')
+       OR EXISTS (
+         SELECT 1 FROM json_each(runs.requests) AS request
+         JOIN inbox ON inbox.run = runs.id AND inbox.key = 'answer:' || (request.value ->> 'id')
+       )
+     ) ORDER BY number`,
   )
 
   return {
     get(run) {
       const row = get.get(run)
       return row && toRow(row)
+    },
+    stored(run) {
+      const row = get.get(run)
+      if (!row) return undefined
+      const open = row.requests === null ? [] : (JSON.parse(String(row.requests)) as OpenRequest[])
+      return { ...toRow(row), open }
+    },
+    due: (before, limit) =>
+      // An infinite limit is none.
+      due
+        .all(before, Number.isFinite(limit) ? limit : -1)
+        .map(({ id, due_at: at }) => ({ id: String(id), dueAt: Number(at) })),
+    left(now, owned) {
+      const orphans = running.all().map(({ id }) => String(id))
+      return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
     },
     list(query) {
       const { where, values } = toWhere(query)
@@ -64,14 +99,17 @@ export function createRunTable(db: DatabaseSync): RunTable {
         toJson(row.error),
         row.title ?? null,
         row.title === undefined ? null : fold(row.title),
+        toRequests(row),
+        dueAt(row) ?? null,
       )
     },
     advance({ id, lastSeq, updatedAt, epoch }) {
       advance.run(lastSeq, updatedAt, epoch, id)
     },
-    update({ id, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error }) {
+    update(row) {
+      const { id, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, id)
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, toRequests(row), dueAt(row) ?? null, id)
     },
   }
 }
@@ -127,6 +165,10 @@ function fromJson(column: string, value: SQLOutputValue | undefined, row: RunRow
     row.error = error
     return column === 'error' ? error : undefined
   }
+}
+
+function toRequests({ open }: StoredRow): string | null {
+  return open.length === 0 ? null : JSON.stringify(open)
 }
 
 function toJson(value: object | undefined): string | null {

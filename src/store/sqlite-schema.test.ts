@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Entry } from '../part/entry.ts'
+import { response, suspendedRun } from './contract/views.contract.ts'
 import { encodeEntries } from './encode.ts'
-import { readAll } from './store.contract.ts'
-import { exampleRun, startEntry } from './example-run.contract.ts'
+import { readAll } from './contract/tools.contract.ts'
+import { entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-schema-'))
@@ -35,6 +37,25 @@ const schema1 = `
   PRAGMA application_id = ${0x4d494c4c};
   PRAGMA user_version = 1;`
 
+/** As the second released version left it: the same runs, numbered. */
+const schema2 = `
+  CREATE TABLE numbered_runs (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, thread_id TEXT NOT NULL, parent_run_id TEXT,
+    protocol TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    ended_at INTEGER, last_seq INTEGER NOT NULL, epoch INTEGER NOT NULL, usage TEXT, cost REAL, error TEXT, title TEXT,
+    title_folded TEXT
+  );
+  INSERT INTO numbered_runs
+    SELECT rowid, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq, epoch,
+      usage, cost, error, title, title_folded
+    FROM runs ORDER BY rowid;
+  DROP TABLE runs;
+  ALTER TABLE numbered_runs RENAME TO runs;
+  CREATE INDEX runs_by_agent ON runs (agent);
+  CREATE INDEX runs_by_thread ON runs (thread_id);
+  CREATE INDEX runs_by_status ON runs (status);
+  PRAGMA user_version = 2;`
+
 let path: string
 let count = 0
 beforeEach(() => {
@@ -42,7 +63,7 @@ beforeEach(() => {
 })
 
 /** Three runs; the clock was set back before the second one. */
-function createOldDatabase(): void {
+function createOldDatabase(version: number): void {
   const db = new DatabaseSync(path)
   db.exec(schema1)
   const run = db.prepare(
@@ -58,12 +79,48 @@ function createOldDatabase(): void {
     tick.run(id, encodeEntries(id, exampleRun(id)))
   }
   db.prepare(`INSERT INTO inbox VALUES ('zebra', 1, 'stop', '{"reason":"enough"}')`).run()
+  if (version === 2) db.exec(schema2)
   db.close()
 }
 
-describe('a database of schema 1', () => {
+/** Adds a run as a version before schema 3 left it. */
+function addRun(id: string, status: string, batches: Entry[][]): void {
+  const db = new DatabaseSync(path)
+  const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
+  for (const batch of batches) insert.run(id, batch[0]!.seq, batch.at(-1)!.seq, encodeEntries(id, batch))
+  db.prepare(
+    `INSERT INTO runs (id, agent, thread_id, protocol, status, started_at, updated_at, last_seq, epoch)
+     VALUES (?, 'echo', 't', 'api', ?, 1, 1, ?, 1)`,
+  ).run(id, status, batches.at(-1)!.at(-1)!.seq)
+  db.close()
+}
+
+test.each([1, 2])('of schema %d, a run that waits is given its open requests and its deadline', async (version) => {
+  createOldDatabase(version)
+  const [start, a, b, suspend] = suspendedRun('waits', noon + 500, noon + 300)
+  addRun('waits', 'suspended', [
+    [start!, a!],
+    [b!, suspend!],
+  ])
+  addRun('answered', 'suspended', [[start!, a!, b!], [response(4, 'b')], [{ ...suspend!, seq: 5 }]])
+  addRun('runs', 'running', [[start!, a!]])
+  addRun('reset', 'suspended', [
+    [start!, a!, entry(3, { type: 'step-reset', attempt: 1 }, 'main')],
+    [{ ...suspend!, seq: 4 }],
+  ])
+  const store = sqliteStore(path)
+  expect(await store.runs.due(noon + 1000)).toEqual([
+    { id: 'waits', dueAt: noon + 300 },
+    { id: 'answered', dueAt: noon + 500 },
+  ])
+  await store.log.append('runs', 1, [{ ...suspend!, seq: 3 }])
+  expect((await store.runs.due(noon + 1000)).map(({ id }) => id)).toEqual(['waits', 'answered', 'runs'])
+  await store.close()
+})
+
+describe.each([1, 2])('a database of schema %d', (version) => {
   test('is brought up to date in place: every run, entry and message, in the order in which the runs began', async () => {
-    createOldDatabase()
+    createOldDatabase(version)
     const store = sqliteStore(path)
     const ids = async (query = {}) => (await store.runs.list(query)).map(({ id }) => id)
     expect(await ids()).toEqual(['mole', 'ant', 'zebra'])
@@ -99,22 +156,22 @@ describe('a database of schema 1', () => {
   })
 
   test('is left as it is by who only reads it, and the error says what to do', () => {
-    createOldDatabase()
+    createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      /schema 1, this version needs 2.*run "millrace serve" with it once/u,
+      new RegExp(`schema ${version}, this version needs 3.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
     db.close()
   })
 
   test('that cannot be brought up to date stays as it was', () => {
-    createOldDatabase()
+    createOldDatabase(version)
     const db = new DatabaseSync(path)
-    db.exec('CREATE TABLE numbered_runs (x)')
+    db.exec('CREATE TABLE views (x)')
     expect(() => sqliteStore(path)).toThrow(/cannot open the database/u)
     expect(db.prepare('SELECT count(*) AS n FROM runs').get()).toEqual({ n: 3 })
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
     db.close()
   })
 })

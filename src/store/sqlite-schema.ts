@@ -2,19 +2,22 @@
  * The database schema. It is public API: you may read these tables.
  *
  * - `runs`: one row per run, a fold of its entries, up to date with the last commit. `number` grows in the order in which runs
- *   started; use it to sort runs, not the times (epoch ms), because clocks may be changed. `usage` and `error` are JSON.
+ *   started; use it to sort runs, not the times (epoch ms), because clocks may be changed. `usage` and `error` are JSON. `requests` are
+ *   the open requests as JSON, `due_at` is the earliest deadline of a suspended run.
  * - `ticks`: the log. One row has the entries of a run from one tick of the event loop: `first_seq`…`last_seq`, one JSON
  *   object per line; `id` grows in commit order over all runs. One row per entry would cost twice as much to write;
  *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
  * - `inbox`: messages to a run's owner; the first message of a key wins.
+ * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
+import { addRequests } from './sqlite-migrate-requests.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
-const migrations = [
+const migrations: (string | ((db: DatabaseSync) => void))[] = [
   `CREATE TABLE runs (
      id TEXT PRIMARY KEY,
      agent TEXT NOT NULL,
@@ -85,6 +88,19 @@ const migrations = [
    CREATE INDEX runs_by_agent ON runs (agent);
    CREATE INDEX runs_by_thread ON runs (thread_id);
    CREATE INDEX runs_by_status ON runs (status);`,
+  (db) => {
+    db.exec(
+      `ALTER TABLE runs ADD COLUMN requests TEXT;
+       ALTER TABLE runs ADD COLUMN due_at INTEGER;
+       CREATE INDEX runs_by_due ON runs (due_at) WHERE due_at IS NOT NULL;
+       CREATE TABLE views (
+         run TEXT PRIMARY KEY,
+         seq INTEGER NOT NULL,
+         view TEXT NOT NULL
+       );`,
+    )
+    addRequests(db)
+  },
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
@@ -157,7 +173,10 @@ function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read the version again: another process may have migrated while this one waited.
-    for (const sql of migrations.slice(pragma(db, 'user_version'))) db.exec(sql)
+    for (const step of migrations.slice(pragma(db, 'user_version'))) {
+      if (typeof step === 'string') db.exec(step)
+      else step(db)
+    }
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`)
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

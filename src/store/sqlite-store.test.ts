@@ -9,9 +9,11 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import type { MillraceError } from '../part/error.ts'
+import { suspendedRun } from './contract/views.contract.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { live, readAll, storeContract } from './store.contract.ts'
+import { live, readAll } from './contract/tools.contract.ts'
+import { storeContract } from './store.contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -231,6 +233,40 @@ test('two stores on one file: the older epoch is refused though it knew the run'
   expect(posts[0].message).toBe(posts[1].message)
   await old.close()
   await young.close()
+})
+
+test('two stores on one file: what another process left running wants an owner, what it owns itself does not', async () => {
+  const path = newPath()
+  const first = sqliteStore(path)
+  await first.log.append('left', 1, [startEntry('left')])
+  await first.log.append('over', 1, exampleRun('over'))
+  await first.close()
+  const second = sqliteStore(path)
+  await second.log.append('own', 1, [startEntry('own')])
+  const wanted = second.fleet.wanted(live())[Symbol.asyncIterator]()
+  expect((await wanted.next()).value).toEqual(['left'])
+  expect(await second.log.claim('left', 1)).toBe(true)
+  const third = sqliteStore(path)
+  expect((await second.fleet.wanted(live())[Symbol.asyncIterator]().next()).value).toEqual([])
+  expect((await third.fleet.wanted(live())[Symbol.asyncIterator]().next()).value).toEqual(['left', 'own'])
+  await second.close()
+  await third.close()
+})
+
+test('what wants an owner of ten thousand suspended runs is known in less than a second', async () => {
+  const path = newPath()
+  const first = sqliteStore(path)
+  const [later, past] = [Date.now() + 3_600_000, Date.now() - 1]
+  const ids = Array.from({ length: 10_000 }, (_, i) => `r${i}`)
+  await Promise.all(ids.map((id, i) => first.log.append(id, 1, suspendedRun(id, i % 1000 === 0 ? past : later))))
+  await first.log.post('r1', 'answer:a', {})
+  await first.close()
+  const began = performance.now()
+  const store = sqliteStore(path)
+  const { value } = await store.fleet.wanted(live())[Symbol.asyncIterator]().next()
+  expect(performance.now() - began).toBeLessThan(1000)
+  expect(value).toHaveLength(11)
+  await store.close()
 })
 
 test('a long log is read in bounded pages, and other work has its turn between them', async () => {

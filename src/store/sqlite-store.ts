@@ -12,12 +12,14 @@ import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeEntries, encodeMessage } from './encode.ts'
 import { follow, type Pulled, type Puller } from './follow.ts'
+import { createFleet } from './fleet.ts'
 import { selectEntries } from './select-entries.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
 import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createTicks } from './sqlite-ticks.ts'
+import { createViewTable } from './sqlite-views.ts'
 import { storeClosed, storeFailed } from './store-error.ts'
 
 /** Options of {@link sqliteStore}. */
@@ -41,11 +43,16 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   db.exec('PRAGMA busy_timeout = 5')
   const runs = createRunTable(db)
   const inbox = createInboxTable(db)
+  const views = createViewTable(db)
   const entryBell = createBell()
   const inboxBell = createBell()
   const ticks = createTicks(db, runs, entryBell)
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
+  const fleet = createFleet({
+    left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
+    due: (before, limit) => reading('list due runs', () => runs.due(before, limit)),
+  })
   let closing: Promise<void> | undefined
 
   /** Queues a write; rejects if the store is closed. */
@@ -89,10 +96,21 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       }
       return write(`append to run ${run}`, apply, !ticks.knows(run))
     },
-    claim: (run, epoch) => write(`claim run ${run}`, () => ticks.claim(run, epoch)),
+    claim: async (run, epoch) => {
+      const claimed = await write(`claim run ${run}`, () => ticks.claim(run, epoch))
+      if (claimed) fleet.claimed(run)
+      return claimed
+    },
     read: (run, options = {}) =>
       follow<Entry[]>({
-        start: () => live(selectEntries(ticks.reader(run, options.after ?? 0), options), `read run ${run}`),
+        start: () =>
+          live(
+            selectEntries(
+              ticks.reader(run, options.after ?? 0, options.step === undefined ? options.limit : undefined),
+              options,
+            ),
+            `read run ${run}`,
+          ),
         bell: entryBell,
         key: run,
         signal: options.signal,
@@ -126,9 +144,16 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const index: RunIndex = {
     get: async (run) => reading(`get run ${run}`, () => runs.get(run)),
     list: async (query = {}) => reading('list runs', () => runs.list(query)),
+    due: async (before, limit = 1000) => reading('list due runs', () => runs.due(before, limit)),
+    view: async (run) => reading(`get the view of run ${run}`, () => views.get(run)),
+    keepView: async (run, seq, view) => {
+      const text = encodeMessage(run, 'view', view)
+      await write(`keep the view of run ${run}`, () => views.keep(run, seq, text))
+    },
   }
 
   async function close(): Promise<void> {
+    fleet.close()
     await queue.drain()
     entryBell.ringAll()
     inboxBell.ringAll()
@@ -136,5 +161,5 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     db.close()
   }
 
-  return { log, runs: index, durable: true, close: () => (closing ??= close()) }
+  return { log, runs: index, fleet, durable: true, close: () => (closing ??= close()) }
 }

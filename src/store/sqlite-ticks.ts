@@ -1,37 +1,25 @@
-/** The `ticks` table and the latest entries of runs: collects appends per transaction, reads pages, serves live readers. */
+/** The `ticks` table: collects appends per transaction, reads pages, serves live readers. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type Appended, type RunRow } from '../part/log.ts'
+import { hasEnded, type Appended } from '../part/log.ts'
 import type { Bell } from './bell.ts'
 import { checkAppend, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
 import { decodeEntries, encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
-import { createRecent, type Position, type Recent } from './recent.ts'
-import { foldRow } from './run-row.ts'
+import { createHeads } from './heads.ts'
+import type { Position, Recent } from './recent.ts'
+import { claimRow, foldRow, type StoredRow } from './run-row.ts'
 import type { RunTable } from './sqlite-runs.ts'
 
 /** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
 const pageLength = 256 * 1024
 const pageRows = 256
 
-/** A run that is active here: its row, so that an append needs no read, and its latest entries. */
-interface Head {
-  row: RunRow
-  recent: Recent
-}
-
-/**
- * Limit in characters, over all runs, for entries cached for a reader that is behind: the first reader of a run that has not
- * arrived yet (`POST /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that
- * is no longer running.
- */
-const mostHeld = 8 * 1024 * 1024
-
 /** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
-  before: RunRow | undefined
-  row: RunRow
+  before: StoredRow | undefined
+  row: StoredRow
   entries: Entry[]
   lines: string
 }
@@ -43,33 +31,33 @@ export interface Ticks extends Gathering {
   claim(run: string, epoch: number): boolean
   /** Whether the run's last append was made here and no other connection has written since. */
   knows(run: string): boolean
-  /** Creates a reader: it gets cached entries if it keeps up, else pages of the table. */
-  reader(run: string, after: number): Puller<Entry[]>
+  /** Whether this process claimed or started the run, which is running since. */
+  owns(run: string): boolean
+  /** Creates a reader: it gets cached entries if it keeps up, else pages of the table. `limit`: it needs no more entries. */
+  reader(run: string, after: number, limit?: number): Puller<Entry[]>
 }
 
 export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks {
   const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
   const select = db.prepare(
     `SELECT entries FROM ticks WHERE run = ?1 AND first_seq >=
-       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
+       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq LIMIT ?3`,
     { returnArrays: true },
   )
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
-  const heads = new Map<string, Head>()
+  const heads = createHeads()
   const gathered = new Map<string, Gathered>()
-  /** Runs that count towards `mostHeld`, oldest first, with their size in characters. */
-  const held = new Map<string, number>()
-  let heldLength = 0
+  const owned = new Set<string>()
   let version: unknown
 
-  function page(run: string, after: number): Entry[] {
+  function page(run: string, after: number, rows = pageRows): Entry[] {
     const texts: string[] = []
     let length = 0
-    for (const row of select.iterate(run, after + 1)) {
+    for (const row of select.iterate(run, after + 1, rows)) {
       const text = String((row as unknown as [string])[0])
       texts.push(text)
       length += text.length
-      if (length >= pageLength || texts.length === pageRows) break
+      if (length >= pageLength) break
     }
     const entries = decodeEntries(texts)
     // The cursor may be inside the first row.
@@ -77,8 +65,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     return from < 0 ? [] : entries.slice(from)
   }
 
-  function rowOf(run: string): RunRow | undefined {
-    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.get(run)
+  function rowOf(run: string): StoredRow | undefined {
+    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
   }
 
   /** Returns a function that tells whether an entry is stored or in the open transaction. */
@@ -93,56 +81,20 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     }
   }
 
-  function forget(run: string): void {
-    letGo(run)
-    heads.delete(run)
-  }
-
-  function letGo(run: string): void {
-    heldLength -= held.get(run) ?? 0
-    held.delete(run)
-  }
-
-  function hold(run: string, { length }: Recent): void {
-    heldLength += length - (held.get(run) ?? 0)
-    held.set(run, length)
-    for (const oldest of held.keys()) {
-      if (heldLength <= mostHeld) break
-      const { row, recent } = heads.get(oldest)!
-      if (row.status !== 'running') forget(oldest)
-      else {
-        recent.meet()
-        letGo(oldest)
-      }
-    }
-  }
-
-  /** Drops the cache of a run that is not running and has no readers: a run may stay suspended for days. */
-  function settle(run: string, { row, recent }: Head): void {
-    const isRunning = row.status === 'running'
-    // The reader that was just woken may have been the last one.
-    if (heads.get(run)?.recent !== recent) return
-    if (!recent.met || (!isRunning && recent.readers.size > 0)) hold(run, recent)
-    else if (isRunning) letGo(run)
-    else forget(run)
-  }
-
   return {
-    knows: (run) => heads.has(run),
+    knows: (run) => heads.get(run) !== undefined,
+    owns: (run) => owned.has(run),
     begin() {
       // The version changes when another connection commits: the cached rows may then be stale.
       const [now] = dataVersion.get() as unknown as [number]
-      if (now !== version) {
-        heads.clear()
-        held.clear()
-        heldLength = 0
-      }
+      if (now !== version) heads.clear()
       version = now
     },
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
       const before = rowOf(run)
       const known = checkAppend(run, before, epoch, entries, storedEntries(run))
+      if (known === 'fenced') owned.delete(run)
       if (known === 'fenced') return 'fenced'
       if (known === entries.length) return 'duplicate'
       const rest = known === 0 ? entries : entries.slice(known)
@@ -158,8 +110,8 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     },
     claim(run, epoch) {
       const before = rowOf(run)
-      if (!before || before.epoch !== epoch || hasEnded(before.status)) return false
-      const row: RunRow = { ...before, epoch: epoch + 1, status: 'running' }
+      const row = claimRow(before, epoch)
+      if (row === undefined) return false
       const open = gathered.get(run)
       if (open) open.row = row
       else gathered.set(run, { before, row, entries: [], lines: '' })
@@ -170,8 +122,9 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       for (const [run, { before, row, entries, lines }] of gathered) {
         if (entries.length > 0) insert.run(run, entries[0]!.seq, row.lastSeq, lines)
         if (!before) runs.insert(row)
-        else if (row.status === before.status && row.usage === before.usage) runs.advance(row)
-        else runs.update(row)
+        else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
+          runs.advance(row)
+        } else runs.update(row)
         // The last pages of the table, its index and the runs.
         pages += 3 + lines.length / 4096
       }
@@ -180,25 +133,26 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     committed() {
       const done = [...gathered]
       gathered.clear()
-      for (const [run, { row, entries, lines }] of done) {
-        const known = heads.get(run)
+      for (const [run, { before, row, entries, lines }] of done) {
+        if (row.status !== 'running') owned.delete(run)
+        else if (row.epoch !== before?.epoch) owned.add(run)
         if (entries.length === 0) {
-          // A claim. The run's next append is the first one here, unless this process has readers of it.
-          if (known) known.row = row
+          // A claim. The run is not `known` before its next append, unless it is by now.
+          const head = heads.get(run)
+          if (head) head.row = row
           continue
         }
-        const head = { row, recent: known?.recent ?? createRecent() }
-        heads.set(run, head)
-        head.recent.push(entries, lines.length)
+        const head = heads.add(run, row, entries, lines.length)
         bell.ring(run)
-        settle(run, head)
+        heads.trim(run, head)
       }
     },
     rolledBack() {
       gathered.clear()
     },
-    reader(run, after) {
+    reader(run, after, limit = pageRows) {
       const position: Position = { seq: after }
+      const rows = Math.max(1, Math.min(limit, pageRows))
       let joined: Recent | undefined
       return {
         pull() {
@@ -208,12 +162,12 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
             joined?.readers.delete(position)
             joined = head?.recent
             joined?.readers.add(position)
-            joined?.meet()
+            joined?.stopWaiting()
           }
           const { seq } = position
           if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
           const near = joined?.after(seq)
-          const value = near ?? page(run, seq)
+          const value = near ?? page(run, seq, rows)
           const last = value.at(-1)
           if (!last)
             throw new Error(
@@ -224,8 +178,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
         },
         leave() {
           joined?.readers.delete(position)
-          const head = heads.get(run)
-          if (head && head.recent === joined && head.row.status !== 'running' && joined.readers.size === 0) forget(run)
+          if (joined) heads.left(run, joined)
         },
       }
     },

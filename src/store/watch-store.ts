@@ -64,6 +64,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
       log: {
         ...inner.log,
         append: (run, epoch, entries) => watched(inner.log.append(run, epoch, entries)),
+        claim: (run, epoch) => watched(inner.log.claim(run, epoch)),
         post: (run, key, message) => watched(inner.log.post(run, key, message)),
       },
       close() {

@@ -30,6 +30,7 @@ function breakable({ breaksAt, reads = false }: { breaksAt?: (entry: Entry) => b
       },
     },
     runs: {
+      ...store.runs,
       get: (run) => (state.broken && reads ? refuse() : store.runs.get(run)),
       list: (query) => (state.broken && reads ? refuse() : store.runs.list(query)),
     },

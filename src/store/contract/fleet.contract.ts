@@ -1,0 +1,96 @@
+/** What the fleet of one process promises. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Store } from '../../part/log.ts'
+import { startEntry } from '../example-run.contract.ts'
+import { suspendedRun } from './views.contract.ts'
+
+export function fleetContract(current: () => Store): void {
+  describe('fleet', () => {
+    let store: Store
+    beforeEach(() => {
+      store = current()
+    })
+    const hour = 3_600_000
+    const watch = (signal = new AbortController().signal) => store.fleet.wanted(signal)[Symbol.asyncIterator]()
+    const add = (run: string, ...deadlines: number[]) => store.log.append(run, 1, suspendedRun(run, ...deadlines))
+
+    test('first comes what was left: due, answered, stopped, or waiting for nothing; a run with an owner is not', async () => {
+      const later = Date.now() + hour
+      await store.log.append('running', 1, [startEntry('running')])
+      await add('waiting', later)
+      await add('due', later, Date.now() - 1)
+      await add('answered', later, later)
+      await store.log.post('answered', 'answer:b', {})
+      await add('stopped', later)
+      await store.log.post('stopped', 'stop', {})
+      await add('nothing')
+      await add('not-open', later)
+      await store.log.post('not-open', 'answer:z', {})
+      await store.log.post('waiting', 'other', {})
+      expect((await watch().next()).value).toEqual(['due', 'answered', 'stopped', 'nothing'])
+    })
+
+    test('the first batch comes at once, even if nothing was left', async () => {
+      expect(await watch().next()).toEqual({ value: [], done: false })
+    })
+
+    test('then what is announced: once for many announcements before it is read, also what was announced before', async () => {
+      await store.fleet.want('before')
+      const wanted = watch()
+      expect((await wanted.next()).value).toEqual(['before'])
+      const next = wanted.next()
+      await turn()
+      for (const run of ['a', 'b', 'a']) await store.fleet.want(run)
+      expect((await next).value![0]).toBe('a')
+      for (const run of ['c', 'd', 'c']) await store.fleet.want(run)
+      expect((await wanted.next()).value!.slice(-2)).toEqual(['c', 'd'])
+    })
+
+    test('a deadline comes when it has passed; a later one replaces it, a claim ends it', async () => {
+      await add('claimed', Date.now() + hour)
+      const wanted = watch()
+      await wanted.next()
+      const now = Date.now()
+      await store.fleet.want('claimed', now + 10)
+      expect(await store.log.claim('claimed', 1)).toBe(true)
+      await store.fleet.want('postponed', now + 10)
+      await store.fleet.want('postponed', now + hour)
+      await store.fleet.want('never', now + 3e12)
+      await store.fleet.want('soon', now + 40)
+      expect((await wanted.next()).value).toEqual(['soon'])
+      expect(Date.now()).toBeGreaterThanOrEqual(now + 39)
+    })
+
+    test('a deadline that nobody announced, because it is of an earlier process, comes too', async () => {
+      await add('left', Date.now() + 40)
+      const wanted = watch()
+      expect((await wanted.next()).value).toEqual([])
+      expect((await wanted.next()).value).toEqual(['left'])
+    })
+
+    test('ends when its signal aborts and when the store is closed', async () => {
+      const leave = new AbortController()
+      const [first, second] = [watch(leave.signal), watch()]
+      for (const each of [first, second]) await each.next()
+      const ends = [first.next(), second.next()]
+      leave.abort()
+      expect(await ends[0]).toEqual({ value: undefined, done: true })
+      await store.close()
+      expect(await ends[1]).toEqual({ value: undefined, done: true })
+      expect(await watch().next()).toEqual({ value: undefined, done: true })
+    })
+
+    test('a run is attended while one client reads it', async () => {
+      const { fleet } = store
+      expect(await fleet.attended('r')).toBe(false)
+      const [one, two] = [fleet.attend('r'), fleet.attend('r')]
+      one()
+      one()
+      expect(await fleet.attended('r')).toBe(true)
+      expect(await fleet.attended('s')).toBe(false)
+      two()
+      expect(await fleet.attended('r')).toBe(false)
+    })
+  })
+}

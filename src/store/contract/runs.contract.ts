@@ -1,0 +1,111 @@
+/** What the list of runs promises. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Batch, RunRow, Store } from '../../part/log.ts'
+import { cutAt, endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
+import { delta } from './tools.contract.ts'
+
+export function runsContract(current: () => Store): void {
+  describe('runs', () => {
+    let store: Store
+    beforeEach(() => {
+      store = current()
+    })
+    const append = (run: string, entries: Batch, epoch = 1) => store.log.append(run, epoch, entries)
+
+    test('a row follows its run', async () => {
+      const input = { messages: [{ role: 'user', content: ' What is\n the time? ' }] }
+      await append('r', [startEntry('r', { input, labels: { chat: 'c' }, parentRunId: 'p' })])
+      const row: RunRow = {
+        id: 'r',
+        agent: 'echo',
+        threadId: 'thread-1',
+        parentRunId: 'p',
+        protocol: 'api',
+        status: 'running',
+        startedAt: noon,
+        updatedAt: noon,
+        lastSeq: 1,
+        epoch: 1,
+        title: 'What is the time?',
+      }
+      expect(await store.runs.get('r')).toEqual(row)
+      await append('r', [delta(2), entry(3, { type: 'suspend', requests: [] })])
+      expect(await store.runs.get('r')).toEqual({ ...row, status: 'suspended', lastSeq: 3, updatedAt: noon + 3 })
+      await store.log.claim('r', 1)
+      await append('r', [entry(4, { type: 'resume', protocol: 'chat' }), delta(5)], 2)
+      expect(await store.runs.get('r')).toEqual({ ...row, lastSeq: 5, updatedAt: noon + 5, epoch: 2 })
+      const usage = { inputTokens: 1, source: 'estimated' as const }
+      const error = { code: 'boom', message: 'It broke.' }
+      const end = entry(6, { type: 'run-end', outcome: 'failed', usage, cost: 0.5, error })
+      await append('r', [end], 2)
+      const ended = { status: 'failed', lastSeq: 6, updatedAt: noon + 6, endedAt: noon + 6, epoch: 2 }
+      expect(await store.runs.get('r')).toEqual({ ...row, ...ended, usage, cost: 0.5, error })
+      expect(await store.runs.get('none')).toBeUndefined()
+    })
+
+    test('a run that begins and ends in one tick is listed as ended', async () => {
+      const entries = exampleRun('r')
+      const cut = cutAt(entries, [1, 3])
+      await Promise.all(cut.map((batch) => append('r', batch)))
+      expect(await store.runs.get('r')).toMatchObject({ status: 'completed', cost: 0.25, lastSeq: 10 })
+    })
+
+    test('lists newest first, by every field, page by page', async () => {
+      const start = (id: string, part: Parameters<typeof startEntry>[1]) => append(id, [startEntry(id, part, noon)])
+      const says = (content: string) => ({ input: { messages: [{ role: 'user', content }] } })
+      await start('d', { agent: 'two', threadId: 't2' })
+      await start('a', { agent: 'one', threadId: 't1', ...says('Über den Wolken') })
+      await start('b', { agent: 'two', threadId: 't1', ...says('100% of it_all') })
+      await start('c', { agent: 'one', threadId: 't2', ...says('all of the clouds') })
+      await append('d', [endEntry(2)])
+      const ids = async (query?: Parameters<Store['runs']['list']>[0]) =>
+        (await store.runs.list(query)).map(({ id }) => id).join('')
+      expect(await ids()).toBe('cbad')
+      expect(await ids({ agent: 'one' })).toBe('ca')
+      expect(await ids({ threadId: 't1' })).toBe('ba')
+      expect(await ids({ status: 'completed' })).toBe('d')
+      expect(await ids({ status: 'running', agent: 'two' })).toBe('b')
+      expect(await ids({ q: 'ALL OF' })).toBe('cb')
+      expect(await ids({ q: 'wolken über' })).toBe('a')
+      expect(await ids({ q: '%' })).toBe('b')
+      expect(await ids({ q: 't_a' })).toBe('b')
+      expect(await ids({ q: '  ' })).toBe('cbad')
+      expect(await ids({ limit: 2 })).toBe('cb')
+      expect(await ids({ limit: 2, before: 'b' })).toBe('ad')
+      expect(await ids({ before: 'c', agent: 'one' })).toBe('a')
+      expect(await ids({ before: 'd' })).toBe('')
+      await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
+    })
+
+    test.each([
+      ['a clock that runs', [1, 2, 3, 4]],
+      ['one millisecond', [0, 0, 0, 0]],
+      ['a clock that was set back', [1000, 3, 2, 1]],
+      ['a clock that was set back and forward', [5, -9_000_000_000, 9_000_000_000, 4]],
+    ])('lists runs in the order in which they began: %s', async (_, times) => {
+      const runs = ['b', 'd', 'a', 'c']
+      for (const [i, id] of runs.entries()) {
+        await append(id, [startEntry(id, { agent: 'one', threadId: 't' }, noon + times[i]!)])
+      }
+      const ids = async (query?: Parameters<Store['runs']['list']>[0]) =>
+        (await store.runs.list(query)).map(({ id }) => id).join('')
+      for (const query of [{}, { threadId: 't' }, { agent: 'one' }, { status: 'running' as const }, { idPrefix: '' }]) {
+        expect(await ids(query)).toBe('cadb')
+        expect(await ids({ ...query, limit: 1 })).toBe('c')
+        expect(await ids({ ...query, before: 'a' })).toBe('db')
+        expect(await ids({ ...query, before: 'a', limit: 1 })).toBe('d')
+      }
+    })
+
+    test('finds runs by how their ids begin', async () => {
+      for (const id of ['run_a1', 'run_a2', 'run_b', 'ran', 'run%']) await append(id, [startEntry(id, {}, noon)])
+      const ids = async (idPrefix: string) => (await store.runs.list({ idPrefix })).map(({ id }) => id).toSorted()
+      expect(await ids('run_a')).toEqual(['run_a1', 'run_a2'])
+      expect(await ids('run_b')).toEqual(['run_b'])
+      expect(await ids('run_b1')).toEqual([])
+      expect(await ids('run%')).toEqual(['run%'])
+      expect(await ids('')).toHaveLength(5)
+      expect((await store.runs.list({ idPrefix: 'run_a', agent: 'none' })).length).toBe(0)
+    })
+  })
+}

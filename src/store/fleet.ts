@@ -1,0 +1,134 @@
+/** Which runs want an owner, within one process: what the store holds at the start, then what is announced, then deadlines. */
+import type { DueRun, Fleet } from '../part/log.ts'
+
+export interface FleetSource {
+  /** Runs that want an owner by now: see `Fleet.wanted`. */
+  left(): string[]
+  /** See `RunIndex.due`. */
+  due(before: number, limit: number): DueRun[]
+}
+
+export interface LocalFleet extends Fleet {
+  /** Call this when a run is claimed: it has no deadline any more. */
+  claimed(run: string): void
+  /** Ends `wanted` and all timers. */
+  close(): void
+}
+
+/** Deadlines that nobody announced, because they are those of an earlier process, are looked up this often, in ms. */
+const lookEvery = 3_600_000
+/** `setTimeout` takes 31 bits of ms and fires at once for more. */
+const longest = 2 ** 31 - 1
+
+interface Watcher {
+  runs: Set<string>
+  wake(): void
+}
+
+export function createFleet({ left, due }: FleetSource): LocalFleet {
+  const watchers = new Set<Watcher>()
+  /** Announced while nobody watched. */
+  const unread = new Set<string>()
+  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  const readers = new Map<string, number>()
+  let looking: ReturnType<typeof setTimeout> | undefined
+  let closed = false
+
+  function announce(run: string): void {
+    if (watchers.size === 0) unread.add(run)
+    for (const watcher of watchers) {
+      watcher.runs.add(run)
+      watcher.wake()
+    }
+  }
+
+  function clear(run: string): void {
+    clearTimeout(timers.get(run))
+    timers.delete(run)
+  }
+
+  function arm(run: string, at: number): void {
+    const delay = at - Date.now()
+    const timer = setTimeout(
+      () => {
+        timers.delete(run)
+        if (delay > longest) arm(run, at)
+        else announce(run)
+      },
+      Math.min(Math.max(0, delay), longest),
+    )
+    timer.unref?.()
+    timers.set(run, timer)
+  }
+
+  /** Arms the deadlines until the next look, from a moment on. */
+  function look(from: number): void {
+    looking = setTimeout(() => look(0), lookEvery)
+    looking.unref?.()
+    try {
+      for (const { id, dueAt } of due(Date.now() + lookEvery, Infinity)) {
+        if (dueAt > from && !timers.has(id)) arm(id, dueAt)
+      }
+    } catch {
+      // A store that fails is looked at again later.
+    }
+  }
+
+  return {
+    shared: false,
+    async *wanted(signal) {
+      if (closed) return
+      let asleep: PromiseWithResolvers<void> | undefined
+      const wake = () => asleep?.resolve()
+      const watcher: Watcher = { runs: new Set([...left(), ...unread]), wake }
+      unread.clear()
+      // Those that have passed are in the first batch.
+      if (looking === undefined) look(Date.now())
+      watchers.add(watcher)
+      signal.addEventListener('abort', wake)
+      try {
+        for (let first = true; !signal.aborted && !closed; first = false) {
+          if (first || watcher.runs.size > 0) {
+            const runs = [...watcher.runs]
+            watcher.runs.clear()
+            yield runs
+          } else {
+            asleep = Promise.withResolvers()
+            await asleep.promise
+          }
+        }
+      } finally {
+        watchers.delete(watcher)
+        signal.removeEventListener('abort', wake)
+      }
+    },
+    async want(run, at) {
+      if (closed) return
+      clear(run)
+      if (at === undefined) announce(run)
+      else arm(run, at)
+    },
+    attend(run) {
+      readers.set(run, (readers.get(run) ?? 0) + 1)
+      let reads = true
+      return () => {
+        const count = readers.get(run) ?? 0
+        if (!reads) return
+        reads = false
+        if (count > 1) readers.set(run, count - 1)
+        else readers.delete(run)
+      }
+    },
+    attended: async (run) => readers.has(run),
+    claimed(run) {
+      clear(run)
+      unread.delete(run)
+    },
+    close() {
+      closed = true
+      clearTimeout(looking)
+      for (const run of timers.keys()) clear(run)
+      for (const { wake } of watchers) wake()
+    },
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The runs that are active in this process: their rows, so that an append needs no read, and their latest entries, for readers
+ * that keep up. A run that is not running and has no reader is dropped, because it may stay suspended for days.
+ */
+import type { Entry } from '../part/entry.ts'
+import { createRecent, type Recent } from './recent.ts'
+import type { StoredRow } from './run-row.ts'
+
+export interface Head {
+  row: StoredRow
+  recent: Recent
+}
+
+export interface Heads {
+  get(run: string): Head | undefined
+  /** Call this after a commit, with the size of the entries in characters of JSON. */
+  add(run: string, row: StoredRow, entries: Entry[], length: number): Head
+  /** Drops what is no longer needed. Call this when the readers that `add` may have woken have had their turn. */
+  trim(run: string, head: Head): void
+  /** Call this when a reader has left. */
+  left(run: string, recent: Recent): void
+  clear(): void
+}
+
+/**
+ * Limit in characters, over all runs, for entries cached for a reader that is behind: the first reader of a run that has not
+ * arrived yet (`POST /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that
+ * is no longer running.
+ */
+const mostWaiting = 8 * 1024 * 1024
+
+export function createHeads(): Heads {
+  const heads = new Map<string, Head>()
+  /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
+  const waiting = new Map<string, number>()
+  let waitingLength = 0
+
+  function drop(run: string): void {
+    uncount(run)
+    heads.delete(run)
+  }
+
+  function uncount(run: string): void {
+    waitingLength -= waiting.get(run) ?? 0
+    waiting.delete(run)
+  }
+
+  function count(run: string, { length }: Recent): void {
+    waitingLength += length - (waiting.get(run) ?? 0)
+    waiting.set(run, length)
+    for (const oldest of waiting.keys()) {
+      if (waitingLength <= mostWaiting) break
+      const { row, recent } = heads.get(oldest)!
+      if (row.status !== 'running') drop(oldest)
+      else {
+        recent.stopWaiting()
+        uncount(oldest)
+      }
+    }
+  }
+
+  return {
+    get: (run) => heads.get(run),
+    add(run, row, entries, length) {
+      const head = { row, recent: heads.get(run)?.recent ?? createRecent() }
+      heads.set(run, head)
+      head.recent.push(entries, length)
+      return head
+    },
+    trim(run, { row, recent }) {
+      const isRunning = row.status === 'running'
+      // The reader that was just woken may have been the last one.
+      if (heads.get(run)?.recent !== recent) return
+      if (recent.waits || (!isRunning && recent.readers.size > 0)) count(run, recent)
+      else if (isRunning) uncount(run)
+      else drop(run)
+    },
+    left(run, recent) {
+      const head = heads.get(run)
+      if (head && head.recent === recent && head.row.status !== 'running' && recent.readers.size === 0) drop(run)
+    },
+    clear() {
+      heads.clear()
+      waiting.clear()
+      waitingLength = 0
+    },
+  }
+}

@@ -1,0 +1,48 @@
+/** Which rows a query selects. */
+import type { DueRun, RunQuery, RunRow } from '../part/log.ts'
+import { dueAt, type StoredRow } from './run-row.ts'
+import { unknownCursor } from './store-error.ts'
+
+/** The words of `RunQuery.q`, case-folded like titles. A title matches if it contains all of them. */
+export function queryWords(q: string | undefined): string[] {
+  return fold(q ?? '')
+    .split(/\s+/)
+    .filter(Boolean)
+}
+
+export function fold(text: string): string {
+  return text.toLowerCase()
+}
+
+export function limitOf({ limit = 50 }: RunQuery): number {
+  return Math.min(1000, Math.max(1, Math.floor(limit)))
+}
+
+/** The rows that a query selects, of all rows, oldest first. For stores that keep their rows in memory. */
+export function selectRows<T extends RunRow>(rows: readonly T[], query: RunQuery): T[] {
+  const { agent, threadId, status, idPrefix = '', before } = query
+  const words = queryWords(query.q)
+  const end = before === undefined ? rows.length : rows.findIndex(({ id }) => id === before)
+  if (end < 0) throw unknownCursor(before!)
+  return rows
+    .slice(0, end)
+    .reverse()
+    .filter(
+      (row) =>
+        (agent === undefined || row.agent === agent) &&
+        (threadId === undefined || row.threadId === threadId) &&
+        (status === undefined || row.status === status) &&
+        row.id.startsWith(idPrefix) &&
+        words.every((word) => fold(row.title ?? '').includes(word)),
+    )
+    .slice(0, limitOf(query))
+}
+
+/** See `RunIndex.due`. For stores that keep their rows in memory. */
+export function dueRows(rows: readonly StoredRow[], before: number, limit: number): DueRun[] {
+  return rows
+    .map((row) => ({ id: row.id, dueAt: dueAt(row) ?? Infinity }))
+    .filter((row) => row.dueAt <= before && row.dueAt < Infinity)
+    .toSorted((a, b) => a.dueAt - b.dueAt)
+    .slice(0, limit)
+}
