@@ -23,19 +23,24 @@ export const endpointProtocols = [
 const longest = 2 ** 31 - 1
 const ms = wholeNumber(1, longest)
 const size = wholeNumber(1, Number.MAX_SAFE_INTEGER)
-const timeLimit = z.custom<number | 'none'>(
-  (value) => value === 'none' || (Number.isSafeInteger(value) && (value as number) >= 1),
-  must('a whole number of ms from 1, or "none"'),
-)
-const text = nonEmpty('a non-empty string')
-const flag = z.boolean(must('true or false'))
-const usd = z.number(must('an amount in USD from 0')).min(0, must('an amount in USD from 0'))
-
-const openai = settings<OpenAiConfig>({
-  extensions: list(oneOf(['tools', 'trace'])),
-  traceKey: z.custom<string>(isTraceKey, must('a name that the protocol does not use itself')),
-  streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+const timeLimit = rule<number | 'none'>('a whole number of ms from 1, or "none"', (value) => {
+  return value === 'none' || (Number.isSafeInteger(value) && (value as number) >= 1)
 })
+const text = rule<string>('a non-empty string', isText)
+const flag = rule<boolean>('true or false', (value) => typeof value === 'boolean')
+const usd = rule<number>('an amount in USD from 0', (value) => Number.isFinite(value) && (value as number) >= 0)
+
+// These messages omit the value: it may be the secret itself, and a URL may contain a password.
+const address = secretRule('must be a non-empty string', isText)
+const variable = secretRule('must be the name of an environment variable', isVariable)
+const keyVariable = secretRule(
+  'must be the name of an environment variable that holds the key, never the key itself',
+  isVariable,
+)
+const secret = secretRule(
+  `must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words`,
+  (value) => isText(value) && value.trim().length >= shortestSecret,
+)
 
 const server = settings<ServerConfig>({
   port: wholeNumber(0, 65_535),
@@ -44,45 +49,31 @@ const server = settings<ServerConfig>({
   keepAliveMs: ms,
   graceMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
-  allowedOrigins: list(z.custom<string>(isOrigin, must('an origin such as "https://app.example"'))),
-  openai,
-})
-
-const secrets = settings<SecretsConfig>({
-  names: list(variableName('must be the name of an environment variable')),
-  values: list(
-    z.custom<string>(
-      (value) => typeof value === 'string' && value.trim().length >= shortestSecret,
-      `must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words`,
-    ),
-  ),
+  allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
+  openai: settings<OpenAiConfig>({
+    extensions: list(oneOf(['tools', 'trace'])),
+    traceKey: rule('a name that the protocol does not use itself', isTraceKey),
+    streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  }),
 })
 
 const endpoint = settings<Endpoint>(
-  {
-    name: text,
-    // Not quoted: a URL may contain a password.
-    baseURL: z.string(withoutValue('must be a non-empty string')).regex(/\S/u, 'must be a non-empty string'),
-    apiKeyEnv: variableName('must be the name of an environment variable that holds the key, never the key itself'),
-    protocol: oneOf(endpointProtocols),
-  },
+  { name: text, baseURL: address, apiKeyEnv: keyVariable, protocol: oneOf(endpointProtocols) },
   ['name', 'baseURL'],
 )
+
+const price = settings<Pricing>({ input: usd, output: usd }, ['input', 'output'])
 
 const config = settings<Config>({
   tools: named(),
   callbacks: named(),
   steps: named(),
-  packs: z.custom<NonNullable<Config['packs']>>(Array.isArray, must('a list of modules')),
+  packs: rule('a list of modules', Array.isArray),
   models: settings<NonNullable<Config['models']>>({ default: text, endpoints: list(endpoint), providers: named() }),
-  env: list(nonEmpty('the name of an environment variable')),
-  secrets,
+  env: list(rule('the name of an environment variable', isText)),
+  secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret) }),
   mcpServers: named(),
-  pricing: z.record(
-    z.string(),
-    settings<Pricing>({ input: usd, output: usd }, ['input', 'output']),
-    must('an object keyed by name'),
-  ),
+  pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
   limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
   requestDeadlineMs: size,
   timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
@@ -92,34 +83,33 @@ const config = settings<Config>({
 
 /** Throws `bad-config` with one line per mistake. */
 export function checkConfig(given: Config): void {
-  const { error } = config.safeParse(given)
-  if (error === undefined) return
-  throw new MillraceError('bad-config', [...new Set(error.issues.flatMap(linesOf))].join('\n'))
+  // A config is checked once: code generated for its objects would cost more than it saves.
+  const { error } = config.safeParse(given, { jitless: true })
+  if (error !== undefined) throw new MillraceError('bad-config', error.issues.flatMap(linesOf).join('\n'))
 }
 
 function linesOf(issue: z.core.$ZodIssue): string[] {
-  const at = issue.path.reduce<string>((place, key, i) => place + step(key, i, issue.path[0] === 'pricing'), '')
-  if (issue.code !== 'unrecognized_keys') return [`${at === '' ? 'The config' : at} ${issue.message}.`]
+  const keys = issue.path.map((key, i) => {
+    if (typeof key === 'number') return `[${key}]`
+    return i === 1 && issue.path[0] === 'pricing' ? `["${String(key)}"]` : `.${String(key)}`
+  })
+  const at = keys.join('').slice(1)
+  if (issue.code !== 'unrecognized_keys') return [`${at || 'The config'} ${issue.message}.`]
   const known = issue.message.split(' ')
-  const end = `${at === '' ? 'Settings' : `Settings of ${at}`}: ${listNames(known)}.`
-  const prefix = at === '' ? '' : `${at}.`
-  return issue.keys.map((key) => `${prefix}${key} is not a known setting${didYouMean(key, known)}. ${end}`)
+  const words = `${at === '' ? 'Settings' : `Settings of ${at}`}: ${listNames(known)}.`
+  return issue.keys.map((key) => {
+    return `${at === '' ? '' : `${at}.`}${key} is not a known setting${didYouMean(key, known)}. ${words}`
+  })
 }
 
-function step(key: PropertyKey, i: number, isByModel: boolean): string {
-  if (typeof key === 'number') return `[${key}]`
-  if (isByModel && i === 1) return `["${String(key)}"]`
-  return i === 0 ? String(key) : `.${String(key)}`
-}
-
-/** An object with these keys; those that are not `required` may be missing. Of unknown keys, the message lists the known ones. */
+/** An object with these keys; those that are not `required` may be missing. Of unknown keys, the issue lists the known ones. */
 function settings<T extends object>(
   shape: { [K in keyof Required<T>]: z.ZodType<Required<T>[K]> },
   required: readonly (keyof T)[] = [],
 ): z.ZodType<T> {
   const known = Object.keys(shape) as (keyof T & string)[]
-  const fields = known.map((key) => [key, required.includes(key) ? shape[key] : shape[key].optional()] as const)
-  const checked = z.strictObject(Object.fromEntries(fields), {
+  const fields = known.map((key) => [key, required.includes(key) ? shape[key] : shape[key].optional()])
+  const checked = z.strictObject(Object.fromEntries(fields) as z.ZodRawShape, {
     error: ({ code }) => (code === 'unrecognized_keys' ? known.join(' ') : 'must be an object'),
   })
   return checked as z.ZodType<object> as z.ZodType<T>
@@ -129,39 +119,38 @@ function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.array(item, 'must be a list')
 }
 
-/** What stands in it is checked by those who use it. */
+/** Those who use the values check them. */
 function named<T>(): z.ZodType<Record<string, T>> {
-  return z.custom<Record<string, T>>(isObject, must('an object keyed by name'))
+  return rule(
+    'an object keyed by name',
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  )
 }
 
 function oneOf<const T extends string>(known: readonly T[]): z.ZodType<T> {
-  const meant = (value: unknown) => (typeof value === 'string' ? didYouMean(value, known) : '')
-  return z.literal(known, must(`one of ${listNames(known)}`, meant))
-}
-
-function nonEmpty(what: string): z.ZodType<string> {
-  return z.string(must(what)).regex(/\S/u, must(what))
+  const words = wordsOf(`one of ${listNames(known)}`)
+  const error = ({ input }: { readonly input?: unknown }) =>
+    words({ input }) + (typeof input === 'string' ? didYouMean(input, known) : '')
+  return z.literal(known, { error })
 }
 
 function wholeNumber(min: number, max: number): z.ZodType<number> {
-  const error = must(`a whole number from ${min} to ${max}`)
-  return z.int(error).min(min, error).max(max, error)
+  return rule(`a whole number from ${min} to ${max}`, (value) => {
+    return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
+  })
 }
 
-/** The message omits the value: it may be the secret itself. */
-function variableName(message: string): z.ZodType<string> {
-  return z.string(withoutValue(message)).regex(/^\w+$/u, message)
+/** `z.custom` and not `z.int().min().max()`: each link of such a chain is a schema, and a start would wait for all of them. */
+function rule<T>(what: string, holds: (value: unknown) => boolean): z.ZodType<T> {
+  return z.custom<T>(holds, { error: wordsOf(what) })
 }
 
-function withoutValue(message: string) {
-  return { error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is missing' : message) }
+function secretRule(words: string, holds: (value: unknown) => boolean): z.ZodType<string> {
+  return z.custom<string>(holds, { error: ({ input }) => (input === undefined ? 'is missing' : words) })
 }
 
-/** Parameters of a schema: its one message, whatever is wrong with the value. */
-function must(what: string, meant: (value: unknown) => string = () => '') {
-  const error = ({ input }: { readonly input?: unknown }) =>
-    input === undefined ? 'is missing' : `must be ${what}, not ${show(input)}${meant(input)}`
-  return { error }
+function wordsOf(what: string): (issue: { readonly input?: unknown }) => string {
+  return ({ input }) => (input === undefined ? 'is missing' : `must be ${what}, not ${show(input)}`)
 }
 
 function show(value: unknown): string {
@@ -171,17 +160,18 @@ function show(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value)
 }
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+function isVariable(value: unknown): boolean {
+  return typeof value === 'string' && /^\w+$/u.test(value)
 }
 
 /** A name that is not one of a frame's own keys. */
 function isTraceKey(value: unknown): boolean {
-  return (
-    typeof value === 'string' &&
-    /^[A-Za-z][\w-]*$/u.test(value) &&
-    !/^(id|object|created|model|choices|usage|error)$/u.test(value)
-  )
+  const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
+  return typeof value === 'string' && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)
 }
 
 function isOrigin(value: unknown): boolean {
