@@ -1,4 +1,5 @@
 /** Checks `tools`, `tool_choice` and `response_format` of an OpenAI request. */
+import { compact } from '../../part/compact.ts'
 import type { CallSettings } from '../../part/settings.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 
@@ -72,12 +73,12 @@ export function readFormat(value: unknown, name: string): Pick<CallSettings, 're
   if (strict != null && typeof strict !== 'boolean') throw new BadParameter(`${place}.strict`, 'must be true or false.')
   const how = { strictJsonSchema: strict === true }
   return {
-    responseFormat: {
-      type: 'json',
+    responseFormat: compact({
+      type: 'json' as const,
       name: called,
-      ...(schema == null ? undefined : { schema: toFields(schema, `${place}.schema`) }),
-      ...(typeof description === 'string' ? { description } : undefined),
-    },
+      schema: schema == null ? undefined : toFields(schema, `${place}.schema`),
+      description: typeof description === 'string' ? description : undefined,
+    }),
     // The provider packages default to strict mode, in which OpenAI refuses schemas that do not meet its extra rules.
     providerOptions: { openai: how, openaiCompatible: how },
   }
