@@ -5,6 +5,7 @@
 import type { ErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import { isUnder } from '../part/path.ts'
+import { kindOf } from '../part/step-kind.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
 import { createAnswering } from '../wire/answering.ts'
@@ -54,7 +55,7 @@ export async function awaitAcceptance(
       for (const entry of value) {
         if (entry.type === 'step-start') {
           answering.note(entry)
-          if (entry.stepType === 'parallel') parallels.push(entry.step)
+          if (kindOf(entry) === 'parallel') parallels.push(entry.step)
         }
         if (entry.seq < from) continue
         switch (entry.type) {

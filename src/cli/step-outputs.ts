@@ -5,6 +5,7 @@ import { paint } from './style.ts'
 import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import { isUnder } from '../part/path.ts'
+import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { turnMessages } from '../fold/turn-messages.ts'
 import { createTurns, type Turns } from '../fold/turns.ts'
 
@@ -17,8 +18,8 @@ export interface StepOutput {
 }
 
 /** Steps whose output is that of the steps inside them. */
-const containers: ReadonlySet<string> = new Set(['parallel', 'branch', 'loop', 'round', 'condition', 'call-agent'])
-const calls: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
+const containers: ReadonlySet<StepKind> = new Set(['parallel', 'container'])
+const calls: ReadonlySet<StepKind> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
 
 /** Leaves out steps without an output, and the answer itself. */
 export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
@@ -28,7 +29,7 @@ export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOu
     const { step, type } = entry
     if (type === 'step-start' && entry.answer) answers.push(step)
     if (answers.some((path) => isUnder(step, path))) continue
-    if (type === 'step-start' && !calls.has(entry.stepType) && !containers.has(entry.stepType)) {
+    if (type === 'step-start' && !calls.has(kindOf(entry)) && !containers.has(kindOf(entry))) {
       if (!steps.has(step)) steps.set(step, { turns: createTurns(step) })
     } else if (type === 'step-finish' && entry.result !== undefined) {
       const found = steps.get(step)

@@ -26,7 +26,7 @@ async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string):
   try {
     if (call === undefined) await runSteps(scope, after, base, place)
     else
-      await inContainer(scope, base, { stepType: 'call-agent', pipeline: text }, () =>
+      await inContainer(scope, base, { stepType: 'call-agent', kind: 'container', pipeline: text }, () =>
         runSteps(scope, after, base, place),
       )
   } catch (error) {

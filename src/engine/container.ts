@@ -1,8 +1,7 @@
 /** What all steps that contain lists of steps share. */
-import type { StepStart } from '../part/part.ts'
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
-import { inStep, toldBefore, type Scope } from './scope.ts'
+import { inStep, toldBefore, type NewStep, type Scope } from './scope.ts'
 
 export interface StepOutcome {
   value: unknown
@@ -31,7 +30,7 @@ export interface Inside {
 export async function inContainer(
   scope: Scope,
   path: string,
-  start: Omit<StepStart, 'type' | 'attempt'>,
+  start: NewStep,
   body: () => Promise<StepOutcome>,
 ): Promise<StepOutcome> {
   const finished = scope.state.finished.get(path)

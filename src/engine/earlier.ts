@@ -5,6 +5,7 @@ import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Scope } from './scope.ts'
 import { messagesOf } from '../part/message.ts'
+import { kindOf } from '../part/step-kind.ts'
 
 export interface EarlierTurn {
   runId: string
@@ -62,7 +63,7 @@ function createFacts() {
   return {
     list,
     apply(entry: Entry) {
-      if (entry.type === 'step-start' && entry.stepType === 'memory') steps.add(entry.step)
+      if (entry.type === 'step-start' && kindOf(entry) === 'memory') steps.add(entry.step)
       if (entry.type !== 'step-finish' || !steps.has(entry.step)) return
       const { stored } = (entry.result ?? {}) as { stored?: unknown }
       if (Array.isArray(stored)) list.unshift(...stored.map(String))

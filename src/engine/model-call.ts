@@ -42,7 +42,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
   // A second attempt, after a crash, is the same step.
   if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
-  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+  await inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
     const { stage, newMessages: messages, tools } = step
     let model = step.models[0]!.name
     const { system } = step.call
@@ -99,7 +99,7 @@ export async function settleModelCall(
     scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })
     return
   }
-  await inStep(scope, path, { stepType: 'model-call' }, async () => {
+  await inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
     tellVerdict(scope, turn, verdict)
     return { value: undefined, usage: turn.usage!, finishReason: finish.reason.unified }
   })

@@ -3,6 +3,7 @@ import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type Mi
 import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import type { Part, RequestPart, StepFinish, StepStart } from '../part/part.ts'
+import type { StepKind } from '../part/step-kind.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { Attribute } from './attribute.ts'
 import type { Limit, Speaking } from './limits.ts'
@@ -112,6 +113,9 @@ export function within(scope: Scope, changes: Partial<Scope>): Scope {
   return { ...scope, ...changes }
 }
 
+/** What a step's start says. Every new one has a kind. */
+export type NewStep = Omit<StepStart, 'type' | 'attempt' | 'kind'> & { kind: StepKind }
+
 export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
 
 /**
@@ -122,7 +126,7 @@ export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | '
 export async function inStep<T>(
   scope: Scope,
   path: string,
-  start: Omit<StepStart, 'type' | 'attempt'>,
+  start: NewStep,
   body: () => Promise<Finished<T>>,
 ): Promise<T> {
   const { state, now, emit } = scope

@@ -5,6 +5,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
+import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { Turns } from '../fold/turns.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
@@ -42,12 +43,12 @@ export interface RunState extends FoldedRun {
 }
 
 /** Steps with a tool loop. */
-const loopTypes: ReadonlySet<string> = new Set(['llm', 'router'])
-const callTypes: ReadonlySet<string> = new Set(['model-call', 'tool-call', 'client-tool'])
+const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'router'])
+const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'tool-call', 'client-tool'])
 
 export function createRunState(): RunState {
-  const fold = foldRun(({ stepType }) => loopTypes.has(stepType))
-  const { open, steps, loops, apply: applyToFold } = fold
+  const fold = foldRun((start) => loopKinds.has(kindOf(start)))
+  const { steps, loops, apply: applyToFold } = fold
   const finished = new Map<string, EntryOf<'step-finish'>>()
   const resets = new Map<string, number>()
   const begun = new Set<string>()
@@ -72,7 +73,7 @@ export function createRunState(): RunState {
     countCalls: (root: string) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
     suspendedSince: (moment: number) =>
       suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
-    toolLoops: () => [...loops.values()].filter(({ root }) => loopTypes.has(steps.get(root)?.stepType ?? '')),
+    toolLoops: () => [...loops.values()].filter(({ root }) => loopKinds.has(steps.get(root)?.kind)),
     inputAt,
     apply,
   })
@@ -107,7 +108,7 @@ export function createRunState(): RunState {
         break
       }
       case 'step-start':
-        if (callTypes.has(entry.stepType)) begun.add(step)
+        if (callKinds.has(kindOf(entry))) begun.add(step)
         if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
         if (entry.items !== undefined) lists.set(step, entry.items)
         break
@@ -131,7 +132,7 @@ export function createRunState(): RunState {
   /** A model call alone is not progress: the model may repeat a tool call that crashes the server. */
   function isProgress(entry: Entry): boolean {
     if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
-    return entry.type === 'step-finish' && !callTypes.has(open.steps.get(entry.step)?.stepType ?? '')
+    return entry.type === 'step-finish' && !callKinds.has(steps.get(entry.step)?.kind)
   }
 
   return state

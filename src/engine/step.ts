@@ -121,23 +121,28 @@ async function runBuiltin(
         answer && holdsText({ ...asked, ...step.config }, offersTools(step.config, scope.input['tools']))
           ? ({ object: true } as const)
           : undefined
-      return inStep(scope, path, { stepType: 'llm', ...(answer ? { answer } : undefined), ...held }, async () => {
-        const config = { ...asked, ...resolveToolLoop(step.config, at) }
-        const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
-        const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
-        const run = runLlm({ scope, path, config, clientTools, answer })
-        const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
-        const { usage, finishReason } = result
-        const finish = () => scope.invoke(config.onFinish, result)
-        // A slow callback must not delay the end of the answer.
-        if (answer) scope.defer(finish)
-        else await finish()
-        const value: StepOutcome = { value: result, ...(answer ? { answer: { finishReason } } : undefined) }
-        return { value, usage, finishReason }
-      })
+      return inStep(
+        scope,
+        path,
+        { stepType: 'llm', kind: 'tool-loop', ...(answer ? { answer } : undefined), ...held },
+        async () => {
+          const config = { ...asked, ...resolveToolLoop(step.config, at) }
+          const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
+          const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
+          const run = runLlm({ scope, path, config, clientTools, answer })
+          const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
+          const { usage, finishReason } = result
+          const finish = () => scope.invoke(config.onFinish, result)
+          // A slow callback must not delay the end of the answer.
+          if (answer) scope.defer(finish)
+          else await finish()
+          const value: StepOutcome = { value: result, ...(answer ? { answer: { finishReason } } : undefined) }
+          return { value, usage, finishReason }
+        },
+      )
     }
     case 'router':
-      return inStep(scope, path, { stepType: step.type }, async () => {
+      return inStep(scope, path, { stepType: step.type, kind: 'router' }, async () => {
         const config = resolveToolLoop(step.config, at)
         const fromClient = config.requestTools ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
@@ -148,19 +153,19 @@ async function runBuiltin(
         return { value: { value: result }, usage, finishReason }
       })
     case 'memory':
-      return inStep(scope, path, { stepType: step.type }, async () => {
+      return inStep(scope, path, { stepType: step.type, kind: 'memory' }, async () => {
         const result = await runMemory(scope, step.config, at)
         return { value: { value: result }, result }
       })
     case 'output-generator':
-      return inStep(scope, path, { stepType: step.type }, async () => {
+      return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         const result = generateOutput(at(step.config))
         return { value: { value: result }, result }
       })
     case 'custom': {
       const handler = scope.registry.steps.get(step.stepType)
       refuseSecondRun(scope, path)
-      return inStep(scope, path, { stepType: step.stepType }, async () => {
+      return inStep(scope, path, { stepType: step.stepType, kind: 'custom' }, async () => {
         await recorded(scope)
         if (handler === undefined) {
           const known = [...scope.registry.steps.keys()].join(', ') || 'none'
@@ -182,7 +187,7 @@ async function runBuiltin(
       return runParallel(scope, path, step.config, inside)
     case 'mcp-tool':
       refuseSecondRun(scope, path)
-      return inStep(scope, path, { stepType: step.type }, async () => {
+      return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
         const options = { signal: scope.signal, ...(timeout === undefined ? undefined : { timeout }) }

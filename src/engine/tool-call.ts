@@ -9,6 +9,7 @@ import { outcomeText } from '../fold/open-items.ts'
 import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
+import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { Call, Turn } from '../fold/turns.ts'
 import type { ToolUse } from '../pipeline/llm-config.ts'
 import { parseToolInput } from '../tools/tool-input.ts'
@@ -16,6 +17,9 @@ import type { ToolImplementation } from '../tools/tool.ts'
 import { inStep, type Scope } from './scope.ts'
 
 const defaultTimeout = 60_000
+
+type CallKind = Extract<StepKind, 'tool-call' | 'client-tool' | 'approval'>
+const asApproval = { stepType: 'approval', kind: 'approval' } as const
 
 /** A tool that a loop offers to the model. Without `implementation` it is the client's. */
 export interface OfferedTool {
@@ -36,7 +40,8 @@ export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void>
     if (result === undefined) continue
     for (const path of [startedAt, askedAt]) {
       const open = path === undefined ? undefined : scope.state.open.steps.get(path)
-      if (open !== undefined) await inStep(scope, open.step, open, async () => ({ value: undefined }))
+      if (open !== undefined)
+        await inStep(scope, open.step, { ...open, kind: kindOf(open) }, async () => ({ value: undefined }))
     }
   }
 }
@@ -45,10 +50,10 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
   const { toolCallId, toolName } = call
   const tool = loop.tools.get(toolName)
   const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
-  const inTool = (path: string, stepType: string, body: (path: string) => Promise<Result>) => {
+  const inTool = (path: string, kind: CallKind, body: (path: string) => Promise<Result>) => {
     // Checked synchronously when the call starts, because calls of one message arrive at once.
     if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
-    return inStep(scope, path, { stepType, toolCallId, toolName }, async () => {
+    return inStep(scope, path, { stepType: kind, kind, toolCallId, toolName }, async () => {
       const { result, ...rest } = await body(path)
       scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
       return { value: undefined }
@@ -100,7 +105,7 @@ export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Prom
     }
     // If the approval step has finished and the call has no result, the call was approved.
     if (!scope.state.finished.has(path)) {
-      const approved = await inStep(scope, path, { stepType: 'approval', toolCallId, toolName }, async () => {
+      const approved = await inStep(scope, path, { ...asApproval, toolCallId, toolName }, async () => {
         const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input.value)
         const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
         if (!yes) {

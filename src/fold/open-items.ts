@@ -9,7 +9,7 @@ import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
-type Step = Pick<EntryOf<'step-start'>, 'step' | 'stepType' | 'attempt' | 'answer' | 'timestamp'>
+type Step = EntryOf<'step-start'>
 
 export interface OpenItems {
   readonly started: boolean

@@ -148,6 +148,7 @@ const structural: ReadonlySet<string> = new Set([
   'toolName',
   'requestId',
   'stepType',
+  'kind',
   'protocol',
   'runId',
   'agent',

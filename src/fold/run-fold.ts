@@ -6,6 +6,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { compact } from '../part/compact.ts'
 import { parentPath } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
+import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 import { toKept, toView, type EndedRequest, type KeptView } from './kept-view.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
@@ -173,13 +174,14 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
 
   function begin(entry: EntryOf<'step-start'>): void {
     const { step, stepType, attempt, answer, toolName, timestamp } = entry
-    const view: StepView = { path: step, stepType, attempt, startedAt: timestamp }
+    const kind = kindOf(entry)
+    const view: StepView = { path: step, stepType, kind, attempt, startedAt: timestamp }
     if (answer) view.answer = answer
     if (toolName !== undefined) view.toolName = toolName
     steps.set(step, view)
     if (entry.order !== undefined) orders.push([step, entry.order])
     if (entry.object === true) objects.add(step)
-    if (stepType === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
+    if (kind === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) answers.add(step)
     if (answer || follows(entry)) turns(step)
   }
@@ -188,12 +190,12 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     const view = steps.get(step)
     if (view === undefined) return
     Object.assign(view, compact({ duration, finishReason, usage, error }))
-    const { stored } = view.stepType === 'memory' ? ((result ?? {}) as { stored?: unknown }) : {}
+    const { stored } = view.kind === 'memory' ? ((result ?? {}) as { stored?: unknown }) : {}
     if (Array.isArray(stored)) fold.facts = [...stored.map(String), ...fold.facts].slice(0, mostFacts)
   }
 
   function isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
-    return toolName === respondTool && steps.get(parentPath(step))?.stepType === 'router'
+    return toolName === respondTool && steps.get(parentPath(step))?.kind === 'router'
   }
 
   return fold

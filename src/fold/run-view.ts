@@ -4,11 +4,13 @@ import type { ErrorValue } from '../part/error.ts'
 import type { RunStatus } from '../part/log.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from '../part/message.ts'
 import type { Usage } from '../part/usage.ts'
+import type { StepKind } from '../part/step-kind.ts'
 
 /** One step of a run. Times are epoch ms, durations ms. */
 export interface StepView {
   path: string
   stepType: string
+  kind: StepKind
   attempt: number
   answer?: true
   toolName?: string

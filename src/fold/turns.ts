@@ -10,6 +10,7 @@ import type { AssistantContent, ProviderOptions } from '../part/message.ts'
 import type { FinishReason, ProviderMetadata } from '../part/model-part.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
+import { kindOf } from '../part/step-kind.ts'
 import { badOutput, note, toResultContent } from './turn-messages.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 
@@ -118,10 +119,10 @@ export function createTurns(root: string): Turns {
         if (parentPath(step) !== root) break
         // A second attempt has the same number.
         turns.children = Math.max(turns.children, numberOf(step))
-        if (entry.stepType === 'model-call') list.push(newTurn(step))
+        if (kindOf(entry) === 'model-call') list.push(newTurn(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
-          if (call) call[entry.stepType === 'tool-call' ? 'startedAt' : 'askedAt'] = step
+          if (call) call[kindOf(entry) === 'tool-call' ? 'startedAt' : 'askedAt'] = step
         }
         break
       case 'step-finish': {

@@ -8,6 +8,7 @@ import { fromErrorValue, MillraceError, type ErrorValue } from '../part/error.ts
 import type { Log } from '../part/log.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
+import { kindOf } from '../part/step-kind.ts'
 import type { LanguageModel } from './language-model.ts'
 
 /** Identifies a model call: the step whose loop makes it, and its zero-based number in that step. */
@@ -62,7 +63,7 @@ async function readCalls(log: Log, run: string): Promise<Map<string, Map<string,
 function note(steps: Map<string, Map<string, Call>>, entry: Entry): void {
   const { step } = entry
   const calls = steps.get(parentPath(step))
-  if (entry.type === 'step-start' && entry.stepType === 'model-call') {
+  if (entry.type === 'step-start' && kindOf(entry) === 'model-call') {
     if (calls === undefined) steps.set(parentPath(step), new Map([[step, { parts: [] }]]))
     else calls.set(step, { parts: [] })
   } else if (entry.type === 'step-reset') {

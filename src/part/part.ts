@@ -14,6 +14,7 @@ import type { Message, ToolSpec } from './message.ts'
 import type { ModelPart, ProviderMetadata } from './model-part.ts'
 import type { ResponseHead } from './response-head.ts'
 import type { CallSettings } from './settings.ts'
+import type { StepKind } from './step-kind.ts'
 import type { Usage } from './usage.ts'
 
 export const outcomes = ['completed', 'failed', 'aborted', 'budget-exceeded', 'timed-out', 'interrupted'] as const
@@ -49,7 +50,13 @@ export interface RunStart {
  */
 export interface StepStart {
   type: 'step-start'
+  /** The name of the step's type. A program may have types of its own with any name. */
   stepType: string
+  /**
+   * What the step is, whatever its type is called: `model-call`, `tool-call`, `client-tool`, `approval`; `tool-loop`, `router`;
+   * `parallel`, `container`; `memory`, `task`; `custom` for code of the program. Logs of older versions have none.
+   */
+  kind?: StepKind
   /** Counts from 1; incremented only after a crash. */
   attempt: number
   answer?: true

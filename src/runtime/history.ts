@@ -4,6 +4,7 @@ import { createRunFold, type RunFold } from '../fold/run-fold.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { Store } from '../part/log.ts'
 import { messagesOf, type Message, type ToolOutput, type ToolResultContent } from '../part/message.ts'
+import { kindOf } from '../part/step-kind.ts'
 import { predecessor } from './threads.ts'
 
 /** A run's view from its log. Undefined if there is no such run. */
@@ -72,7 +73,7 @@ async function record(store: Store, threadId: string, run: string, group: Messag
   // Calls of client tools without an outcome in the log.
   const wanting = new Map<string, Entry>()
   const fold = await toFold(store.log.read(run), (entry) => {
-    if (entry.type === 'step-start' && entry.stepType === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
+    if (entry.type === 'step-start' && kindOf(entry) === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
     const answered = entry.type === 'tool-result' && (entry.outcome === undefined || entry.outcome === 'denied')
     if (answered) wanting.delete(entry.toolCallId)
   })

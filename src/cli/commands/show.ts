@@ -89,7 +89,7 @@ function facts(view: RunView): string[] {
 function costOf({ cost, steps, endedAt }: RunView): string {
   const isOver = endedAt !== undefined
   if (cost !== undefined) return `${formatCost(cost)}${isOver ? '' : ' so far'}`
-  const calls = steps.filter(({ stepType }) => stepType === 'model-call')
+  const calls = steps.filter(({ kind }) => kind === 'model-call')
   if (calls.length === 0) return isOver ? 'none: no model was called' : 'none so far: no model was called'
   if (calls.every(({ duration }) => duration === undefined)) return 'known when the model call ends'
   return 'unknown: the config has no price for a model that was called'

@@ -31,7 +31,8 @@ export function runCallAgent(
   const answers = place.answers && (config.stream ?? place.last)
   // An unknown agent fails the step inside its container, so that the log records the agent's name and the error.
   const start = { agent: agent.slice(0, 200), ...(pipeline === undefined ? undefined : { pipeline: pipeline.text }) }
-  const run = (limited: Scope) => inContainer(limited, path, { stepType: 'call-agent', ...start }, () => body(limited))
+  const run = (limited: Scope) =>
+    inContainer(limited, path, { stepType: 'call-agent', kind: 'container', ...start }, () => body(limited))
   const budget = pipeline?.budget
   const timeout = pipeline?.timeouts?.run === undefined ? undefined : msOf(pipeline.timeouts.run)
   if ((budget === undefined && timeout === undefined) || state.finished.has(path)) return run(scope)

@@ -11,12 +11,12 @@ export function runCondition(
   config: ConditionConfig,
   { place, runSteps }: Inside,
 ): Promise<StepOutcome> {
-  return inContainer(scope, path, { stepType: 'condition' }, async () => {
+  return inContainer(scope, path, { stepType: 'condition', kind: 'container' }, async () => {
     const { input, variables, env, state } = scope
     const began = (['then', 'else'] as const).find((name) => state.has(joinPath(path, name)))
     const branch = began ?? (evaluate(config.if, { input, variables, env }) ? 'then' : 'else')
     const at = joinPath(path, branch)
-    return inContainer(scope, at, { stepType: 'branch' }, () =>
+    return inContainer(scope, at, { stepType: 'branch', kind: 'container' }, () =>
       runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),
     )
   })

@@ -8,6 +8,7 @@
  * passes on looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
+import { compact } from '../../part/compact.ts'
 import type { SourcePart } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
 import { createNormaliser } from '../../fold/normalise.ts'
@@ -75,7 +76,7 @@ export async function runCustom(
   const answerPath = joinPath(path, 1)
   const { head, cookies = [] } = returned
   keepCookies(runId, cookies)
-  const start = { stepType: 'stream', answer: true, ...(head === undefined ? undefined : { head }) } as const
+  const start = compact({ stepType: 'stream', kind: 'custom' as const, answer: true as const, head })
   const text = await inStep(scope, answerPath, start, async () => ({
     value: head?.binary
       ? await recordBytes(scope, answerPath, returned)

@@ -1,5 +1,6 @@
 /** `loop`: repeats a list of steps for each item or while a condition holds, at most `max` times. */
 import { MillraceError } from '../../part/error.ts'
+import { compact } from '../../part/compact.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
@@ -13,7 +14,7 @@ export function runLoop(
   { at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   const { items, fault } = findItems(scope, path, config, at)
-  const start = { stepType: 'loop', ...(items === undefined ? undefined : { items }) }
+  const start = compact({ stepType: 'loop', kind: 'container' as const, items })
   return inContainer(scope, path, start, async () => {
     if (fault !== undefined) throw fault.error
     const { input, env, state } = scope
@@ -35,7 +36,7 @@ export function runLoop(
       variables.set('index', index)
       if (items !== undefined) variables.set(config.as, items[index])
       if (!goes(index, round)) break
-      const { value } = await inContainer(inner, round, { stepType: 'round' }, () =>
+      const { value } = await inContainer(inner, round, { stepType: 'round', kind: 'container' }, () =>
         runSteps(inner, config.steps, round, { answers: false, last: false }),
       )
       values.push(value)

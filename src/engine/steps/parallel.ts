@@ -20,7 +20,7 @@ export function runParallel(
   return inContainer(
     scope,
     path,
-    { stepType: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
+    { stepType: 'parallel', kind: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
     async () => {
       const told = onError === 'fail' ? failedBefore(scope, path, names) : undefined
       if (told !== undefined) {
@@ -40,7 +40,9 @@ export function runParallel(
         const inner = within(scope, { variables: new Map(scope.variables), signal, emit })
         const at = joinPath(path, name)
         try {
-          const outcome = await inContainer(inner, at, { stepType: 'branch' }, () => runSteps(inner, steps, at, place))
+          const outcome = await inContainer(inner, at, { stepType: 'branch', kind: 'container' }, () =>
+            runSteps(inner, steps, at, place),
+          )
           results.set(name, outcome)
         } catch (error) {
           if (error instanceof Suspended || signal.aborted) throw error

@@ -30,7 +30,7 @@ export async function runWrapped(scope: Scope, path: string, options: WrappedOpt
   if (scope.state.open.steps.has(path) && !scope.state.has(innerPath(1))) {
     throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run again.')
   }
-  return inStep(scope, path, { stepType: handlerStep }, async () => {
+  return inStep(scope, path, { stepType: handlerStep, kind: 'custom' }, async () => {
     await scope.stored()
     scope.signal.throwIfAborted()
     let calls = 0

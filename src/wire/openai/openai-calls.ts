@@ -12,6 +12,7 @@ import { messageOf } from '../../part/error.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
+import { kindOf } from '../../part/step-kind.ts'
 import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
 
 export interface OpenAiCallsOptions {
@@ -116,8 +117,9 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     runStart({ handOver }) {
       isHandingOver = handOver === true
     },
-    stepStart({ step, stepType, toolCallId }) {
-      if (stepType === 'router') routers.add(step)
+    stepStart(entry) {
+      const { step, toolCallId } = entry
+      if (kindOf(entry) === 'router') routers.add(step)
       if (toolCallId !== undefined) toolSteps.add(step)
     },
     stepFinish(path) {

@@ -5,6 +5,7 @@
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { Message } from '../../part/message.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
+import { kindOf } from '../../part/step-kind.ts'
 import { loopMessages } from '../../fold/turn-messages.ts'
 import { createTurns, type Turns } from '../../fold/turns.ts'
 
@@ -24,7 +25,7 @@ export function createPrompts(): Prompts {
       }
       const root = parentPath(step)
       let loop = loops.get(root)
-      if (loop === undefined && type === 'step-start' && entry.stepType === 'model-call') {
+      if (loop === undefined && type === 'step-start' && kindOf(entry) === 'model-call') {
         loops.set(root, (loop = createTurns(root)))
       }
       loop?.apply(entry)

@@ -3,6 +3,7 @@ import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Usage } from '../../part/usage.ts'
+import { kindOf } from '../../part/step-kind.ts'
 import { createAnswering } from '../answering.ts'
 import { errorText } from '../error-text.ts'
 import { createHeldText } from '../held-text.ts'
@@ -50,7 +51,7 @@ export function projectUi(
         return sink.send({ type: 'start', messageId: runId })
       case 'step-start':
         answering.note(entry)
-        if (entry.stepType === 'model-call' && answering.speaks(entry.step)) steps.startCall(entry.step)
+        if (kindOf(entry) === 'model-call' && answering.speaks(entry.step)) steps.startCall(entry.step)
         return
       case 'step-finish':
         tools.forgetInputs(entry.step)
