@@ -25,7 +25,7 @@ export interface EndedRequest {
   closed?: string
 }
 
-export interface KeptView extends Omit<RunView, 'input' | 'text' | 'steps' | 'output'> {
+export interface KeptView extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
   version: number
   /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
   asked: Message[]
@@ -108,12 +108,13 @@ export function toView(kept: KeptView, { start, end, steps = kept.steps }: ViewS
     usage,
     requests,
     summary,
-    ...compact({ parentRunId, previousRunId, labels, endedAt, cost, output: end?.output, error }),
+    ...compact({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
+    ...compact({ endedAt, cost, output: end?.output, error }),
   }
 }
 
 interface ViewSource {
-  start: Pick<EntryOf<'run-start'>, 'input'>
+  start: Pick<EntryOf<'run-start'>, 'input' | 'traceparent'>
   end?: Pick<EntryOf<'run-end'>, 'output'> | undefined
   steps?: StepView[] | undefined
 }

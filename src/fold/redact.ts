@@ -155,6 +155,7 @@ const structural: ReadonlySet<string> = new Set([
   'threadId',
   'parentRunId',
   'previousRunId',
+  'traceparent',
 ])
 
 function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => string): P {

@@ -35,6 +35,8 @@ export interface RunView {
   lastSeq: number
   input: Record<string, unknown>
   labels?: Record<string, string>
+  /** The caller's place in its trace (W3C Trace Context). */
+  traceparent?: string
   /** The messages that the run added to the conversation: assistant and tool messages of the answer. The first has the run's id. */
   messages: Message[]
   /** The answer's text. */

@@ -34,6 +34,8 @@ export interface RunStart {
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>
+  /** The caller's place in its trace (W3C Trace Context), from the header `traceparent` of the request. */
+  traceparent?: string
   /** The input of the request. With `previousRunId`, `messages` has only the new ones. */
   input: Record<string, unknown>
   /** With `history: server`: the thread's run whose conversation, including its answer, this run continues. */

@@ -23,6 +23,8 @@ export interface Turn {
   turnKey?: string
   protocol: string
   labels?: Record<string, string>
+  /** The header of the request. */
+  traceparent?: string | null
   /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
   history: HistoryPolicy
@@ -131,6 +133,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     protocol,
     onBusy: turn.onBusy,
     history,
+    traceparent: turn.traceparent,
     ...(threadId === undefined ? undefined : { threadId }),
     ...(labels === undefined ? undefined : { labels }),
     ...(handOver === undefined ? undefined : { handOver }),

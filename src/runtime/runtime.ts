@@ -2,6 +2,8 @@
  * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
  * A run belongs to the server. A connection only reads its log.
  */
+import { toTraceparent } from '../part/traceparent.ts'
+import { compact } from '../part/compact.ts'
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
@@ -44,6 +46,8 @@ export interface StartOptions {
   parentRunId?: string
   /** Ids from the client. */
   labels?: Record<string, string>
+  /** The caller's `traceparent` (W3C Trace Context), which the run's start records. An invalid one is ignored. */
+  traceparent?: string | null | undefined
   onBusy?: BusyPolicy
   /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
@@ -170,7 +174,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           threadId,
           protocol,
           input,
-          ...(labels === undefined ? undefined : { labels }),
+          ...compact({ labels, traceparent: toTraceparent(startOptions.traceparent) }),
           ...(parentRunId === undefined ? undefined : { parentRunId }),
           ...(fromServer && place?.previous !== undefined ? { previousRunId: place.previous } : undefined),
           ...(handOver === true ? { handOver } : undefined),

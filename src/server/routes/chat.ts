@@ -37,6 +37,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
     answers: toolAnswers(body['messages']),
     input: inputOf(body),
     protocol: wire.name,
+    traceparent: request.headers.get('traceparent'),
     onBusy: 'interrupt',
     history: 'client',
     ...(threadId === undefined ? undefined : { threadId, labels: { chatId: threadId } }),

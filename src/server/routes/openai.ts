@@ -90,6 +90,7 @@ async function postCompletion(context: HandlerContext, request: Request, object:
     settings,
     protocol: openaiWire.name,
     labels: { model },
+    traceparent: request.headers.get('traceparent'),
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',

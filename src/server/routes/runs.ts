@@ -141,6 +141,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     answers: [],
     input: rest,
     protocol: context.protocol,
+    traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
     ...(threadId === undefined ? undefined : { threadId }),
