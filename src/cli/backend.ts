@@ -4,6 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { compact } from '../part/compact.ts'
 import { MillraceClient } from '../client/client.ts'
 import { MillraceError } from '../part/error.ts'
 import { pause } from '../async/pause.ts'
@@ -138,7 +139,7 @@ function served(server: LiveServer, where: string, dir?: string): Place {
   return {
     check: ({ id, file }) => checkServed({ id, file: file ?? agentFile(id, dir), request, url }),
     open: async () => ({
-      client: new MillraceClient({ url, ...(key === undefined ? undefined : { apiKey: key }) }),
+      client: new MillraceClient(compact({ url, apiKey: key })),
       url,
       isDurable: true,
       where,

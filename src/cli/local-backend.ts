@@ -1,5 +1,6 @@
 /** Runs agents in this process, through the server's request handler but without a socket. */
 import { join } from 'node:path'
+import { compact } from '../part/compact.ts'
 import { MillraceClient } from '../client/client.ts'
 import type { Config } from '../project/config.ts'
 import { MillraceError } from '../part/error.ts'
@@ -61,12 +62,12 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
       if (response.ok) return response
       throw await errorOf(response, path)
     }
-    return {
+    return compact({
       client: new MillraceClient({ url, fetch: (input, init) => handler(new Request(input, init)) }),
       isDurable,
       isShared,
       where,
-      ...(notice === undefined ? undefined : { notice }),
+      notice,
       agents: async () => (await (await request('/api/agents')).json()) as AgentList,
       thread: (id) => readThread(request, id),
       async close() {
@@ -74,7 +75,7 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
         guard.release()
         release()
       },
-    }
+    })
   } catch (error) {
     guard.release()
     release()

@@ -24,13 +24,15 @@ export function reportRun({ id, followed, where, isQuiet = false, ending }: Repo
   if (isLineOpen && !(ending !== undefined && process.stdout.isTTY)) process.stdout.write('\n')
   if (end === undefined) {
     const lines = answerLines(id, waiting, where)
-    say(`suspended: ${id} waits for an answer. Answer with:`, ...lines)
+    print(`suspended: ${id} waits for an answer. Answer with:`, ...lines)
     return ending?.code ?? 1
   }
-  if (!isQuiet || end.outcome !== 'completed') say(lastLine(end))
+  if (!isQuiet || end.outcome !== 'completed') print(lastLine(end))
   if (handedOver.length > 0) {
     const names = [...new Set(handedOver)].join(', ')
-    say(`${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`)
+    print(
+      `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`,
+    )
     return ending?.code ?? 1
   }
   return end.outcome === 'completed' ? 0 : (ending?.code ?? 1)
@@ -45,6 +47,6 @@ function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
   return `${outcome}${why}${tokens}`
 }
 
-function say(...lines: string[]): void {
+function print(...lines: string[]): void {
   process.stderr.write(`${printable(lines.join('\n'))}\n`)
 }

@@ -19,7 +19,7 @@ export interface Turned {
   ending: Ending | undefined
 }
 
-export async function takeTurn(backend: Backend, turn: Turn): Promise<Turned & { threadId: string }> {
+export async function runTurn(backend: Backend, turn: Turn): Promise<Turned & { threadId: string }> {
   const { agent, input, threadId, onStart, ...follow } = turn
   const { messages, ...rest } = input
   const options = { agent, input: rest, messages: messages as object[] }

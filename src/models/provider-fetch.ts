@@ -117,7 +117,7 @@ function ask(
   let pieces: Uint8Array[] = []
   let bytesWaiting = 0
 
-  function hand(): void {
+  function deliver(): void {
     if (over || pieces.length === 0) return
     controller!.enqueue(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, bytesWaiting))
     pieces = []
@@ -126,11 +126,11 @@ function ask(
 
   function fail(error: unknown): void {
     if (over) return
-    leave()
+    detach()
     if (answered) controller!.error(error)
     else reject(error)
   }
-  function leave(): void {
+  function detach(): void {
     over = true
     signal?.removeEventListener('abort', stop)
   }
@@ -156,7 +156,7 @@ function ask(
         return true
       }
       if (status >= 300 && status < 400 && names.has('location')) {
-        leave()
+        detach()
         resolve(new Response(null, { status, headers: names }))
         abort?.()
         return true
@@ -166,7 +166,7 @@ function ask(
           start: (made) => void (controller = made),
           pull: resume,
           cancel(reason) {
-            leave()
+            detach()
             abort?.(reason)
           },
         },
@@ -191,25 +191,25 @@ function ask(
       try {
         meter?.(bytes)
       } catch (error) {
-        hand()
+        deliver()
         fail(error)
         abort?.(error)
         return true
       }
-      if (pieces.length === 0) queueMicrotask(hand)
+      if (pieces.length === 0) queueMicrotask(deliver)
       pieces.push(bytes)
       bytesWaiting += bytes.length
       return controller!.desiredSize! > bytesWaiting
     },
     onComplete() {
       if (over) return
-      hand()
-      leave()
+      deliver()
+      detach()
       controller!.close()
     },
     // The provider packages recognise these messages of `fetch`.
     onError(cause) {
-      if (answered) hand()
+      if (answered) deliver()
       fail(new TypeError(answered ? 'terminated' : 'fetch failed', { cause }))
     },
   }

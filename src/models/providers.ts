@@ -1,5 +1,6 @@
 /** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { compact } from '../part/compact.ts'
 import { withCalledTools } from './declare-called.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import { createProviderFetch } from './provider-fetch.ts'
@@ -51,10 +52,7 @@ export async function loadModel({
   baseURL,
   limits,
 }: LoadOptions): Promise<LanguageModelV4> {
-  const fetch = createProviderFetch({
-    who: `${provider}:${modelId}`,
-    ...(limits === undefined ? undefined : { limits }),
-  })
+  const fetch = createProviderFetch(compact({ who: `${provider}:${modelId}`, limits }))
   // Without an `apiKey`, these packages read the provider's own environment variable and would send it to this server.
   const settings =
     apiKey === undefined ? { baseURL, apiKey: 'none', fetch: withoutKey(fetch) } : { baseURL, apiKey, fetch }

@@ -1,4 +1,5 @@
 /** Every key of an agent file as rows of a table, generated from the parser's schemas, so that the docs are always right. */
+import { compact } from '../part/compact.ts'
 import { agentJsonSchema, type JsonSchema } from './agent-schema.ts'
 import { stepTypes } from './step-types.ts'
 
@@ -44,14 +45,14 @@ function* rowsOf(place: string, parents: string, node: JsonSchema): Generator<Ke
   for (const [name, property] of Object.entries((node['properties'] ?? {}) as Record<string, JsonSchema>)) {
     const key = parents === '' ? name : `${parents}.${name}`
     const { default: fallback, description = '' } = property
-    yield {
+    yield compact({
       place,
       key,
       type: typeOf(property),
       required: required.includes(name),
-      ...(fallback === undefined ? undefined : { default: written(fallback) }),
+      default: fallback === undefined ? undefined : written(fallback),
       description: description as string,
-    }
+    })
     yield* rowsOf(place, key, property)
   }
 }

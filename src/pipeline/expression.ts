@@ -128,7 +128,7 @@ function parse(tokens: readonly Token[]): Term {
   let depth = 0
   const peek = () => tokens[next]!
   const isWord = (text: string) => peek().kind === 'word' && peek().text === text
-  const take = (text: string) => isWord(text) && ++next > 0
+  const accept = (text: string) => isWord(text) && ++next > 0
 
   function nested<T>(body: () => T): T {
     if (++depth > maxDepth) throw new Misread(peek().at, `nested deeper than ${maxDepth} levels`)
@@ -142,7 +142,7 @@ function parse(tokens: readonly Token[]): Term {
     const first = part()
     if (!isWord(kind)) return first
     const terms = [condition(first, at)]
-    while (take(kind)) {
+    while (accept(kind)) {
       const begin = peek().at
       terms.push(condition(part(), begin))
     }
@@ -176,17 +176,17 @@ function parse(tokens: readonly Token[]): Term {
     if (each.kind === 'reference') return (next++, { kind: 'reference', reference: each.reference })
     if (each.kind === 'literal') return (next++, { kind: 'literal', value: each.value })
     if (each.kind === 'word' && words.has(each.text)) return (next++, { kind: 'literal', value: words.get(each.text)! })
-    if (take('empty')) return nested(() => ({ kind: 'empty', of: parseOperand() }))
-    if (take('(')) {
+    if (accept('empty')) return nested(() => ({ kind: 'empty', of: parseOperand() }))
+    if (accept('(')) {
       const inner = nested(parseOr)
       expect(')')
       return inner
     }
-    if (take('[')) {
+    if (accept('[')) {
       const items: Term[] = []
-      if (take(']')) return { kind: 'list', items }
+      if (accept(']')) return { kind: 'list', items }
       do items.push(nested(parseOperand))
-      while (take(','))
+      while (accept(','))
       expect(']')
       return { kind: 'list', items }
     }
@@ -194,7 +194,7 @@ function parse(tokens: readonly Token[]): Term {
   }
 
   function expect(text: string): void {
-    if (!take(text)) throw new Misread(peek().at, unexpected(peek(), `expected "${text}"`))
+    if (!accept(text)) throw new Misread(peek().at, unexpected(peek(), `expected "${text}"`))
   }
 
   const { at } = peek()

@@ -1,3 +1,4 @@
+import { compact } from '../part/compact.ts'
 import { check, child } from './check.ts'
 import { checkStepType } from './names.ts'
 import type { Step } from './pipeline.ts'
@@ -35,8 +36,7 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   readResult(child(node, 'result'), shape, place, reader)
   if (base === undefined || body === undefined) return undefined
   const { id, result, budget, timeouts } = base
-  const own = { ...(budget && { budget }), ...(timeouts && { timeouts }) }
-  const step: Step = { id, ...(result === undefined ? {} : { result }), line: faults.lineOf(node.at), ...own, ...body }
+  const step: Step = compact({ id, result, line: faults.lineOf(node.at), budget, timeouts, ...body })
   reader.shapes.set(step, shape)
   return step
 }

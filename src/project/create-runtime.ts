@@ -1,4 +1,5 @@
 /** The engine for your own program: pass agents as YAML; everything else has a default. Uses Web APIs only. */
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { checkCalls } from '../pipeline/calls.ts'
@@ -33,17 +34,19 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
   checkConfig(config)
   const unpacked = unpack(config)
   const registry = createRegistry(unpacked, environment, { log: store.log })
-  return createEngine({
-    agents: agentSource(
-      parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, config, findSecrets(config, environment))),
-    ),
-    registry,
-    store,
-    env: allowedEnv(config, environment),
-    secrets: secretValues(config, environment),
-    ...(config.timeouts === undefined ? undefined : { defaultTimeouts: config.timeouts }),
-    ...(config.requestDeadlineMs === undefined ? undefined : { requestDeadlineMs: config.requestDeadlineMs }),
-  })
+  return createEngine(
+    compact({
+      agents: agentSource(
+        parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, config, findSecrets(config, environment))),
+      ),
+      registry,
+      store,
+      env: allowedEnv(config, environment),
+      secrets: secretValues(config, environment),
+      defaultTimeouts: config.timeouts,
+      requestDeadlineMs: config.requestDeadlineMs,
+    }),
+  )
 }
 
 function parseAgents(texts: Record<string, string>, known: Known): Agent[] {

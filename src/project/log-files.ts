@@ -5,6 +5,7 @@
  */
 import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { compact } from '../part/compact.ts'
 import type { Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
@@ -64,7 +65,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       } catch (error) {
         // A line may have been written partially: read the file again.
         copy.after = undefined
-        tell(error)
+        reportFailure(error)
         if (closing.signal.aborted) break
         await pause(delay, closing.signal, { background: true })
       }
@@ -120,7 +121,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     await rename(`${file}.tmp`, file)
   }
 
-  function tell(error: unknown): true {
+  function reportFailure(error: unknown): true {
     if (!failing && !closing.signal.aborted) {
       log(`log files cannot be written at the moment: ${messageOf(error)}. Runs are still recorded in the database.`)
     }
@@ -130,13 +131,13 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
   async function catchUp(): Promise<void> {
     const done = new Set(await readdir(dir).catch(() => []))
     for (let before: string | undefined; ;) {
-      const page = await inner.runs.list({ limit: 1000, ...(before === undefined ? undefined : { before }) })
+      const page = await inner.runs.list(compact({ limit: 1000, before }))
       for (const { id, lastSeq } of page) {
         if (closing.signal.aborted) return
         if (done.has(`${encodeURIComponent(id)}.summary.json`) || copies.get(id)?.working === true) continue
         const copy = { after: undefined, last: lastSeq, working: true }
         copies.set(id, copy)
-        const failed = await bringUpToDate(id, copy).then(() => false, tell)
+        const failed = await bringUpToDate(id, copy).then(() => false, reportFailure)
         copy.working = false
         // A run that cannot be copied is retried at the next start: there may be many.
         if (failed) copies.delete(id)
@@ -175,7 +176,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
   return {
     store,
     async catchUp() {
-      const job = catchUp().catch((error: unknown) => void tell(error))
+      const job = catchUp().catch((error: unknown) => void reportFailure(error))
       keep(job)
       await job
     },

@@ -1,6 +1,7 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'
@@ -114,7 +115,7 @@ export function parseEndpoint(text: string): Endpoint {
     const list = `protocols: ${endpointProtocols.join(', ')}${didYouMean(protocol ?? '', endpointProtocols)}`
     throw new MillraceError('bad-endpoint', `"${text}" is not a valid endpoint: write ${form}; ${list}.`)
   }
-  return { name, baseURL, ...(known === undefined ? undefined : { protocol: known }) }
+  return compact({ name, baseURL, protocol: known })
 }
 
 /** `MILLRACE_ENDPOINT_<NAME>=[protocol+]url`. */

@@ -1,4 +1,5 @@
 /** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
+import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
@@ -25,24 +26,24 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
   const { answerChars, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
-  return {
-    ...(mcpServers === undefined
-      ? undefined
-      : { mcp: createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }) }),
-    ...(pricing === undefined ? undefined : { pricing: new Map(Object.entries(pricing)) }),
-    ...(answerChars === undefined ? undefined : { answerChars }),
+  return compact({
+    mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
+    pricing: pricing && new Map(Object.entries(pricing)),
+    answerChars,
     tools: new Map([...builtinTools, ...Object.entries(tools)]),
     callbacks: new Map(Object.entries(callbacks)),
     steps: ownHandlers(steps),
-    models: createModelResolver({
-      env,
-      limits: reading,
-      ...(models.endpoints === undefined ? undefined : { endpoints: models.endpoints }),
-      ...(log === undefined ? undefined : { log }),
-      ...(models.providers === undefined ? undefined : { providers: new Map(Object.entries(models.providers)) }),
-      ...(models.default === undefined ? undefined : { defaultModel: models.default }),
-    }),
-  }
+    models: createModelResolver(
+      compact({
+        env,
+        limits: reading,
+        endpoints: models.endpoints,
+        log,
+        providers: models.providers && new Map(Object.entries(models.providers)),
+        defaultModel: models.default,
+      }),
+    ),
+  })
 }
 
 /**

@@ -4,6 +4,7 @@
  * host handles uncaught errors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { compact } from '../part/compact.ts'
 import { toMillraceError, type MillraceError } from '../part/error.ts'
 import type { Attribute, Origin } from '../engine/attribute.ts'
 import type { FailEffect, Runtime } from '../runtime/runtime.ts'
@@ -117,11 +118,11 @@ function describe(thrown: unknown, origin: Origin | undefined, effect: FailEffec
   if (origin === undefined) return { message: `Uncaught error outside any run. ${cure}\n${stack}` }
   const { run, step } = origin
   const where = `${step === undefined ? 'a callback' : formatStepName(step)} of run ${run}`
-  return {
+  return compact({
     message: `Uncaught error in ${where}. ${effects[effect]} ${cure}\n${stack}`,
-    ...(effect === 'failed' ? { run } : undefined),
-    ...(step === undefined ? undefined : { step: step.path }),
-  }
+    run: effect === 'failed' ? run : undefined,
+    step: step?.path,
+  })
 }
 
 /** Errors after which the process is unreliable. (V8 itself ends the process when its heap is full.) */

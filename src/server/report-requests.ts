@@ -1,3 +1,4 @@
+import { compact } from '../part/compact.ts'
 import type { Handler } from './handler.ts'
 import type { Reporter } from './report.ts'
 
@@ -12,8 +13,8 @@ export function reportRequests(handler: Handler, report: Reporter): Handler {
       const path = new URL(request.url).pathname
       void errorIn(response).then((error) => {
         const { code, message = statusText } = error
-        const level = status >= 500 ? 'error' : 'warn'
-        report({ level, event: 'request', method, path, status, ...(code === undefined ? {} : { code }), message })
+        const level = status >= 500 ? ('error' as const) : ('warn' as const)
+        report(compact({ level, event: 'request' as const, method, path, status, code, message }))
       })
     }
     return response

@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server } from 'node:http'
+import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Agent } from '../runtime/runtime.ts'
@@ -62,7 +63,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       'Log files need a data folder: remove --data none (record.data) or turn log files off.',
     )
   }
-  const release = takeData(data)
+  const release = claimData(data)
   let project: Project | undefined
   const report = createReporter(options, () => project)
   const note = (message: string, level: Level = 'info') => report({ level, event: 'note', message })
@@ -108,14 +109,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await listen(server, wanted, host)
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    writeServerFile(data, {
-      url,
-      pid: process.pid,
-      version,
-      dir: realpathSync(options.dir),
-      endpoints: await Promise.all((project.config.models?.endpoints ?? []).map(hashEndpoint)),
-      ...(apiKey === undefined ? undefined : { key: true }),
-    })
+    writeServerFile(
+      data,
+      compact({
+        url,
+        pid: process.pid,
+        version,
+        dir: realpathSync(options.dir),
+        endpoints: await Promise.all((project.config.models?.endpoints ?? []).map(hashEndpoint)),
+        key: apiKey === undefined ? undefined : true,
+      }),
+    )
     let before = byId(agents.list())
     agents.watch(
       (changed, errors) => {
@@ -189,7 +193,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 }
 
 /** Locks the data folder for this server, or throws `data-in-use`. */
-function takeData(data: string): () => void {
+function claimData(data: string): () => void {
   if (data === 'none') return () => undefined
   const release = lockData(data, 'alone')
   if (release === undefined) {

@@ -47,7 +47,7 @@ export function evaluate(expression: string): number {
   let depth = 0
 
   const peek = () => tokens[position]?.[1]
-  const take = (...wanted: string[]) => {
+  const accept = (...wanted: string[]) => {
     const token = peek()
     if (token === undefined || !wanted.includes(token)) return undefined
     position++
@@ -62,7 +62,7 @@ export function evaluate(expression: string): number {
 
   function sum(): number {
     let value = product()
-    for (let op = take('+', '-', '−'); op !== undefined; op = take('+', '-', '−')) {
+    for (let op = accept('+', '-', '−'); op !== undefined; op = accept('+', '-', '−')) {
       value = op === '+' ? value + product() : value - product()
     }
     return value
@@ -70,7 +70,7 @@ export function evaluate(expression: string): number {
 
   function product(): number {
     let value = unary()
-    for (let op = take('*', '/', '%', '×', '·', '÷'); op !== undefined; op = take('*', '/', '%', '×', '·', '÷')) {
+    for (let op = accept('*', '/', '%', '×', '·', '÷'); op !== undefined; op = accept('*', '/', '%', '×', '·', '÷')) {
       const right = unary()
       if (right === 0 && (op === '/' || op === '÷' || op === '%')) throw bad('division by zero')
       value = op === '/' || op === '÷' ? value / right : op === '%' ? value % right : value * right
@@ -81,7 +81,7 @@ export function evaluate(expression: string): number {
   // All recursion passes through here, so this checks the depth.
   function unary(): number {
     if (++depth > maxDepth) throw bad(`nested deeper than ${maxDepth} levels; split it up`)
-    const sign = take('+', '-', '−')
+    const sign = accept('+', '-', '−')
     const value = sign === undefined ? power() : sign === '+' ? unary() : -unary()
     depth--
     return value
@@ -89,15 +89,15 @@ export function evaluate(expression: string): number {
 
   function power(): number {
     let value = atom()
-    while (take('!')) value = factorial(value)
-    return take('^', '**') ? value ** unary() : value
+    while (accept('!')) value = factorial(value)
+    return accept('^', '**') ? value ** unary() : value
   }
 
   function atom(): number {
     const token = peek()
-    if (take('(')) {
+    if (accept('(')) {
       const value = sum()
-      if (!take(')')) throw fail('")"')
+      if (!accept(')')) throw fail('")"')
       return value
     }
     if (token !== undefined && /^\.?\d/.test(token)) {
@@ -117,10 +117,10 @@ export function evaluate(expression: string): number {
     const key = name.toLowerCase()
     const known = functions.get(key)
     if (known) {
-      if (!take('(')) throw fail(`"(" after ${name}`)
+      if (!accept('(')) throw fail(`"(" after ${name}`)
       const values = [sum()]
-      while (take(',')) values.push(sum())
-      if (!take(')')) throw fail('")"')
+      while (accept(',')) values.push(sum())
+      if (!accept(')')) throw fail('")"')
       const [fewest, most, apply] = known
       if (values.length < fewest || values.length > most) throw bad(`${name} takes ${fewest} to ${most} numbers`)
       return apply(...values)

@@ -13,7 +13,7 @@ import { printable } from '../printable.ts'
 import { reportRun } from '../run-report.ts'
 import type { AgentList } from '../served-agents.ts'
 import type { Ending } from '../stop-signals.ts'
-import { takeTurn } from '../turn.ts'
+import { runTurn } from '../turn.ts'
 import { resumeThread } from './resume-thread.ts'
 
 export interface ConversationOptions extends BackendFlags {
@@ -165,7 +165,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
         const input = { messages: [...past, message] }
         const ask = createAsk({ yes })
         const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
-        const turned = await takeTurn(backend, turn)
+        const turned = await runTurn(backend, turn)
         files = []
         thread = turned.threadId
         if (keepsHistory()) past = [...past, message, ...(await backend.client.show(turned.id)).messages]

@@ -1,5 +1,6 @@
 /** `millrace answer`: answers what a run waits for, then follows the run. */
 import { text } from 'node:stream/consumers'
+import { compact } from '../../part/compact.ts'
 import type { ClientAnswer } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -120,5 +121,5 @@ function toAnswer({ kind, toolName }: Request, given: string, { reason, error }:
       `${toolName} waits for an approval: answer approve or deny, not "${given}"${meant}.`,
     )
   }
-  return { approved, ...(reason === undefined ? undefined : { reason }) }
+  return compact({ approved, reason })
 }

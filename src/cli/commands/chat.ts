@@ -33,7 +33,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
         conversation.agents.map(({ id }) => id),
       ),
   })
-  if (isThere) tell(`Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
+  if (isThere) print(`Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
   let code = 0
   // From a pipe, this happens with the first message.
   const { ending } = isThere ? await conversation.resume() : {}
@@ -52,7 +52,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
         await conversation.close()
         throw error
       }
-      tell(messageOf(error))
+      print(messageOf(error))
     }
     if (next !== 'on') code = next.exit
     else if (!isThere && conversation.hasFailed) code = 1
@@ -77,7 +77,7 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     }
     case 'new':
       conversation.begin(conversation.agent)
-      tell('Started a new conversation.')
+      print('Started a new conversation.')
       return 'on'
     case 'agents':
       await conversation.refresh()
@@ -86,11 +86,11 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     case 'agent':
       await conversation.refresh()
       conversation.begin(said.value)
-      tell(`Chatting with ${conversation.agent} in a new conversation.`)
+      print(`Chatting with ${conversation.agent} in a new conversation.`)
       return 'on'
     case 'file':
       conversation.attach(said.value)
-      tell(`${said.value} will be sent with your next message.`)
+      print(`${said.value} will be sent with your next message.`)
       return 'on'
     case 'help':
       process.stderr.write(`${chatHelp()}\n`)
@@ -105,6 +105,6 @@ function goesOn(ending: Ending | undefined, isThere: boolean): boolean {
   return ending === undefined || (isThere && ending.code === 130)
 }
 
-function tell(text: string): void {
+function print(text: string): void {
   process.stderr.write(`${printable(text)}\n`)
 }

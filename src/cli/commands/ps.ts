@@ -53,11 +53,11 @@ async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate
 
 /** What the next server does with runs whose process is gone. */
 function outlook(fates: Fate[], data: string): string {
-  const told = (fate: Fate, words: string) => {
+  const clause = (fate: Fate, words: string) => {
     const count = fates.filter((each) => each === fate).length
     return count === 0 ? [] : [words.replace('N', String(count))]
   }
-  const will = [...told('goes on', 'resume N (recover: true)'), ...told('is ended', 'mark N as interrupted')]
+  const will = [...clause('goes on', 'resume N (recover: true)'), ...clause('is ended', 'mark N as interrupted')]
   const runs = fates.length === 1 ? '1 run has' : `${fates.length} runs have`
   return `no server is running on ${data}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
 }

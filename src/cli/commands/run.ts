@@ -9,7 +9,7 @@ import { readInput, type InputFlags } from '../run-input.ts'
 import { reportRun } from '../run-report.ts'
 import { printable } from '../printable.ts'
 import { waitingRun, warnOfEnd } from '../thread.ts'
-import { takeTurn } from '../turn.ts'
+import { runTurn } from '../turn.ts'
 
 export interface RunFlags extends InputFlags {
   format: string
@@ -39,7 +39,7 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
     const waiting = await waitingRun(backend, await backend.thread(flags.thread))
     if (waiting !== undefined) warnOfEnd(waiting)
   }
-  const turned = await takeTurn(backend, {
+  const turned = await runTurn(backend, {
     agent: agent.id,
     input,
     threadId: flags.thread,

@@ -46,11 +46,11 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
   const { project, recovered } = served
-  await tellEditors(dir, note)
+  await updateEditorSchema(dir, note)
   for (const { message } of project.agents.errors) for (const line of message.split('\n')) note(line, 'error')
   if (recovered.resumed + recovered.interrupted > 0) {
     note(
-      `recovered after a restart: ${told(recovered.resumed, 'run', 'runs')} resumed, ${recovered.interrupted} marked as interrupted`,
+      `recovered after a restart: ${counted(recovered.resumed, 'run', 'runs')} resumed, ${recovered.interrupted} marked as interrupted`,
     )
   }
 
@@ -78,12 +78,12 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   else if (!flags.quiet) process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
 }
 
-function told(count: number, one: string, many: string): string {
+function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
 /** Updates the schema: the config may have changed. A read-only folder is only a warning. */
-async function tellEditors(dir: string, note: Note): Promise<void> {
+async function updateEditorSchema(dir: string, note: Note): Promise<void> {
   try {
     const file = await refreshSchema(dir)
     if (file !== undefined) note(`${file}: updated`)

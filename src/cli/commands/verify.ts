@@ -1,5 +1,6 @@
 /** `millrace verify`: checks recordings against the grammar. Prints a few errors for each: one causes the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
+import { compact } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
 import { createGrammar } from '../../fold/grammar.ts'
@@ -55,20 +56,20 @@ const expected =
 
 async function verifyFile(file: string): Promise<Findings> {
   if (statSync(file).isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
-  const { findings, check, tell } = createCheck(file)
+  const { findings, check, report } = createCheck(file)
   const reader = createNdjsonReader()
   let told = 0
-  const take = (entries: Entry[]) => {
+  const checkEntries = (entries: Entry[]) => {
     entries.forEach(check.entry)
-    for (const { line, message } of reader.faults.slice(told)) tell(message, `:${line}`)
+    for (const { line, message } of reader.faults.slice(told)) report(message, `:${line}`)
     told = reader.faults.length
   }
   for await (const chunk of createReadStream(file, 'utf8')) {
     // Line by line, to print errors in the order of the file.
-    for (const piece of String(chunk).split(/(?<=\n)/u)) if (!findings.hasMore) take(reader.feed(piece))
+    for (const piece of String(chunk).split(/(?<=\n)/u)) if (!findings.hasMore) checkEntries(reader.feed(piece))
     if (findings.hasMore) break
   }
-  take(reader.end())
+  checkEntries(reader.end())
   check.end(false)
   process.stderr.write(`${printable(file)}: ${findings.entries} entries\n`)
   return findings
@@ -76,10 +77,10 @@ async function verifyFile(file: string): Promise<Findings> {
 
 /** A run without an end is not an error: it may be going on, or its process is gone and no server has ended it yet. */
 async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
-  const { findings, check, tell } = createCheck(run.id)
+  const { findings, check, report } = createCheck(run.id)
   const isOpen = !hasEnded(run.status)
   let isEnded = false
-  if (run.error?.code === unreadableRow) tell(run.error.message)
+  if (run.error?.code === unreadableRow) report(run.error.message)
   try {
     for await (const entry of access.read(run.id, 0, false)) {
       check.entry(entry)
@@ -89,7 +90,7 @@ async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findi
     check.end(isOpen)
   } catch (error) {
     // The other runs are checked all the same.
-    tell(`cannot be read: ${wholeMessage(error as Error)}`)
+    report(`cannot be read: ${wholeMessage(error as Error)}`)
   }
   const fate = isEnded ? undefined : await access.fate(run)
   const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
@@ -101,7 +102,7 @@ function createCheck(name: string) {
   const grammar = createGrammar()
   const findings: Findings = { entries: 0, faults: 0, hasMore: false }
 
-  function tell(fault: string | undefined, place = ''): void {
+  function report(fault: string | undefined, place = ''): void {
     if (fault === undefined || findings.hasMore) return
     findings.hasMore = findings.faults === most
     if (!findings.hasMore) findings.faults++
@@ -109,13 +110,13 @@ function createCheck(name: string) {
   }
   return {
     findings,
-    tell,
+    report,
     check: {
       entry(entry: Entry) {
         findings.entries++
-        tell(grammar.check(entry))
+        report(grammar.check(entry))
       },
-      end: (mayBeOpen: boolean) => tell(grammar.end({ open: mayBeOpen })),
+      end: (mayBeOpen: boolean) => report(grammar.end({ open: mayBeOpen })),
     },
   }
 }
@@ -123,7 +124,7 @@ function createCheck(name: string) {
 async function* everyRun(access: Access): AsyncGenerator<RunRow> {
   let before: string | undefined
   for (;;) {
-    const rows = await access.list({ limit: 200, ...(before === undefined ? undefined : { before }) })
+    const rows = await access.list(compact({ limit: 200, before }))
     yield* rows
     if (rows.length < 200) return
     before = rows.at(-1)!.id

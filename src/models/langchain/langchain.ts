@@ -5,6 +5,7 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4Warning,
 } from '@ai-sdk/provider'
+import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { toGenerated } from '../generated.ts'
 import { metadataKey, toLangChainMessages } from './messages.ts'
@@ -67,12 +68,12 @@ function prepare(chatModel: LangChainChatModel, modelId: string, options: Langua
     functions.length > 0
       ? chatModel.bindTools!(schemas, choice === undefined ? undefined : { tool_choice: choice })
       : chatModel
-  const call = {
-    ...providerOptions?.[metadataKey],
-    ...(signal === undefined ? undefined : { signal }),
-    ...(stop === undefined || stop.length === 0 ? undefined : { stop }),
-    ...(responseFormat?.type === 'json' ? { response_format: toFormat(responseFormat) } : undefined),
-  }
+  const given = compact({
+    signal,
+    stop: stop?.length === 0 ? undefined : stop,
+    response_format: responseFormat?.type === 'json' ? toFormat(responseFormat) : undefined,
+  })
+  const call = { ...providerOptions?.[metadataKey], ...given }
   return { bound, call, warnings: warningsOf(options) }
 }
 
@@ -120,7 +121,7 @@ function toStream(
         while (ready.length === 0 && !ended) {
           const { done, value } = await iterator.next()
           ended = done === true
-          ready.push(...(ended ? parts.end() : parts.take(value)))
+          ready.push(...(ended ? parts.end() : parts.push(value)))
         }
         for (const part of ready.splice(0)) controller.enqueue(part)
         if (ended) controller.close()

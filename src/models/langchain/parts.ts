@@ -83,7 +83,7 @@ export function createLangChainParts() {
     return [{ type: 'reasoning-end', id, providerMetadata: { [metadataKey]: { signature } } }]
   }
 
-  function say(type: 'text' | 'reasoning', delta: string): Part[] {
+  function emit(type: 'text' | 'reasoning', delta: string): Part[] {
     const parts: Part[] = []
     if (block?.type !== type) {
       parts.push(...closeBlock())
@@ -95,12 +95,12 @@ export function createLangChainParts() {
   }
 
   function content(value: LangChainChunk['content']): Part[] {
-    if (typeof value === 'string') return value === '' ? [] : say('text', value)
+    if (typeof value === 'string') return value === '' ? [] : emit('text', value)
     return (value ?? []).flatMap((each) => {
       const thought = each.thinking ?? each.reasoning
       const parts: Part[] = []
-      if (typeof each.text === 'string' && each.text !== '') parts.push(...say('text', each.text))
-      else if (typeof thought === 'string' && thought !== '') parts.push(...say('reasoning', thought))
+      if (typeof each.text === 'string' && each.text !== '') parts.push(...emit('text', each.text))
+      else if (typeof thought === 'string' && thought !== '') parts.push(...emit('reasoning', thought))
       // A signature follows the reasoning that it signs.
       if (typeof each.signature === 'string' && block?.type === 'reasoning') block.signature = each.signature
       return parts
@@ -155,7 +155,7 @@ export function createLangChainParts() {
   }
 
   return {
-    take(chunk: LangChainChunk): Part[] {
+    push(chunk: LangChainChunk): Part[] {
       const parts: Part[] = []
       const { id, response_metadata: about = {}, additional_kwargs: extra = {} } = chunk
       if (!told.id && typeof id === 'string') {
@@ -166,7 +166,7 @@ export function createLangChainParts() {
       note(chunk)
       // Some servers send reasoning outside of content blocks.
       const thought = textOf(extra['reasoning_content'])
-      if (thought !== undefined && thought !== '') parts.push(...say('reasoning', thought))
+      if (thought !== undefined && thought !== '') parts.push(...emit('reasoning', thought))
       parts.push(...content(chunk.content))
       const pieces = chunk.tool_call_chunks ?? []
       for (const each of pieces) parts.push(...piece(each))

@@ -25,7 +25,7 @@ export function boundBody(
           meter(value)
         } catch (error) {
           controller.error(error)
-          leave(reader, error)
+          cancelQuietly(reader, error)
           onPassed?.(error as Error)
           return
         }
@@ -48,7 +48,7 @@ export function firstBytes(body: ReadableStream<Uint8Array>, most: number): Read
         left -= value?.length ?? 0
         if (!done && left > 0) return
         controller.close()
-        if (!done) leave(reader, 'the rest is not needed')
+        if (!done) cancelQuietly(reader, 'the rest is not needed')
       },
       cancel: (reason) => reader.cancel(reason),
     },
@@ -56,7 +56,7 @@ export function firstBytes(body: ReadableStream<Uint8Array>, most: number): Read
   )
 }
 
-function leave(reader: ReadableStreamDefaultReader<Uint8Array>, reason: unknown): void {
+function cancelQuietly(reader: ReadableStreamDefaultReader<Uint8Array>, reason: unknown): void {
   // Cancelling rejects if the connection is already broken.
   reader.cancel(reason).catch(() => undefined)
 }

@@ -1,7 +1,7 @@
 /** Reads and checks JSON request bodies, with a size limit. */
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { isDeepText, maxDepth, parseFinite } from '../../part/json.ts'
-import { readMessage, takeMessage } from './incoming-request.ts'
+import { readMessage, claimMessage } from './incoming-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 
 /** Clients send values that they received back inside their messages, so a body may be somewhat deeper than a value. */
@@ -52,15 +52,15 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   // Content-Length may be missing or wrong, so the bytes are counted as well.
   const pieces: Uint8Array[] = []
   let bytes = 0
-  const take = (piece: Uint8Array) => {
+  const collect = (piece: Uint8Array) => {
     bytes += piece.byteLength
     if (bytes > maxBytes) throw tooLarge()
     pieces.push(piece)
   }
   try {
-    const message = takeMessage(request)
-    if (message !== undefined) await readMessage(message, take)
-    else await readStream(request.body, take)
+    const message = claimMessage(request)
+    if (message !== undefined) await readMessage(message, collect)
+    else await readStream(request.body, collect)
   } catch (error) {
     if (error instanceof MillraceError) throw error
     // The client disconnected while sending. This is not a server error.
@@ -83,13 +83,16 @@ function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
   return bytes
 }
 
-async function readStream(body: ReadableStream<Uint8Array> | null, take: (piece: Uint8Array) => void): Promise<void> {
+async function readStream(
+  body: ReadableStream<Uint8Array> | null,
+  onPiece: (piece: Uint8Array) => void,
+): Promise<void> {
   const reader = body?.getReader()
   try {
     for (;;) {
       const { done = true, value } = (await reader?.read()) ?? {}
       if (done) return
-      take(value!)
+      onPiece(value!)
     }
   } catch (error) {
     void reader?.cancel().catch(() => undefined)

@@ -26,7 +26,7 @@ class IncomingRequest {
     const { method, url, headers, signal } = request
     if (request.#real === undefined) {
       const init: RequestInit & { duplex?: 'half' } = { method, headers, signal }
-      const message = method === 'GET' || method === 'HEAD' ? undefined : IncomingRequest.take(request)
+      const message = method === 'GET' || method === 'HEAD' ? undefined : IncomingRequest.claim(request)
       if (message !== undefined) {
         init.body = bodyOf(message)
         init.duplex = 'half'
@@ -36,7 +36,7 @@ class IncomingRequest {
     return request.#real
   }
 
-  static take(request: object): IncomingMessage | undefined {
+  static claim(request: object): IncomingMessage | undefined {
     if (!(#message in request)) return undefined
     const message = request.#message
     request.#message = undefined
@@ -71,17 +71,17 @@ export function realRequest(request: Request): Request {
 }
 
 /** The Node message behind a request whose body is unread, to read instead of the body. Undefined after the first call. */
-export function takeMessage(request: Request): IncomingMessage | undefined {
-  return IncomingRequest.take(request)
+export function claimMessage(request: Request): IncomingMessage | undefined {
+  return IncomingRequest.claim(request)
 }
 
-/** Calls `take` with each chunk of a message. If `take` throws, reading stops and the rest stays unread. */
-export async function readMessage(message: IncomingMessage, take: (piece: Uint8Array) => void): Promise<void> {
+/** Calls `onPiece` with each chunk of a message. If `onPiece` throws, reading stops and the rest stays unread. */
+export async function readMessage(message: IncomingMessage, onPiece: (piece: Uint8Array) => void): Promise<void> {
   if (message.destroyed) throw message.errored ?? new Error('aborted')
   if (message.readableLength === Number(message.headers['content-length'])) {
     // A small body arrived together with its headers: no events are needed.
     const all = message.read() as Uint8Array | null
-    if (all !== null) take(all)
+    if (all !== null) onPiece(all)
     // Its end event can wait: the request to the model goes out in this turn of the event loop or the next.
     setImmediate(() => setImmediate(() => message.resume()))
     return
@@ -94,7 +94,7 @@ export async function readMessage(message: IncomingMessage, take: (piece: Uint8A
     }
     const onData = (piece: Uint8Array) => {
       try {
-        take(piece)
+        onPiece(piece)
       } catch (error) {
         message.pause()
         onError(error)
@@ -129,17 +129,17 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
     {
       start(controller) {
         if (incoming.destroyed) return controller.error(incoming.errored ?? new Error('aborted'))
-        const take = (chunk: Uint8Array) => {
+        const onChunk = (chunk: Uint8Array) => {
           if (left) return
           incoming.pause()
           controller.enqueue(chunk)
         }
         const fail = (error: Error) => controller.error(error)
-        incoming.on('data', take).on('error', fail)
+        incoming.on('data', onChunk).on('error', fail)
         incoming.once('end', () => {
           if (!left) controller.close()
           // The message lives as long as its response.
-          incoming.off('data', take).off('error', fail)
+          incoming.off('data', onChunk).off('error', fail)
         })
         incoming.pause()
       },

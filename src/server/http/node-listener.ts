@@ -67,9 +67,9 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
   const flush = setImmediate(() => outgoing.flushHeaders())
   let isFull = false
   // Callbacks instead of `await`: see `stream-response.ts`.
-  const ask = () => void source.next().then(take, breakOff)
+  const ask = () => void source.next().then(write, breakOff)
 
-  function take(piece: string | Uint8Array | undefined): void {
+  function write(piece: string | Uint8Array | undefined): void {
     clearImmediate(flush)
     if (outgoing.destroyed) return
     if (piece === undefined) return void outgoing.end()

@@ -1,4 +1,5 @@
 /** Adapts MCP tools to ordinary tools. */
+import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ToolImplementation } from '../tool.ts'
 import type { McpPool, McpTool } from './pool.ts'
@@ -11,13 +12,13 @@ export function toToolName(server: string, tool: string): string {
 
 export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): ToolImplementation {
   const { name, description, inputSchema } = tool
-  return {
-    ...(description === undefined ? undefined : { description }),
+  return compact({
+    description,
     parameters: inputSchema,
     timeout: pool.timeout(server),
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
     execute: (input, { signal }) => pool.call(server, name, input, { signal, timeout: longest }),
-  }
+  })
 }
 
 /** All tools of a server by their prefixed names. Calls `warn` for each schema pattern that is not enforced. Throws `bad-tools` if two names collide. */

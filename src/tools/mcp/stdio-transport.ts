@@ -9,32 +9,11 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
 import type { ChildProcess } from 'node:child_process'
 import type { MillraceError } from '../../part/error.ts'
-import { ownValue } from '../../part/own-value.ts'
 import { createTextCleaner } from '../../fold/redact.ts'
+import { childEnv, missingEnv } from './child-env.ts'
 import { toLastWords } from './last-words.ts'
 import { defaultReadLimits, lineTooLong, type ReadLimits } from '../../models/outside/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
-
-/** Environment variables that every server inherits: locations, no secrets. */
-const inherited = [
-  'HOME',
-  'LOGNAME',
-  'PATH',
-  'SHELL',
-  'TERM',
-  'USER',
-  'APPDATA',
-  'HOMEDRIVE',
-  'HOMEPATH',
-  'LOCALAPPDATA',
-  'PROCESSOR_ARCHITECTURE',
-  'SYSTEMDRIVE',
-  'SYSTEMROOT',
-  'TEMP',
-  'USERNAME',
-  'USERPROFILE',
-  'PROGRAMFILES',
-]
 
 /** ms from SIGTERM to SIGKILL. */
 const termGrace = 2000
@@ -102,7 +81,7 @@ export class StdioTransport implements Transport {
     const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(command, [...args], {
       cwd,
-      env: { ...defaultEnv(), ...pickEnv(env) },
+      env: childEnv(env),
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: process.platform !== 'win32',
       windowsHide: true,
@@ -225,29 +204,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
     // The group is gone. macOS reports EPERM for a group that has only unreaped processes left.
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
-}
-
-function defaultEnv(): Record<string, string> {
-  return Object.fromEntries(
-    inherited.flatMap((name) => {
-      const value = ownValue(process.env, name)
-      // Such a value is an exported shell function.
-      return value === undefined || value.startsWith('()') ? [] : [[name, value]]
-    }),
-  )
-}
-
-function pickEnv(env: McpStdioServer['env'] = []): Record<string, string> {
-  if (!isNames(env)) return env
-  return Object.fromEntries(env.map((name) => [name, ownValue(process.env, name)!]))
-}
-
-function missingEnv(env: McpStdioServer['env'] = []): string[] {
-  return isNames(env) ? env.filter((name) => ownValue(process.env, name) === undefined) : []
-}
-
-function isNames(env: NonNullable<McpStdioServer['env']>): env is readonly string[] {
-  return Array.isArray(env)
 }
 
 function spawnFault(error: Error, cwd: string | undefined): string {
