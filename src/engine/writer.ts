@@ -6,7 +6,7 @@
  */
 import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
-import type { Log } from '../part/log.ts'
+import type { Appended, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
 
@@ -63,6 +63,8 @@ export function createWriter({
 }: WriterOptions): Writer {
   let seq = lastSeq
   let pending: Entry[] = []
+  /** The batch of the append under way, once the store has asked for it. */
+  let sent: Entry[] | undefined
   let weight = 0
   let appending: Promise<void> | undefined
   let sealed = false
@@ -82,11 +84,11 @@ export function createWriter({
     appending ??= drain()
   }
 
-  function take(): Entry[] {
-    const batch = pending
+  function nextBatch(): Entry[] {
+    sent = pending
     pending = []
     weight = 0
-    return batch
+    return sent
   }
 
   async function drain(): Promise<void> {
@@ -94,7 +96,16 @@ export function createWriter({
     await Promise.resolve()
     try {
       while (pending.length > 0 && failure === undefined) {
-        if ((await log.append(run, epoch, take)) === 'fenced') {
+        let appended: Appended
+        try {
+          appended = await log.append(run, epoch, nextBatch)
+        } catch (error) {
+          // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
+          if (!(error instanceof MillraceError) || error.code !== 'store-failed') throw error
+          appended = await log.append(run, epoch, sent ?? nextBatch)
+        }
+        sent = undefined
+        if (appended === 'fenced') {
           throw new MillraceError(
             'stale-writer',
             `run ${run} has another owner, or has ended; epoch ${epoch} must stop`,
