@@ -12,6 +12,8 @@ export type { ResponseHead } from './part/response-head.ts'
 export type {
   Appended,
   Batch,
+  Change,
+  ChangesOptions,
   DueRun,
   Fleet,
   InboxMessage,

@@ -39,6 +39,22 @@ export interface InboxOptions {
   signal?: AbortSignal
 }
 
+/** Entries of one run that were stored together. */
+export interface Change {
+  /** Position over all runs, from 1; pass it as `after` to continue. It grows, but not always by one. */
+  n: number
+  run: string
+  entries: Entry[]
+}
+
+/** Which changes to read. */
+export interface ChangesOptions {
+  /** Only changes with a greater `n`. Default 0. */
+  after?: number
+  /** Wait for more changes, until the signal aborts. */
+  signal?: AbortSignal
+}
+
 /** The entries of runs and their inboxes. Every method rejects with `store-failed` when the store fails. */
 export interface Log {
   /**
@@ -69,6 +85,20 @@ export interface Log {
   post(run: string, key: string, message: unknown): Promise<Posted>
   /** Reads the messages to a run, in order. Without a signal: those stored so far. With a signal: then live, until it aborts. */
   inbox(run: string, options?: InboxOptions): AsyncIterable<InboxMessage>
+  /**
+   * Reads what was stored for all runs, in the order in which it was stored. Without a signal: so far. With a signal: then live,
+   * until it aborts. What another process stores may come late. A store that drops old runs drops their changes with them.
+   */
+  changes(options?: ChangesOptions): AsyncIterable<Change[]>
+  /** The position of the last change: pass it as `after` to read only later ones. */
+  position(): Promise<number>
+  /**
+   * Creates a run whose first entries are those of `source` up to `seq`, by reference: nothing is copied. It reads as a run of its
+   * own: its `run-start` has its id. Only its further entries are changes. It has the epoch of its source, so that block ids of its
+   * owners are new: claim it to go on with it. The same again changes nothing. Rejects with `run-exists`, `unknown-run` or, if the
+   * source has no such entry, `bad-entry`.
+   */
+  fork(source: string, seq: number, run: string): Promise<void>
 }
 
 export interface Posted {

@@ -6,7 +6,6 @@
 import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
-import type { Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
@@ -14,7 +13,7 @@ import { encodeEntries } from '../store/encode.ts'
 import { readView } from '../runtime/history.ts'
 
 export interface LogFiles {
-  /** The store, whose appends are copied to files. Closing it waits up to 5 s for pending copies. */
+  /** The store. Closing it waits up to 5 s for pending copies. */
   store: Store
   /** Copies runs that have no complete files: recorded by an earlier process, or while log files were off. */
   catchUp(): Promise<void>
@@ -29,8 +28,8 @@ interface Copy {
 }
 
 /** ms between two writes to a file: one write per token would cost more than the run. */
-const rest = 100
-const patience = 5000
+const pauseBetweenWrites = 100
+const closeTimeout = 5000
 
 /** Creates `dir` when needed. Calls `log` when writing starts to fail, and again only after it has worked. */
 export function createLogFiles(inner: Store, dir: string, log: (line: string) => void): LogFiles {
@@ -46,16 +45,16 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     const copy = copies.get(run) ?? { after: undefined, last, working: false }
     copies.set(run, copy)
     copy.last = Math.max(copy.last, last)
-    if (!copy.working) keep(work(run, copy))
+    if (!copy.working) track(copyUntilDone(run, copy))
   }
 
-  function keep(job: Promise<void>): void {
+  function track(job: Promise<void>): void {
     jobs.add(job)
     void job.then(() => jobs.delete(job))
   }
 
   /** Never rejects. Retries with increasing delays until everything is copied or the server closes. */
-  async function work(run: string, copy: Copy): Promise<void> {
+  async function copyUntilDone(run: string, copy: Copy): Promise<void> {
     copy.working = true
     for (let delay = 1000; ; delay = Math.min(delay * 2, 60_000)) {
       try {
@@ -86,7 +85,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         copies.delete(run)
         return
       }
-      if (!closing.signal.aborted) await pause(rest, closing.signal, { background: true })
+      if (!closing.signal.aborted) await pause(pauseBetweenWrites, closing.signal, { background: true })
     } while (copy.after! < copy.last)
   }
 
@@ -114,10 +113,10 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     // It can be negative in logs of earlier versions, if the clock was set back.
     const duration = Math.max(0, endedAt - startedAt)
     const { totalTokens: tokens } = usage
-    const told = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
+    const facts = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
     const file = fileOf(row.id, '.summary.json')
     // Written atomically: if the file exists, the run has been copied.
-    await writeFile(`${file}.tmp`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 })
+    await writeFile(`${file}.tmp`, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 })
     await rename(`${file}.tmp`, file)
   }
 
@@ -148,26 +147,44 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     }
   }
 
+  /** Notes what was stored since the position. With a signal: then live, until it aborts. Changes the position. */
+  async function noteChanges(signal?: AbortSignal): Promise<void> {
+    for await (const changes of inner.log.changes({ after: position, signal })) {
+      for (const { n, run, entries } of changes) {
+        note(run, entries.at(-1)!.seq)
+        position = n
+      }
+    }
+  }
+
+  /** Never rejects. What a store that fails hides for now is noted when it works again. */
+  async function follow(): Promise<void> {
+    while (!leave.signal.aborted) {
+      try {
+        position ??= await inner.log.position()
+        return await noteChanges(leave.signal)
+      } catch (error) {
+        reportFailure(error)
+        await pause(1000, leave.signal, { background: true })
+      }
+    }
+  }
+
+  let position: number | undefined
+  const leave = new AbortController()
+  // It asks for the position at once: what is stored from now on is noted.
+  const following = follow()
+
   const store: Store = {
     ...inner,
-    log: {
-      ...inner.log,
-      async append(run, epoch, entries) {
-        let last: number | undefined
-        const seen = (given: readonly Entry[]) => {
-          last = given.at(-1)?.seq
-          return given
-        }
-        const batch = typeof entries === 'function' ? () => seen(entries()) : seen(entries)
-        const appended = await inner.log.append(run, epoch, batch)
-        if (last !== undefined && appended !== 'fenced') note(run, last)
-        return appended
-      },
-    },
     async close() {
+      leave.abort()
+      await following
+      // What was stored last may not have been noted yet.
+      if (position !== undefined) await noteChanges().catch(reportFailure)
       closing.abort()
       let timer: ReturnType<typeof setTimeout> | undefined
-      const enough = new Promise((resolve) => (timer = setTimeout(resolve, patience)))
+      const enough = new Promise((resolve) => (timer = setTimeout(resolve, closeTimeout)))
       await Promise.race([Promise.all(jobs), enough])
       clearTimeout(timer)
       await inner.close()
@@ -177,7 +194,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     store,
     async catchUp() {
       const job = catchUp().catch((error: unknown) => void reportFailure(error))
-      keep(job)
+      track(job)
       await job
     },
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { exampleRun } from './example-run.contract.ts'
 import { memoryStore } from './memory-store.ts'
-import { live, readAll } from './contract/tools.contract.ts'
+import { collect, live, readAll } from './contract/tools.contract.ts'
 import { storeContract } from './store.contract.ts'
 
 storeContract('memory', () => memoryStore())
@@ -30,6 +30,26 @@ test('what a thread was sent goes with its last run', async () => {
   await store.log.append('c', 1, inThread('c', 'u'))
   expect(await store.log.post('thread:t', 'turn:1', {})).toMatchObject({ first: true })
   expect(await store.log.post('thread:u', 'turn:1', {})).toMatchObject({ first: false })
+})
+
+test('changes are those of the runs that are kept', async () => {
+  const store = memoryStore({ keep: 2 })
+  for (let i = 0; i < 50; i++) for (const each of exampleRun(`r${i}`)) await store.log.append(`r${i}`, 1, [each])
+  const changes = await collect(store.log.changes())
+  expect(changes.map(({ run }) => run)).toEqual([...Array(10).fill('r48'), ...Array(10).fill('r49')])
+  expect(changes.at(-1)!.n).toBe(500)
+  expect(await store.log.position()).toBe(500)
+})
+
+test('a fork keeps the entries of a source that is dropped', async () => {
+  const store = memoryStore({ keep: 1 })
+  await store.log.append('a', 1, exampleRun('a'))
+  await store.log.fork('a', 5, 'f')
+  await store.log.fork('a', 10, 'whole')
+  for (const run of ['b', 'c', 'd', 'e']) await store.log.append(run, 1, exampleRun(run))
+  expect((await store.runs.list()).map(({ id }) => id)).toEqual(['e', 'd', 'f'])
+  expect((await readAll(store, 'f')).slice(1)).toEqual(exampleRun('a').slice(1, 5))
+  await expect(store.log.fork('a', 5, 'g')).rejects.toMatchObject({ code: 'unknown-run' })
 })
 
 test('a reader inside a run that is dropped still gets all of it', async () => {

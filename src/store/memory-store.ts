@@ -1,21 +1,33 @@
 /** A store in memory: for tests, the edge, and `--data none`. */
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type Appended, type InboxMessage, type Log, type RunIndex, type Store } from '../part/log.ts'
-import { createBell } from './bell.ts'
+import {
+  hasEnded,
+  type Appended,
+  type Change,
+  type InboxMessage,
+  type Log,
+  type RunIndex,
+  type Store,
+} from '../part/log.ts'
+import { createBell, type Bell } from './bell.ts'
 import { checkAppend, isSameEntry } from './check-append.ts'
 import { decodeMessage, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
-import { follow, type Pulled } from './follow.ts'
+import { follow, type Pulled, type Puller } from './follow.ts'
+import { createKeptChanges, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
-import { claimRow, foldRow, isWanted, publicRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
+import { readChanges, readMessages } from './readers.ts'
 import { selectEntries } from './select-entries.ts'
-import { storeClosed } from './store-error.ts'
+import { checkFork, runExists, storeClosed } from './store-error.ts'
 
 interface Kept {
   row: StoredRow
   /** `seq` s is at index s - 1. */
   entries: Entry[]
+  changed: ChangedRun
+  fork?: { source: string; seq: number }
   /** As JSON text, so that no object is shared with its reader. */
   view?: { seq: number; text: string }
   /** The run is dropped when this many runs have ended. */
@@ -46,6 +58,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   /** Ids of recently dropped runs: a late reader must not wait for them as for a run that is about to start. */
   const dropped = new Set<string>()
   const bell = createBell()
+  const changeBell = createBell()
+  const changes = createKeptChanges()
   const rung = new Set<string>()
   const inbox = createKeptInbox()
   const rows = () => Array.from(runs.values(), ({ row }) => row)
@@ -58,6 +72,14 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     due: (before, limit) => dueRows(rows(), before, limit),
   })
   let closed = false
+
+  function cursor<T>(of: Bell, key: string, signal: AbortSignal | undefined, open: () => Puller<T>): AsyncIterable<T> {
+    const start = (): Puller<T> => {
+      const { pull } = open()
+      return { pull: () => (closed ? 'end' : pull()) }
+    }
+    return follow({ bell: of, key, signal, pause: (go) => setTimeout(go, 0), start })
+  }
 
   /** Throws if the store is closed. */
   function checkOpen(what: string): void {
@@ -79,13 +101,35 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
     } else {
-      runs.set(run, (kept = { row, entries: [...entries] }))
-      dropped.delete(run)
+      kept = keepRun(row, [...entries])
     }
+    changes.add(kept.changed, kept.entries.length - entries.length)
     if (rung.size === 0) later(ringAll)
     rung.add(run)
     if (hasEnded(row.status)) dropOld(run, kept)
     return 'stored'
+  }
+
+  function keepRun(row: StoredRow, entries: Entry[]): Kept {
+    const kept: Kept = { row, entries, changed: { id: row.id, entries, changes: 0 } }
+    runs.set(row.id, kept)
+    dropped.delete(row.id)
+    return kept
+  }
+
+  function fork(source: string, seq: number, run: string): void {
+    checkOpen(`fork run ${source}`)
+    const from = runs.get(source)
+    const known = runs.get(run)
+    checkFork(source, seq, from?.row.lastSeq)
+    if (known && (known.fork?.source !== source || known.fork.seq !== seq)) throw runExists(run)
+    if (known) return
+    const entries = from!.entries.slice(0, seq)
+    entries[0] = ofFork(entries[0]!, run)
+    const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
+    kept.fork = { source, seq }
+    bell.ring(run)
+    if (hasEnded(kept.row.status)) dropOld(run, kept)
   }
 
   /** Call this when a run has ended. */
@@ -97,20 +141,23 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const old = ended.shift()!
       // A reader that has waited since before the run started has not been woken yet.
       if (rung.has(old)) bell.ring(old)
-      const threadId = runs.get(old)?.row.threadId
+      const { row, changed } = runs.get(old)!
+      const { threadId } = row
       runs.delete(old)
+      changes.drop(changed)
       dropped.add(old)
       if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
       const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
-      if (isOver && threadId !== undefined) inbox.drop(`thread:${threadId}`)
+      if (isOver) inbox.drop(`thread:${threadId}`)
     }
   }
 
   function ringAll(): void {
-    const runsThatSpoke = [...rung]
+    const appended = [...rung]
     rung.clear()
-    for (const run of runsThatSpoke) bell.ring(run)
+    for (const run of appended) bell.ring(run)
+    changeBell.ring('')
   }
 
   const log: Log = {
@@ -125,51 +172,35 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       return true
     },
     read(run, options = {}) {
-      const { after = 0, signal } = options
+      // Found now: the run may be dropped before it is read.
       let kept = runs.get(run)
-      return follow<Entry[]>({
-        bell,
-        key: run,
-        signal,
-        pause: (go) => setTimeout(go, 0),
-        start() {
-          let seq = after
-          const pull = (): Pulled<Entry[]> => {
-            if (closed) return 'end'
-            kept ??= runs.get(run)
-            if (!kept) return dropped.has(run) ? 'end' : 'wait'
-            const value = kept.entries.slice(seq, seq + page)
-            seq += value.length
-            const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
-            if (value.length === 0) return last ? 'end' : 'wait'
-            return { value, last, stored: value.length === page }
-          }
-          return selectEntries({ pull }, options)
-        },
+      return cursor<Entry[]>(bell, run, options.signal, () => {
+        let seq = options.after ?? 0
+        const pull = (): Pulled<Entry[]> => {
+          kept ??= runs.get(run)
+          if (!kept) return dropped.has(run) ? 'end' : 'wait'
+          const value = kept.entries.slice(seq, seq + page)
+          seq += value.length
+          const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
+          if (value.length === 0) return last ? 'end' : 'wait'
+          return { value, last, stored: value.length === page }
+        }
+        return selectEntries({ pull }, options)
       })
     },
     post: async (run, key, message) => {
       checkOpen(`post to run ${run}`)
       return inbox.post(run, key, message)
     },
-    inbox: (run, { after = 0, signal } = {}) =>
-      follow<InboxMessage>({
-        bell: inbox.bell,
-        key: run,
-        signal,
-        pause: (go) => setTimeout(go, 0),
-        start() {
-          let n = after
-          const pull = (): Pulled<InboxMessage> => {
-            if (closed) return 'end'
-            const value = inbox.next(run, n)
-            if (!value) return 'wait'
-            n = value.n
-            return { value }
-          }
-          return { pull }
-        },
-      }),
+    inbox: (run, { after, signal } = {}) =>
+      cursor<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
+    changes: ({ after, signal } = {}) =>
+      cursor<Change[]>(changeBell, '', signal, () => readChanges((n) => changes.after(n, page), after)),
+    position: async () => {
+      checkOpen('read the position')
+      return changes.position
+    },
+    fork: async (source, seq, run) => fork(source, seq, run),
   }
 
   const index: RunIndex = {
@@ -209,8 +240,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       // Deliver the entries of this turn.
       ringAll()
       closed = true
-      bell.ringAll()
-      inbox.bell.ringAll()
+      for (const each of [bell, changeBell, inbox.bell]) each.ringAll()
     },
   }
 }

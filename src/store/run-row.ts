@@ -52,6 +52,11 @@ export function claimRow(row: StoredRow | undefined, epoch: number): StoredRow |
   return row?.epoch === epoch && !hasEnded(row.status) ? { ...row, epoch: epoch + 1, status: 'running' } : undefined
 }
 
+/** An entry of a fork's source as an entry of the fork. */
+export function ofFork(entry: Entry, run: string): Entry {
+  return entry.type === 'run-start' ? { ...entry, runId: run } : entry
+}
+
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
 export function foldRow(row: StoredRow | undefined, run: string, epoch: number, entries: readonly Entry[]): StoredRow {
   const next = row ? { ...row, epoch } : startRow(run, epoch, entries[0] as EntryOf<'run-start'>)

@@ -9,6 +9,7 @@
  *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
+ * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
@@ -97,7 +98,12 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
          run TEXT PRIMARY KEY,
          seq INTEGER NOT NULL,
          view TEXT NOT NULL
-       );`,
+       );
+       CREATE TABLE forks (
+         run TEXT PRIMARY KEY,
+         source TEXT NOT NULL,
+         seq INTEGER NOT NULL
+       ) WITHOUT ROWID;`,
     )
     addRequests(db)
   },

@@ -269,6 +269,36 @@ test('what wants an owner of ten thousand suspended runs is known in less than a
   await store.close()
 })
 
+test('two stores on one file: who follows one gets what the other stores, in the order of the commits', async () => {
+  const path = newPath()
+  const [one, two] = [sqliteStore(path), sqliteStore(path)]
+  await one.log.append('r', 1, [startEntry('r'), delta(2)])
+  const reader = readAll(two, 'r', 0, live())
+  const inbox = two.log.inbox('r', { signal: live() })[Symbol.asyncIterator]().next()
+  const seen: string[] = []
+  const changes = (async () => {
+    for await (const batch of two.log.changes({ signal: live() })) {
+      for (const { run, entries } of batch) for (const { seq } of entries) seen.push(`${run}${seq}`)
+      if (seen.includes('r7')) break
+    }
+  })()
+  await one.log.append('r', 1, [delta(3)])
+  await two.log.append('s', 1, [startEntry('s')])
+  await one.log.append('r', 1, [delta(4)])
+  await two.log.append('s', 1, [delta(2)])
+  await two.log.append('s', 1, [endEntry(3)])
+  await one.log.append('r', 1, [delta(5)])
+  await one.log.post('r', 'stop', {})
+  // From here on nothing is committed by the other, so it has to look for it.
+  expect((await inbox).value).toMatchObject({ key: 'stop' })
+  await one.log.append('r', 1, [delta(6), endEntry(7)])
+  expect((await reader).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7])
+  await changes
+  expect(seen).toEqual(['r1', 'r2', 'r3', 's1', 'r4', 's2', 's3', 'r5', 'r6', 'r7'])
+  await one.close()
+  await two.close()
+})
+
 test('a long log is read in bounded pages, and other work has its turn between them', async () => {
   const store = sqliteStore(newPath())
   const text = 'x'.repeat(10_000)

@@ -2,25 +2,32 @@
  * A store in one SQLite file.
  *
  * Appends of one event-loop tick are committed together (`commit-queue.ts`); then they resolve and readers wake. A reader
- * that keeps up gets the appended batch itself; one that lags reads the table, so a slow client costs no memory. One process
- * writes. Another process may open the file to read, but is not notified of new entries.
+ * that keeps up gets the appended batch itself; one that lags reads the table, so a slow client costs no memory. Several
+ * processes may open the file; readers of one get what another has stored a moment later.
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { Appended, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
+import type { Appended, Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeEntries, encodeMessage } from './encode.ts'
-import { follow, type Pulled, type Puller } from './follow.ts'
+import { follow, type Puller } from './follow.ts'
 import { createFleet } from './fleet.ts'
+import { foldRow, type StoredRow } from './run-row.ts'
+import { readMessages } from './readers.ts'
 import { selectEntries } from './select-entries.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
 import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { openDatabase } from './sqlite-schema.ts'
+import { createChangeFeed } from './sqlite-changes.ts'
+import { createPages } from './sqlite-pages.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { createViewTable } from './sqlite-views.ts'
-import { storeClosed, storeFailed } from './store-error.ts'
+import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
+
+/** How often to look for what another process has stored, in ms. */
+const watchEvery = 200
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteOptions {
@@ -46,14 +53,34 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const views = createViewTable(db)
   const entryBell = createBell()
   const inboxBell = createBell()
-  const ticks = createTicks(db, runs, entryBell)
+  const changeBell = createBell()
+  const pages = createPages(db)
+  const feed = createChangeFeed(pages)
+  const ticks = createTicks(db, { runs, pages, feed, ring, ringChanges: () => changeBell.ring('') })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   const fleet = createFleet({
     left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
     due: (before, limit) => reading('list due runs', () => runs.due(before, limit)),
   })
+  const watching = db.location() === null ? undefined : setInterval(watch, watchEvery)
+  watching?.unref()
   let closing: Promise<void> | undefined
+
+  function ring(run?: string): void {
+    if (run !== undefined) return entryBell.ring(run)
+    for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
+  }
+
+  /** Looks for what another process has stored, if somebody waits. */
+  function watch(): void {
+    if (entryBell.waiting + inboxBell.waiting + changeBell.waiting === 0) return
+    try {
+      ticks.refresh()
+    } catch {
+      // Readers get the failure when they read.
+    }
+  }
 
   /** Queues a write; rejects if the store is closed. */
   async function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
@@ -122,23 +149,39 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       if (posted.first) inboxBell.ring(run)
       return posted
     },
-    inbox: (run, { after = 0, signal } = {}) =>
+    inbox: (run, { after, signal } = {}) =>
       follow<InboxMessage>({
-        start() {
-          let n = after
-          const pull = (): Pulled<InboxMessage> => {
-            const value = inbox.next(run, n)
-            if (!value) return 'wait'
-            n = value.n
-            return { value }
-          }
-          return live({ pull }, `read the inbox of run ${run}`)
-        },
+        start: () =>
+          live(
+            readMessages((n) => inbox.next(run, n), after),
+            `read the inbox of run ${run}`,
+          ),
         bell: inboxBell,
         key: run,
         signal,
         pause: setImmediate,
       }),
+    changes: ({ after = 0, signal } = {}) =>
+      follow<Change[]>({
+        start: () => live(feed.reader(after), 'read the changes of all runs'),
+        bell: changeBell,
+        key: '',
+        signal,
+        pause: setImmediate,
+      }),
+    position: async () => reading('read the position', pages.position),
+    fork: async (source, seq, run) => {
+      const from = await index.get(source)
+      checkFork(source, seq, from?.lastSeq)
+      let row: StoredRow | undefined
+      for await (const batch of log.read(source, { before: seq + 1 })) row = foldRow(row, run, from!.epoch, batch)
+      await write(`fork run ${source}`, () => {
+        if (ticks.row(run) === undefined) return ticks.fork(row!, { source, seq })
+        const known = pages.origin(run)
+        if (known?.source !== source || known.seq !== seq) throw runExists(run)
+      })
+      entryBell.ring(run)
+    },
   }
 
   const index: RunIndex = {
@@ -153,10 +196,10 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   async function close(): Promise<void> {
+    clearInterval(watching)
     fleet.close()
     await queue.drain()
-    entryBell.ringAll()
-    inboxBell.ringAll()
+    ring()
     await checkpoints?.close()
     db.close()
   }

@@ -1,20 +1,17 @@
-/** The `ticks` table: collects appends per transaction, reads pages, serves live readers. */
+/** Collects what a transaction adds to the `ticks` table, and serves the readers of runs. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import { hasEnded, type Appended } from '../part/log.ts'
-import type { Bell } from './bell.ts'
 import { checkAppend, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
-import { decodeEntries, encodeEntries } from './encode.ts'
+import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import type { Position, Recent } from './recent.ts'
 import { claimRow, foldRow, type StoredRow } from './run-row.ts'
+import type { ChangeFeed } from './sqlite-changes.ts'
+import { pageRows, type Origin, type Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
-
-/** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
-const pageLength = 256 * 1024
-const pageRows = 256
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -22,6 +19,18 @@ interface Gathered {
   row: StoredRow
   entries: Entry[]
   lines: string
+  /** The id of the row in the table. */
+  n: number
+}
+
+/** What transactions need of the store. */
+export interface TicksContext {
+  runs: RunTable
+  pages: Pages
+  feed: ChangeFeed
+  /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
+  ring(run?: string): void
+  ringChanges(): void
 }
 
 export interface Ticks extends Gathering {
@@ -29,6 +38,12 @@ export interface Ticks extends Gathering {
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
   /** Adds a claim to the open transaction. */
   claim(run: string, epoch: number): boolean
+  /** The row of a run, also while the open transaction changes it. */
+  row(run: string): StoredRow | undefined
+  /** Adds a fork to the open transaction. */
+  fork(row: StoredRow, origin: Origin): void
+  /** Notices commits of other connections. */
+  refresh(): void
   /** Whether the run's last append was made here and no other connection has written since. */
   knows(run: string): boolean
   /** Whether this process claimed or started the run, which is running since. */
@@ -37,36 +52,28 @@ export interface Ticks extends Gathering {
   reader(run: string, after: number, limit?: number): Puller<Entry[]>
 }
 
-export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks {
+export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringChanges }: TicksContext): Ticks {
   const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
-  const select = db.prepare(
-    `SELECT entries FROM ticks WHERE run = ?1 AND first_seq >=
-       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq LIMIT ?3`,
-    { returnArrays: true },
-  )
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
   const gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
   let version: unknown
-
-  function page(run: string, after: number, rows = pageRows): Entry[] {
-    const texts: string[] = []
-    let length = 0
-    for (const row of select.iterate(run, after + 1, rows)) {
-      const text = String((row as unknown as [string])[0])
-      texts.push(text)
-      length += text.length
-      if (length >= pageLength) break
-    }
-    const entries = decodeEntries(texts)
-    // The cursor may be inside the first row.
-    const from = entries.findIndex(({ seq }) => seq > after)
-    return from < 0 ? [] : entries.slice(from)
-  }
+  let isStale = false
 
   function rowOf(run: string): StoredRow | undefined {
     return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
+  }
+
+  /** Looks whether another connection has committed: the cached rows may then be stale. */
+  function look(): boolean {
+    const [now] = dataVersion.get() as unknown as [number]
+    if (now === version) return false
+    const isFirst = version === undefined
+    version = now
+    heads.clear()
+    feed.clear()
+    return !isFirst
   }
 
   /** Returns a function that tells whether an entry is stored or in the open transaction. */
@@ -76,19 +83,34 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     return (entry) => {
       const { seq } = entry
       let stored = entryAt(written, seq) ?? entryAt(near, seq)
-      if (stored === undefined) stored = (near = page(run, seq - 1))[0]
+      if (stored === undefined) stored = (near = pages.read(run, seq - 1))[0]
       return stored !== undefined && isSameEntry(stored, entry)
     }
+  }
+
+  function addChanges(done: [string, Gathered][]): void {
+    const stored = done.filter(([, { entries }]) => entries.length > 0)
+    if (stored.length === 0) return
+    const changes = stored.map(([run, { n, entries }]) => ({ n, run, entries }))
+    feed.add(
+      changes,
+      stored.reduce((sum, [, { lines }]) => sum + lines.length, 0),
+    )
   }
 
   return {
     knows: (run) => heads.get(run) !== undefined,
     owns: (run) => owned.has(run),
     begin() {
-      // The version changes when another connection commits: the cached rows may then be stale.
-      const [now] = dataVersion.get() as unknown as [number]
-      if (now !== version) heads.clear()
-      version = now
+      isStale = look()
+    },
+    refresh() {
+      if (look()) ring()
+    },
+    row: rowOf,
+    fork(row, origin) {
+      runs.insert(row)
+      pages.addFork(row.id, origin)
     },
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
@@ -100,7 +122,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       const rest = known === 0 ? entries : entries.slice(known)
       const text = known === 0 ? lines : encodeEntries(run, rest)
       const row = foldRow(before, run, epoch, rest)
-      if (!open) gathered.set(run, { before, row, entries: [...rest], lines: text })
+      if (!open) gathered.set(run, { before, row, entries: [...rest], lines: text, n: 0 })
       else {
         open.row = row
         open.lines += open.lines === '' ? text : `\n${text}`
@@ -114,13 +136,14 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
       if (row === undefined) return false
       const open = gathered.get(run)
       if (open) open.row = row
-      else gathered.set(run, { before, row, entries: [], lines: '' })
+      else gathered.set(run, { before, row, entries: [], lines: '', n: 0 })
       return true
     },
     flush() {
       let pages = 0
-      for (const [run, { before, row, entries, lines }] of gathered) {
-        if (entries.length > 0) insert.run(run, entries[0]!.seq, row.lastSeq, lines)
+      for (const [run, each] of gathered) {
+        const { before, row, entries, lines } = each
+        if (entries.length > 0) each.n = Number(insert.run(run, entries[0]!.seq, row.lastSeq, lines).lastInsertRowid)
         if (!before) runs.insert(row)
         else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
           runs.advance(row)
@@ -133,6 +156,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
     committed() {
       const done = [...gathered]
       gathered.clear()
+      if (feed.isRead) addChanges(done)
       for (const [run, { before, row, entries, lines }] of done) {
         if (row.status !== 'running') owned.delete(run)
         else if (row.epoch !== before?.epoch) owned.add(run)
@@ -143,12 +167,15 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
           continue
         }
         const head = heads.add(run, row, entries, lines.length)
-        bell.ring(run)
+        ring(run)
         heads.trim(run, head)
       }
+      ringChanges()
+      if (isStale) ring()
     },
     rolledBack() {
       gathered.clear()
+      if (isStale) ring()
     },
     reader(run, after, limit = pageRows) {
       const position: Position = { seq: after }
@@ -167,7 +194,7 @@ export function createTicks(db: DatabaseSync, runs: RunTable, bell: Bell): Ticks
           const { seq } = position
           if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
           const near = joined?.after(seq)
-          const value = near ?? page(run, seq, rows)
+          const value = near ?? pages.read(run, seq, rows)
           const last = value.at(-1)
           if (!last)
             throw new Error(

@@ -10,6 +10,17 @@ export function storeFailed(what: string, path: string, cause: unknown): Millrac
   return new MillraceError('store-failed', `${what}: the store failed`, { status: 503, detail, cause })
 }
 
+/** Checks that a run can be forked at this entry. `last`: the last `seq` of the source, if there is one. */
+export function checkFork(source: string, seq: number, last: number | undefined): void {
+  if (last === undefined) throw new MillraceError('unknown-run', `there is no run ${source} to fork`, { status: 404 })
+  if (Number.isInteger(seq) && seq >= 1 && seq <= last) return
+  throw new MillraceError('bad-entry', `run ${source} has entries 1 to ${last}, none with seq ${seq}`, { status: 400 })
+}
+
+export function runExists(run: string): MillraceError {
+  return new MillraceError('run-exists', `run ${run} exists and is not this fork`, { status: 409 })
+}
+
 /** The error code of a run whose row cannot be read. */
 export const unreadableRow = 'unreadable-row'
 

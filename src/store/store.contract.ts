@@ -2,8 +2,10 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import type { Store } from '../part/log.ts'
 import { appendContract } from './contract/append.contract.ts'
+import { changesContract } from './contract/changes.contract.ts'
 import { closeContract } from './contract/close.contract.ts'
 import { fleetContract } from './contract/fleet.contract.ts'
+import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
 import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
@@ -18,6 +20,8 @@ const sections = [
   readOptionsContract,
   inboxContract,
   runsContract,
+  changesContract,
+  forkContract,
   viewsContract,
   fleetContract,
   closeContract,

@@ -65,6 +65,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
         ...inner.log,
         append: (run, epoch, entries) => watched(inner.log.append(run, epoch, entries)),
         claim: (run, epoch) => watched(inner.log.claim(run, epoch)),
+        fork: (source, seq, run) => watched(inner.log.fork(source, seq, run)),
         post: (run, key, message) => watched(inner.log.post(run, key, message)),
       },
       close() {

@@ -11,7 +11,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { exampleRun } from '../../src/store/example-run.contract.ts'
 import { readNdjson, verify } from '../../src/store/ndjson.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { createLogFiles, type LogFiles } from '../../src/project/log-files.ts'
 import { serve } from '../../src/server/serve.ts'
@@ -249,4 +251,17 @@ test('the config wants them too, for `run` as well; without a folder they are re
   ])
   const nowhere = serve({ dir: join(cwd, 'agents'), data: 'none', env: {}, port: 0 })
   await expect(nowhere).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining('--data none') })
+})
+
+test('what another process stores in the same database is in the files too', async () => {
+  const path = join(folder(), 'runs.db')
+  const [own, other] = [sqliteStore(path), sqliteStore(path)]
+  const dir = join(folder(), 'runs')
+  const files = createLogFiles(own, dir, () => undefined)
+  await other.log.append('theirs', 1, exampleRun('theirs'))
+  await files.store.log.append('ours', 1, exampleRun('ours'))
+  await files.store.close()
+  const read = (run: string) => readNdjson(readFileSync(join(dir, `${run}.ndjson`), 'utf8')).entries
+  for (const run of ['ours', 'theirs']) expect(read(run)).toEqual(exampleRun(run))
+  await other.close()
 })

@@ -1,0 +1,90 @@
+/** What `fork` promises. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Entry } from '../../part/entry.ts'
+import type { Store } from '../../part/log.ts'
+import { cutAt, endEntry, exampleRun, startEntry } from '../example-run.contract.ts'
+import { collect, delta, live, other, readAll } from './tools.contract.ts'
+import { suspendedRun } from './views.contract.ts'
+
+export function forkContract(current: () => Store): void {
+  describe('fork', () => {
+    let store: Store
+    beforeEach(() => {
+      store = current()
+    })
+    /** The entries of a run as those of a fork. */
+    const as = (run: string, entries: Entry[]) => entries.map((each, i) => (i === 0 ? { ...each, runId: run } : each))
+
+    test('begins with its source’s entries up to a seq, whatever the cuts, and goes on with its own', async () => {
+      const entries = exampleRun('r', 20)
+      for (const batch of cutAt(entries, [1, 4, 11, 12])) await store.log.append('r', 1, batch)
+      for (let seq = 1; seq < entries.length; seq++) {
+        const run = `fork${seq}`
+        await store.log.fork('r', seq, run)
+        const whole = [...as(run, entries.slice(0, seq)), other(seq + 1), endEntry(seq + 2)]
+        expect(await readAll(store, run)).toEqual(whole.slice(0, seq))
+        expect(await store.log.claim(run, 1)).toBe(true)
+        await store.log.append(run, 2, whole.slice(seq))
+        for (const after of [0, 1, seq - 1, seq, seq + 1]) {
+          expect(await readAll(store, run, after), `${seq} after ${after}`).toEqual(whole.slice(after))
+        }
+        expect(await collect(store.log.read(run, { before: seq + 2 }))).toEqual(whole.slice(0, seq + 1))
+        expect(await store.runs.get(run)).toMatchObject({ status: 'completed', lastSeq: seq + 2, epoch: 2 })
+      }
+      expect(await readAll(store, 'r')).toEqual(entries)
+    })
+
+    test('of a fork reads through both', async () => {
+      await store.log.append('r', 1, exampleRun('r', 20))
+      await store.log.fork('r', 10, 'one')
+      await store.log.append('one', 1, [other(11), other(12), other(13)])
+      await store.log.fork('one', 12, 'two')
+      await store.log.fork('one', 5, 'low')
+      await store.log.append('two', 1, [delta(13), endEntry(14)])
+      const first = exampleRun('r', 20)
+      const two = [...as('two', first.slice(0, 10)), other(11), other(12), delta(13), endEntry(14)]
+      for (const after of [0, 4, 9, 10, 11, 12, 13])
+        expect(await readAll(store, 'two', after)).toEqual(two.slice(after))
+      expect(await readAll(store, 'low')).toEqual(as('low', first.slice(0, 5)))
+    })
+
+    test('has a row of its own, with what its entries say and the epoch of its source', async () => {
+      await store.log.append('r', 1, suspendedRun('r', 500))
+      await store.log.claim('r', 1)
+      await store.log.append('r', 2, [endEntry(4)])
+      await store.log.fork('r', 3, 'f')
+      expect(await store.runs.get('f')).toMatchObject({ id: 'f', status: 'suspended', lastSeq: 3, epoch: 2 })
+      expect(await store.runs.due(500)).toEqual([{ id: 'f', dueAt: 500 }])
+      expect((await store.runs.list()).map(({ id }) => id)).toEqual(['f', 'r'])
+      expect(await store.log.append('f', 2, suspendedRun('f', 500))).toBe('duplicate')
+    })
+
+    test('is followed, also by who came before it; only its own entries are changes', async () => {
+      await store.log.append('r', 1, exampleRun('r'))
+      const position = await store.log.position()
+      const reader = readAll(store, 'f', 0, live())
+      await turn()
+      await store.log.fork('r', 4, 'f')
+      await store.log.append('f', 1, [endEntry(5)])
+      expect(await reader).toEqual([...as('f', exampleRun('r').slice(0, 4)), endEntry(5)])
+      const changes = await collect(store.log.changes({ after: position }))
+      expect(changes).toEqual([{ n: expect.any(Number), run: 'f', entries: [endEntry(5)] }])
+    })
+
+    test('the same again changes nothing; an id that is taken and an entry that is missing are refused', async () => {
+      await store.log.append('r', 1, exampleRun('r'))
+      await Promise.all([store.log.fork('r', 4, 'f'), store.log.fork('r', 4, 'f')])
+      await store.log.append('f', 1, [other(5)])
+      await store.log.fork('r', 4, 'f')
+      expect(await readAll(store, 'f')).toHaveLength(5)
+      const refused = (fork: Promise<void>, code: string) => expect(fork).rejects.toMatchObject({ code })
+      await refused(store.log.fork('r', 3, 'f'), 'run-exists')
+      await refused(store.log.fork('f', 4, 'r'), 'run-exists')
+      await refused(store.log.fork('none', 1, 'g'), 'unknown-run')
+      for (const seq of [0, 11, 1.5]) await refused(store.log.fork('r', seq, 'g'), 'bad-entry')
+      await store.log.append('g', 1, [startEntry('g')])
+      await refused(store.log.fork('r', 1, 'g'), 'run-exists')
+    })
+  })
+}

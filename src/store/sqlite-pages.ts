@@ -1,0 +1,86 @@
+/** Reads the `ticks` table in pages: the entries of one run, those of a fork from its source, and the changes of all runs. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Entry } from '../part/entry.ts'
+import type { Change } from '../part/log.ts'
+import { decodeEntries } from './encode.ts'
+import { ofFork } from './run-row.ts'
+
+/** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
+const pageLength = 256 * 1024
+export const pageRows = 256
+
+export interface Origin {
+  source: string
+  seq: number
+}
+
+export interface Pages {
+  /** Entries after this one; at most `rows` rows of the table. */
+  read(run: string, after: number, rows?: number): Entry[]
+  changes(after: number): Change[]
+  position(): number
+  /** Where a run was forked from. */
+  origin(run: string): Origin | undefined
+  /** Call this inside a transaction. */
+  addFork(run: string, origin: Origin): void
+}
+
+export function createPages(db: DatabaseSync): Pages {
+  const select = db.prepare(
+    `SELECT entries FROM ticks WHERE run = ?1 AND first_seq >=
+       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq LIMIT ?3`,
+    { returnArrays: true },
+  )
+  const later = db.prepare(`SELECT id, run, entries FROM ticks WHERE id > ? ORDER BY id LIMIT ${pageRows}`)
+  const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
+  const fork = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
+  const insertFork = db.prepare('INSERT INTO forks (run, source, seq) VALUES (?, ?, ?)')
+
+  function origin(run: string): Origin | undefined {
+    const row = fork.get(run)
+    return row && { source: String(row.source), seq: Number(row.seq) }
+  }
+
+  function rowsOf(run: string, after: number, rows: number): Entry[] {
+    const texts: string[] = []
+    let length = 0
+    for (const row of select.iterate(run, after + 1, rows)) {
+      const text = String((row as unknown as [string])[0])
+      texts.push(text)
+      length += text.length
+      if (length >= pageLength) break
+    }
+    const entries = decodeEntries(texts)
+    // The cursor may be inside the first row.
+    const from = entries.findIndex(({ seq }) => seq > after)
+    return from < 0 ? [] : entries.slice(from)
+  }
+
+  return {
+    read(run, after, rows = pageRows) {
+      let from = run
+      let end = Infinity
+      for (let at = origin(run); at !== undefined && after < at.seq; at = origin(at.source)) {
+        from = at.source
+        end = Math.min(end, at.seq)
+      }
+      const entries = rowsOf(from, after, rows)
+      if (from === run) return entries
+      return entries.filter(({ seq }) => seq <= end).map((entry) => ofFork(entry, run))
+    },
+    changes(after) {
+      const changes: Change[] = []
+      let length = 0
+      for (const { id, run, entries } of later.iterate(after)) {
+        const text = String(entries)
+        changes.push({ n: Number(id), run: String(run), entries: decodeEntries([text]) })
+        length += text.length
+        if (length >= pageLength) break
+      }
+      return changes
+    },
+    position: () => Number(last.get()!.n),
+    origin,
+    addFork: (run, { source, seq }) => void insertFork.run(run, source, seq),
+  }
+}
