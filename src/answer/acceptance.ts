@@ -15,7 +15,8 @@ const patience = 1000
 
 /** `left`: the client disconnected first. */
 export type Acceptance =
-  | { kind: 'stream' | 'left' }
+  | { kind: 'stream' }
+  | { kind: 'left' }
   | { kind: 'value'; output: unknown }
   | { kind: 'error'; error: ErrorValue }
   /** A step returned a `Response`, and nothing has been sent. */
@@ -25,7 +26,7 @@ export interface AcceptanceOptions {
   /** Reads the run from its start. Entries peeked here are still delivered to the answer. */
   reader: RunReader
   /** The client also sees other steps, so the first model that accepts ends the wait. Default: only the answering one. */
-  anyStep?: boolean
+  showsSteps?: boolean
   /** The agent may stream. If not, the wait has no time limit: it ends with the answer or the run. */
   streams: boolean
   /** First `seq` of this turn. */
@@ -36,7 +37,7 @@ export interface AcceptanceOptions {
 export async function awaitAcceptance(
   runtime: Runtime,
   runId: string,
-  { reader, streams, from, signal, anyStep = false }: AcceptanceOptions,
+  { reader, streams, from, signal, showsSteps = false }: AcceptanceOptions,
 ): Promise<Acceptance> {
   const { promise, resolve, reject } = Promise.withResolvers<Acceptance>()
   const left = () => resolve({ kind: 'left' })
@@ -50,7 +51,7 @@ export async function awaitAcceptance(
     const answering = createAnswering()
     const parallels: string[] = []
     while (!over) {
-      const { done, value } = await reader.look()
+      const { done, value } = await reader.peek()
       if (done) break
       for (const entry of value) {
         if (entry.type === 'step-start') {
@@ -80,7 +81,7 @@ export async function awaitAcceptance(
           case 'step-finish':
             break
           default:
-            if (anyStep || answering.speaks(entry.step)) return { kind: 'stream' }
+            if (showsSteps || answering.speaks(entry.step)) return { kind: 'stream' }
         }
       }
     }

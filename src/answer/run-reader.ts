@@ -9,7 +9,7 @@ type Batch = IteratorResult<Entry[], unknown>
 
 export interface RunReader {
   /** Peeks at the next batch. */
-  look(): Promise<Batch>
+  peek(): Promise<Batch>
   /** The next batch from the start, including peeked ones. Ends peeking. */
   next(): Promise<Batch>
   /** Pending reads end. */
@@ -30,7 +30,7 @@ export function createRunReader(log: Log, run: string, after = 0): RunReader {
   let count = 0
 
   return {
-    async look() {
+    async peek() {
       if (count > most) kept = undefined
       const batch = cursor.next()
       kept?.push(batch)

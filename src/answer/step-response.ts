@@ -4,9 +4,10 @@ import type { ResponseHead } from '../part/response-head.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { takeCookies } from '../engine/live-cookies.ts'
 import { textWire } from '../wire/text/text.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { WireTraits } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
-import { streamAnswer } from './stream-response.ts'
+import { answerResponse } from './answer-response.ts'
+import { openAnswer } from './open-answer.ts'
 
 export interface StepResponseOptions {
   runId: string
@@ -22,7 +23,7 @@ export interface StepResponseOptions {
  * Whether a step's `Response` is sent as it is: always for plain text, which has no frames. Other protocols carry the text of a
  * 2xx in their frames, and pass on any other status, which their clients read.
  */
-export function isAnsweredAsItIs({ status }: ResponseHead, wire: Wire): boolean {
+export function isAnsweredAsItIs({ status }: ResponseHead, wire: WireTraits): boolean {
   return wire.isRaw === true || status < 200 || status > 299
 }
 
@@ -40,13 +41,8 @@ export async function stepResponse(context: AnswerContext, options: StepResponse
   if (bodyless.has(status)) return new Response(null, init)
   if (head.binary) return new Response(await readFile(context, runId, signal), init)
   if (!headers.has('content-type')) headers.set('content-type', textWire.contentType)
-  const { response } = streamAnswer(context, {
-    runId,
-    wire: textWire,
-    policy,
-    ...(from !== undefined && { from, context: { resumedAt: from } }),
-  })
-  return new Response(response.body, init)
+  const answer = await openAnswer(context, { runId, wire: textWire, policy, ...(from !== undefined && { from }) })
+  return new Response(answerResponse(textWire, runId, answer).body, init)
 }
 
 /** Reads a binary body, which is one `file` part in the log. */

@@ -16,7 +16,7 @@ function createTold() {
       slot(asked, calls).resolve()
       return slot(told, calls++).promise
     },
-    leave: () => left.resolve(),
+    cancel: () => left.resolve(),
   }
   return {
     source,
@@ -65,7 +65,7 @@ describe.each(Object.entries(senders))('%s sender', (name, send) => {
     const { read } = await open(told)
     const first = read()
     await told.asked(0)
-    told.source.say!('still here')
+    told.source.sendKeepAlive!('still here')
     expect(await first).toBe('still here')
     const second = read()
     told.tell(0, 'piece')

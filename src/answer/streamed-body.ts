@@ -5,30 +5,33 @@
 export interface BodySource<Piece = string> {
   /** The next chunk; undefined at the end. Rejects if the body must be aborted. One call at a time. */
   next(): Promise<Piece | undefined>
-  /** Cancels the body. */
-  leave(): void
+  /** The client disconnects. */
+  cancel(): void
   /** Set by the sender: writes a keep-alive between chunks, unless the client has not read the last one. */
-  say?: (text: string) => void
+  sendKeepAlive?(piece: Piece): void
 }
 
-const sources = new WeakMap<ReadableStream, BodySource>()
+type Bytes = string | Uint8Array
+
+const sources = new WeakMap<ReadableStream, BodySource<Bytes>>()
 
 /** A stream that pulls from the source on demand. */
-export function toBody(source: BodySource): ReadableStream<Uint8Array> {
-  const bytes = new TextEncoder()
+export function toBody<Piece extends Bytes>(source: BodySource<Piece>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const toBytes = (piece: Bytes) => (typeof piece === 'string' ? encoder.encode(piece) : piece)
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        source.say = (text) => {
-          if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(bytes.encode(text))
+        source.sendKeepAlive = (piece) => {
+          if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(toBytes(piece))
         }
       },
       async pull(controller) {
         const piece = await source.next()
         if (piece === undefined) controller.close()
-        else controller.enqueue(bytes.encode(piece))
+        else controller.enqueue(toBytes(piece))
       },
-      cancel: source.leave,
+      cancel: source.cancel,
     },
     { highWaterMark: 0 },
   )
@@ -37,6 +40,6 @@ export function toBody(source: BodySource): ReadableStream<Uint8Array> {
 }
 
 /** The source of a body that `toBody` made and that is not locked. Read it instead of the stream, not in addition. */
-export function sourceOf(body: ReadableStream<Uint8Array>): BodySource | undefined {
+export function sourceOf(body: ReadableStream<Uint8Array>): BodySource<Bytes> | undefined {
   return body.locked ? undefined : sources.get(body)
 }

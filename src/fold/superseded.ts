@@ -13,6 +13,8 @@ export interface Superseded {
   note(entry: Entry): void
   /** Second pass: whether this entry belongs to a superseded attempt, or is its `step-reset`. */
   has(entry: Entry): boolean
+  /** Nothing is superseded. */
+  readonly isEmpty: boolean
 }
 
 interface Range {
@@ -28,6 +30,9 @@ export function createSuperseded(): Superseded {
     note({ type, step, seq }) {
       if (type === 'step-start') starts.set(step, seq)
       else if (type === 'step-reset') ranges.push({ path: step, from: starts.get(step) ?? seq, to: seq })
+    },
+    get isEmpty() {
+      return ranges.length === 0
     },
     has({ step, seq }) {
       return ranges.some(({ path, from, to }) => seq >= from && seq <= to && isUnder(step, path))

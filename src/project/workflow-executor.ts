@@ -10,11 +10,11 @@ import type { ParsedYaml } from './yaml.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { textWire } from '../wire/text/text.ts'
-import { awaitAcceptance } from '../answer/acceptance.ts'
+import type { AnswerContext } from '../answer/answer-context.ts'
+import { answerResponse } from '../answer/answer-response.ts'
+import { answerRun } from '../answer/answer-run.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { mayStream } from '../answer/may-stream.ts'
-import { stepResponse } from '../answer/step-response.ts'
-import { streamAnswer } from '../answer/stream-response.ts'
 
 /** Options of an executor. */
 export interface ExecutorOptions {
@@ -87,35 +87,32 @@ export class WorkflowExecutor {
     const stop = () => void run.stop('Stopped by its caller.')
     signal?.addEventListener('abort', stop, { once: true })
     void run.result.then(() => signal?.removeEventListener('abort', stop))
-    const never = new AbortController().signal
-    const context = {
-      runtime,
-      maxBodyBytes: 0,
-      keepAliveMs: 15_000,
-      onError: () => undefined,
-      waitUntil: undefined,
-      openai: {},
-      protocol: 'library',
-    }
-    const { response, reader, drop } = streamAnswer(context, { runId: run.id, wire: textWire, policy: this.#policy })
-    const accepted = await awaitAcceptance(runtime, run.id, { reader, streams: this.#streams, from: 0, signal: never })
-    if (accepted.kind === 'stream') return response
-    if (accepted.kind === 'response') {
-      const { head } = accepted
-      try {
-        return await stepResponse(context, { runId: run.id, head, policy: this.#policy, signal: never })
-      } finally {
-        drop(true)
+    const answered = await answerRun(context(runtime), {
+      runId: run.id,
+      wire: textWire,
+      policy: this.#policy,
+      streams: this.#streams,
+      signal: new AbortController().signal,
+    })
+    switch (answered.kind) {
+      case 'stream':
+        return answerResponse(textWire, run.id, answered.answer)
+      case 'response':
+        return answered.response
+      case 'value':
+        return answered.output
+      case 'error': {
+        const error = fromErrorValue(answered.error)
+        if (this.#streams) return errorResponse(error)
+        throw error
       }
-    }
-    drop(true)
-    if (accepted.kind === 'value') return accepted.output
-    if (accepted.kind === 'error') {
-      const error = fromErrorValue(accepted.error)
-      if (this.#streams) return errorResponse(error)
-      throw error
+      case 'left':
     }
   }
+}
+
+function context(runtime: Runtime): AnswerContext {
+  return { runtime, keepAliveMs: 15_000, onError: () => undefined }
 }
 
 /** The default result of the document's executor: every result under its name. */

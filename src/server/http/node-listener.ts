@@ -66,7 +66,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
   // Headers and an available first chunk go out in one packet.
   const flush = setImmediate(() => outgoing.flushHeaders())
   let isFull = false
-  // Callbacks instead of `await`: see `stream-response.ts`.
+  // Callbacks instead of `await`: see `answer-source.ts`.
   const ask = () => void source.next().then(write, breakOff)
 
   function write(piece: string | Uint8Array | undefined): void {
@@ -78,7 +78,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
       isFull = !outgoing.write(piece)
     } catch {
       // A body from another source may contain values that are not bytes.
-      source.leave()
+      source.cancel()
       return breakOff()
     }
     if (!isFull) ask()
@@ -91,13 +91,13 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
     outgoing.socket?.destroySoon()
   }
 
-  outgoing.once('close', () => source.leave())
+  outgoing.once('close', () => source.cancel())
   outgoing.on('drain', () => {
     if (isFull) ask()
     isFull = false
   })
-  source.say = (text) => {
-    if (!outgoing.writableNeedDrain) outgoing.write(text)
+  source.sendKeepAlive = (piece) => {
+    if (!outgoing.writableNeedDrain) outgoing.write(piece)
   }
   ask()
 }
@@ -108,7 +108,7 @@ function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   return {
     next: async () => (await reader.read()).value,
     // The client is gone, so errors of the body's own cleanup are ignored.
-    leave: () => void reader.cancel().catch(() => undefined),
+    cancel: () => void reader.cancel().catch(() => undefined),
   }
 }
 

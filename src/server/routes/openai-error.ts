@@ -25,6 +25,12 @@ export function openAiRunError(error: Error): Response {
   return response
 }
 
+/** A redirect or an error that a step returned. As for a failed run: a retry would run the agent's tools again. */
+export function withoutRetry(response: Response): Response {
+  if (response.status === 409 || response.status >= 500) response.headers.set('x-should-retry', 'false')
+  return response
+}
+
 function paramOf(error: Error): string | null {
   if (error instanceof BadParameter) return error.param
   if (!(error instanceof MillraceError)) return null

@@ -17,7 +17,8 @@ import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
-import { streamAnswer } from '../../answer/stream-response.ts'
+import { answerResponse } from '../../answer/answer-response.ts'
+import { openAnswer } from '../../answer/open-answer.ts'
 
 const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
 
@@ -72,7 +73,10 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const wire = sse ? partsSseWire : partsWire
   const options: Partial<PartsOptions> = compact({ types })
   const follow = (sse || follows === '1') && !(ended && after === lastSeq)
-  if (follow) return streamAnswer(context, { runId: id, wire, options, from: after + 1, seek: true }).response
+  if (follow) {
+    const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1, seeks: true })
+    return answerResponse(wire, id, answer)
+  }
   return snapshot(context, id, wire.createEncoder({}, options), { after, contentType: wire.contentType })
 }
 

@@ -1,0 +1,27 @@
+/** An open answer as an HTTP response. */
+import type { Wire } from '../wire/wire.ts'
+import type { OpenAnswer } from './open-answer.ts'
+import { toBody } from './streamed-body.ts'
+
+type Bytes = string | Uint8Array
+
+export function answerResponse<Options extends object, Out extends Bytes>(
+  { contentType, headers }: Pick<Wire<Options, Out>, 'contentType' | 'headers'>,
+  runId: string,
+  { source }: Pick<OpenAnswer<Out>, 'source'>,
+): Response {
+  return new Response(toBody(source), {
+    headers: {
+      'content-type': contentType,
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-millrace-run-id': runId,
+      ...headers,
+    },
+  })
+}
+
+export function withRunId(response: Response, runId: string): Response {
+  response.headers.set('x-millrace-run-id', runId)
+  return response
+}

@@ -1,0 +1,71 @@
+/** Attaches a client to a run and opens its cursor: presence, what it replays, and the encoder. */
+import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
+import type { Turned } from '../runtime/continue.ts'
+import type { Piece, Wire } from '../wire/wire.ts'
+import type { AnswerContext } from './answer-context.ts'
+import { createAnswerSource, type AnswerSource } from './answer-source.ts'
+import { createRunReader, type RunReader } from './run-reader.ts'
+import { readStanding, type Standing } from './standing.ts'
+
+export interface OpenOptions<Options extends object, Out extends Piece> {
+  runId: string
+  wire: Wire<Options, Out>
+  /** Options of the protocol. */
+  options?: Partial<Options>
+  /** How the client came to the run. Who joins it reads it from its start, without what is superseded. Default `started`. */
+  how?: Turned['how']
+  /** First `seq` of this client's part of the answer: it gets no entry before it. Default 0. */
+  from?: number
+  /** What the log holds, if the caller has read it already. */
+  standing?: Standing
+  /** What happens to the run when this client disconnects. Default: nothing. */
+  policy?: DisconnectPolicy
+  /** The wire is stateless, so entries before `from` are not read. */
+  seeks?: boolean
+}
+
+/** An answer that nobody has read yet: read its source, or drop it. */
+export interface OpenAnswer<Out extends Piece> extends AnswerSource<Out> {
+  /** Peeking with it does not consume entries. */
+  reader: RunReader
+}
+
+export async function openAnswer<Options extends object, Out extends Piece>(
+  context: AnswerContext,
+  { runId, wire, options, how = 'started', from = 0, policy, seeks = false, ...rest }: OpenOptions<Options, Out>,
+): Promise<OpenAnswer<Out>> {
+  const { runtime } = context
+  const { log } = runtime.store
+  const release = policy === undefined ? undefined : runtime.attach(runId, policy)
+  try {
+    const standing = rest.standing ?? (how === 'joined' ? await readStanding(log, runId) : undefined)
+    const encoder = wire.createEncoder({ resumedAt: standing?.resumedAt ?? from }, options)
+    const reader = createRunReader(log, runId, seeks ? from - 1 : 0)
+    const { keepAlive } = wire
+    const filter = standing?.filter
+    return { reader, ...createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, release }) }
+  } catch (error) {
+    release?.()
+    throw error
+  }
+}
+
+/** Reads an answer to its end. Undefined if the client disconnected before. */
+export async function collectAnswer<Out extends Piece>(
+  { source }: OpenAnswer<Out>,
+  signal: AbortSignal,
+): Promise<Out[] | undefined> {
+  const pieces: Out[] = []
+  signal.addEventListener('abort', source.cancel, { once: true })
+  try {
+    if (signal.aborted) source.cancel()
+    for (;;) {
+      const piece = await source.next()
+      if (signal.aborted) return undefined
+      if (piece === undefined) return pieces
+      pieces.push(piece)
+    }
+  } finally {
+    signal.removeEventListener('abort', source.cancel)
+  }
+}

@@ -1,0 +1,66 @@
+/** Reads the requests of the chat routes. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
+import type { Turn } from '../../runtime/continue.ts'
+import { listedAgents } from '../../runtime/listed.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { turnKey } from '../../runtime/turn-key.ts'
+import { textWire } from '../../wire/text/text.ts'
+import type { UiOptions } from '../../wire/ui/ui-chunk.ts'
+import { fromClientMessages, toolAnswers } from '../../wire/ui/ui-message.ts'
+import { uiWire } from '../../wire/ui/ui.ts'
+import type { Wire } from '../../wire/wire.ts'
+import type { HandlerContext } from '../handler.ts'
+import { preferredType } from '../http/accept.ts'
+import { optionalText, readJson } from '../http/body.ts'
+
+export interface ChatWire {
+  wire: Wire
+  options: Partial<UiOptions>
+}
+
+/** The wire that the client accepts. */
+export function readWire(request: Request, otherwise: Wire): ChatWire {
+  const wanted = preferredType(request, ['text/plain', 'text/event-stream'])
+  const wire = wanted === undefined ? otherwise : wanted === 'text/plain' ? textWire : uiWire
+  return { wire, options: { ui7: request.headers.get('x-millrace-ui') === '7' } }
+}
+
+export async function readChat({ runtime, maxBodyBytes }: HandlerContext, request: Request, wire: Wire): Promise<Turn> {
+  const body = await readJson(request, maxBodyBytes)
+  const agentId = optionalText(body, 'agentId')
+  if (agentId === undefined) {
+    const known = listedAgents(runtime.agents).map(({ id }) => id)
+    throw new MillraceError('bad-input', `agentId is missing. Known agents: ${known.join(', ') || 'none'}.`)
+  }
+  const threadId = optionalText(body, 'id')
+  return {
+    agentId,
+    messages: fromClientMessages(body['messages']),
+    answers: toolAnswers(body['messages']),
+    input: inputOf(body),
+    protocol: wire.name,
+    traceparent: request.headers.get('traceparent'),
+    onBusy: 'interrupt',
+    history: 'client',
+    ...compact({
+      threadId,
+      labels: threadId === undefined ? undefined : { chatId: threadId },
+      // Message ids are unique only within a thread: some clients count from 1.
+      turnKey: threadId === undefined ? undefined : turnKey(body),
+    }),
+  }
+}
+
+/** What a disconnect of a chat means. Clients can come back to a run only if the store is durable; otherwise it stops. */
+export function chatPolicy({ agents, store }: Runtime, agentId: string): DisconnectPolicy {
+  return agents.get(agentId)?.pipeline.onDisconnect ?? (store.durable ? { cancelAfter: 15_000 } : 'cancel')
+}
+
+/** All other keys of the body are input for the pipeline. */
+function inputOf(body: Record<string, unknown>): Record<string, unknown> {
+  const { agentId, messages, id, trigger, messageId, ...input } = body
+  void [agentId, messages, id, trigger, messageId]
+  return input
+}

@@ -1,0 +1,64 @@
+/** Reads the requests of the completion routes. */
+import { compact } from '../../part/compact.ts'
+import { messageOf } from '../../part/error.ts'
+import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
+import type { Turn } from '../../runtime/continue.ts'
+import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import type { OpenAiExtension, OpenAiOptions } from '../../wire/openai/openai-output.ts'
+import { openaiWire } from '../../wire/openai/openai.ts'
+import type { HandlerContext } from '../handler.ts'
+import { optionalText, readJson } from '../http/body.ts'
+import { readExtensions, type Base } from './openai-extensions.ts'
+import { findAgent } from './openai-models.ts'
+import { readChatRequest, readModel, readTextRequest } from './openai-request.ts'
+
+export type Kind = NonNullable<OpenAiOptions['object']>
+
+export interface Completion {
+  turn: Turn
+  stream: boolean
+  options: OpenAiOptions & { extensions: readonly OpenAiExtension[] }
+  policy: DisconnectPolicy
+}
+
+export async function readCompletion(
+  context: HandlerContext,
+  request: Request,
+  object: Kind,
+  base: Base,
+): Promise<Completion> {
+  const { runtime, openai, maxBodyBytes } = context
+  const body = await readJson(request, maxBodyBytes)
+  const { id: agentId, pipeline } = findAgent(runtime.agents, readModel(body))
+  const read = object === 'chat.completion' ? readChatRequest : readTextRequest
+  const asked = read(body, Object.keys(pipeline.input?.properties ?? {}))
+  const { model, messages, settings, input, includeUsage } = asked
+  const extensions = readExtensions(context, request, asked, base)
+  const turn: Turn = {
+    agentId,
+    messages,
+    answers: [],
+    input,
+    settings,
+    protocol: openaiWire.name,
+    labels: { model },
+    traceparent: request.headers.get('traceparent'),
+    handOver: true,
+    // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
+    onBusy: 'queue',
+    history: 'client',
+    ...compact({ threadId: readThread(request) }),
+  }
+  const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
+  const options = { object, model, includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
+  return { turn, stream: asked.stream, options, policy: pipeline.onDisconnect ?? 'cancel' }
+}
+
+function readThread({ headers }: Request): string | undefined {
+  const name = 'X-Thread-Id'
+  try {
+    return optionalText({ [name]: headers.get(name) }, name)
+  } catch (error) {
+    throw new BadParameter(name, messageOf(error).slice(name.length + 1))
+  }
+}

@@ -1,0 +1,47 @@
+/** Answers a completion: in frames as they come, or as one JSON. */
+import { answerResponse, withRunId } from '../../answer/answer-response.ts'
+import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
+import { collectAnswer } from '../../answer/open-answer.ts'
+import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
+import { continueOrStart } from '../../runtime/continue.ts'
+import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
+import { openaiWire } from '../../wire/openai/openai.ts'
+import type { HandlerContext } from '../handler.ts'
+import { readCompletion, type Kind } from './openai-completion-request.ts'
+import { openAiRunError, withoutRetry } from './openai-error.ts'
+import type { Base } from './openai-extensions.ts'
+
+export async function postCompletion(
+  context: HandlerContext,
+  request: Request,
+  kind: Kind,
+  base: Base,
+): Promise<Response> {
+  const { signal } = request
+  const { turn, stream, options, policy } = await readCompletion(context, request, kind, base)
+  const { run } = await continueOrStart(context.runtime, turn)
+  const { id: runId } = run
+  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  const common = { runId, options, policy, signal, framesValue: true }
+  if (stream) {
+    const showsSteps = options.extensions.length > 0
+    const answered = await answerRun(context, { ...common, wire: openaiWire, streams: true, showsSteps })
+    return answered.kind === 'stream' ? answerResponse(openaiWire, runId, answered.answer) : refuse(answered, runId)
+  }
+  const answered = await answerRun(context, { ...common, wire: openaiJsonWire, streams: false })
+  if (answered.kind !== 'stream') return refuse(answered, runId)
+  const [result] = (await collectAnswer(answered.answer, signal))?.flat() ?? []
+  if (result === undefined) return refuse({ kind: 'left' }, runId)
+  return 'error' in result ? failed(result.error, runId) : withRunId(Response.json(result.body), runId)
+}
+
+/** What is no answer in the protocol's own form. */
+function refuse(answered: Exclude<AnsweredRun<never>, { kind: 'stream' }>, runId: string): Response {
+  if (answered.kind === 'error') return failed(answered.error, runId)
+  if (answered.kind === 'response') return withoutRetry(answered.response)
+  return new Response(null, { status: 499 })
+}
+
+function failed(error: ErrorValue, runId: string): Response {
+  return withRunId(openAiRunError(fromErrorValue(error)), runId)
+}
