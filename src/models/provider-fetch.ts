@@ -6,6 +6,9 @@
  * So requests go directly to undici's global dispatcher, as Node's `fetch` would send them: with its connections, its proxies,
  * and any replacement that the process has installed. The platform's `fetch` is used if there is no dispatcher (Bun, Deno),
  * if the process has replaced `fetch`, and for any other kind of request.
+ *
+ * Not the package `undici`: 2.3 MB, a tenth of a second to load before the first request, and a dispatcher of its own instead of the
+ * process's. Its `fetch` with a dispatcher, like Node's, takes two to three times the CPU time of this file.
  */
 
 import { boundResponse } from './outside/bounded-response.ts'

@@ -1,4 +1,7 @@
-/** Checks a value against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. */
+/**
+ * Checks a value against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. Shares types, equality and patterns
+ * with json-schema/validate.ts, but not the walk: that one never fills in, bounds its work, and writes its faults for models.
+ */
 import { MillraceError } from '../part/error.ts'
 import { equal } from './equal.ts'
 import { isOfType } from './is-of-type.ts'

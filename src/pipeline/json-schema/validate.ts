@@ -1,6 +1,7 @@
 /**
  * Validates a value against an untrusted JSON Schema. The schema is interpreted, never compiled to code. Work and depth are
- * bounded, so that no schema or value can block the process.
+ * bounded, so that no schema or value can block the process. Ours and not ../check-input.ts, which trusts its schema, fills in
+ * defaults and writes its faults for people; not Ajv or zod, which compile a schema to code or run its patterns unbounded.
  *
  * Drafts 4 to 2020-12. Not enforced: `format`, `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, a `$ref` out of the
  * document, and a `pattern` that cannot be matched in linear time (`unsupportedPatterns` names those).
