@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
-import { readView } from '../runtime/history.ts'
+import { readView } from '../fold/read-view.ts'
 import { isHeld } from '../server/data-lock.ts'
 import type { Access, Fate } from './access.ts'
 

@@ -1,11 +1,8 @@
 /** Reads the earlier runs of a thread: their messages, and the facts that their `memory` steps stored. */
-import { isDelta, type Entry } from '../part/entry.ts'
-import { createRunFold } from '../fold/run-fold.ts'
+import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Scope } from './scope.ts'
-import { messagesOf } from '../part/message.ts'
-import { kindOf } from '../part/step-kind.ts'
 
 export interface EarlierTurn {
   runId: string
@@ -22,10 +19,8 @@ export interface Earlier {
   turns: EarlierTurn[]
 }
 
-/** Most characters of entries to read: about as many bytes of a log. */
+/** Most characters of messages to read, as JSON. */
 const mostRead = 4_000_000
-/** Characters of a delta's entry, without the delta. */
-const entryWeight = 200
 /** Characters of a text that are compared: texts with the same beginning count as equal. */
 const longest = 4000
 
@@ -36,39 +31,19 @@ export async function readEarlier({ runId, threadId, store, signal, stored }: Sc
   const facts = new Map<string, string>()
   const turns: EarlierTurn[] = []
   let left = mostRead
-  for (const { id, startedAt } of await store.runs.list({ threadId, before: runId, limit: most })) {
-    const fold = createRunFold()
-    const kept = createFacts()
-    for await (const batch of store.log.read(id)) {
-      signal.throwIfAborted()
-      for (const entry of batch) {
-        left -= isDelta(entry) ? entryWeight + entry.delta.length : JSON.stringify(entry).length
-        fold.apply(entry)
-        kept.apply(entry)
-      }
-      if (left < 0) return { facts: [...facts.values()], turns }
-    }
-    for (const fact of kept.list) if (!facts.has(sameText(fact))) facts.set(sameText(fact), fact)
-    const { input, text } = fold.view()
-    const user = lastOfUser(messagesOf(input))
-    if (user !== '' || text !== '') turns.push({ runId: id, at: startedAt, user, assistant: text.slice(0, longest) })
+  for (const row of await store.runs.list({ threadId, before: runId, limit: most })) {
+    signal.throwIfAborted()
+    const kept = await keptOf(store, row)
+    if (kept === undefined) continue
+    const { asked, messages } = kept
+    left -= JSON.stringify(messages).length + JSON.stringify(asked).length
+    if (left < 0) break
+    for (const fact of kept.facts) if (!facts.has(sameText(fact))) facts.set(sameText(fact), fact)
+    const user = lastOfUser(asked)
+    const assistant = messages.map(textOf).join('').slice(0, longest)
+    if (user !== '' || assistant !== '') turns.push({ runId: row.id, at: row.startedAt, user, assistant })
   }
   return { facts: [...facts.values()], turns }
-}
-
-/** Collects the facts of a run from the results of its steps, newest first. */
-function createFacts() {
-  const steps = new Set<string>()
-  const list: string[] = []
-  return {
-    list,
-    apply(entry: Entry) {
-      if (entry.type === 'step-start' && kindOf(entry) === 'memory') steps.add(entry.step)
-      if (entry.type !== 'step-finish' || !steps.has(entry.step)) return
-      const { stored } = (entry.result ?? {}) as { stored?: unknown }
-      if (Array.isArray(stored)) list.unshift(...stored.map(String))
-    },
-  }
 }
 
 export function lastOfUser(messages: readonly Message[]): string {

@@ -47,19 +47,3 @@ function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { t
   const { answer, protocol } = message
   return { type: 'response', requestId, outcome: 'answered', answer, protocol }
 }
-
-/** How a request of a run ended. Undefined while it is open, or if it does not exist. */
-export async function endOfRequest(
-  { log }: { log: Log },
-  run: string,
-  requestId: string,
-): Promise<PostedAnswer | undefined> {
-  for await (const batch of log.read(run)) {
-    for (const entry of batch) {
-      if (entry.type !== 'response' || entry.requestId !== requestId) continue
-      const { answer, protocol = 'api', reason = 'closed' } = entry
-      return answer === undefined ? { closed: reason } : { answer, protocol }
-    }
-  }
-  return undefined
-}

@@ -7,6 +7,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Outcome, Part } from '../part/part.ts'
+import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -45,8 +46,8 @@ export interface RunnerOptions {
   handOver: boolean
   /** Settles when the run may start in its thread. */
   turn(signal: AbortSignal): Promise<void>
-  /** The conversation before this run. */
-  history(): Promise<Message[]>
+  /** The conversation before this run. `cut`: without its oldest messages. */
+  history(): Promise<{ messages: Message[]; cut: boolean }>
   /** The agents that steps may call. */
   agent(id: string): Pipeline | undefined
   env: Readonly<Record<string, string>>
@@ -214,7 +215,9 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       writer.emit('', recovered)
       await writer.stored()
     }
-    history = await options.history()
+    const earlier = await options.history()
+    history = earlier.messages
+    if (earlier.cut && !state.warnings.has(historyCut.code)) writer.emit('', historyCut)
     return walk(within(scope, { input: scope.inputAt(state.lastSeq) }), pipeline, left)
   }
   const work = begin().then(
@@ -232,8 +235,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     giveUp(new Suspended())
     await work
     await inbox
-    await writer.stored().catch(() => undefined)
-    return lost === undefined ? { type: 'suspended' } : { type: 'lost', ...lost }
+    return close('suspended')
   }
 
   decided = 'ending'
@@ -256,8 +258,20 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   endRun(scope, pipeline, error, how.type === 'done' ? how.value : undefined)
   writer.seal()
   giveUp(new Suspended())
-  await writer.stored().catch(() => undefined)
-  return lost === undefined ? { type: 'ended' } : { type: 'lost', ...lost }
+  return close('ended')
+
+  async function close(type: 'ended' | 'suspended'): Promise<RunnerEnd> {
+    await writer.stored().catch(() => undefined)
+    if (lost !== undefined) return { type: 'lost', ...lost }
+    await keepView(options.runs, state)
+    return { type }
+  }
+}
+
+const historyCut: Extract<Part, { type: 'warning' }> = {
+  type: 'warning',
+  code: 'history-cut',
+  message: 'The conversation is too long to be sent to the model whole. Its oldest turns were left out.',
 }
 
 /** Runs the whole pipeline and resolves with its value. */

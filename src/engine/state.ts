@@ -23,6 +23,8 @@ export interface RunState extends FoldedRun {
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
   /** How often the run was recovered since a step or tool call last finished. */
   readonly recoveries: number
+  /** The codes of the run's own warnings. */
+  readonly warnings: ReadonlySet<string>
   /** How often a step was reset. */
   readonly resets: ReadonlyMap<string, number>
   /** The usage of each model call. */
@@ -50,6 +52,7 @@ export function createRunState(): RunState {
   const fold = foldRun((start) => loopKinds.has(kindOf(start)))
   const { steps, loops, apply: applyToFold } = fold
   const finished = new Map<string, EntryOf<'step-finish'>>()
+  const warnings = new Set<string>()
   const resets = new Map<string, number>()
   const begun = new Set<string>()
   const inputs: { seq: number; input: Record<string, unknown> }[] = []
@@ -64,6 +67,7 @@ export function createRunState(): RunState {
     lastTimestamp: 0,
     recoveries: 0,
     finished,
+    warnings,
     resets,
     calls,
     calledPipelines,
@@ -122,8 +126,10 @@ export function createRunState(): RunState {
         calls.push(entry)
         break
       case 'warning':
-        if (step === '' && entry.code === recovered.code) state.recoveries++
-        else if (step === '' && entry.code === handedOn.code) state.recoveries = 0
+        if (step !== '') break
+        warnings.add(entry.code)
+        if (entry.code === recovered.code) state.recoveries++
+        else if (entry.code === handedOn.code) state.recoveries = 0
         break
       default:
     }

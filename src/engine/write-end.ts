@@ -1,6 +1,7 @@
 /** Ends a run that has no owner: calls its callbacks, closes everything open and writes `run-end`. */
-import type { Log, RunRow } from '../part/log.ts'
+import type { Log, RunIndex, RunRow } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
+import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import { emitEnd } from './emit-end.ts'
@@ -19,6 +20,7 @@ export interface RunEnding {
 
 export interface EndContext {
   log: Log
+  runs: RunIndex
   registry: Registry
   clock: Clock
   graceMs: number
@@ -27,7 +29,7 @@ export interface EndContext {
 
 /** `epoch`: the caller's, who owns the run. Resolves when the end is stored. Rejects if the store fails. */
 export async function writeEnd(
-  { log, registry, clock, graceMs, secrets }: EndContext,
+  { log, runs, registry, clock, graceMs, secrets }: EndContext,
   { id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>,
   state: RunState,
   { code, message, outcome }: RunEnding,
@@ -59,4 +61,5 @@ export async function writeEnd(
     ...(answered ? undefined : { error }),
   })
   await writer.stored()
+  await keepView(runs, state)
 }

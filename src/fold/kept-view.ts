@@ -11,7 +11,7 @@ import type { FoldedRun } from './run-fold.ts'
 import { textOf, type RunView, type StepView } from './run-view.ts'
 
 /** Increase it when what is kept changes: a view with another number is folded again. */
-const keptVersion = 1
+export const keptVersion = 1
 
 /** Of a run with more steps none is kept: who wants them folds the log. */
 const mostSteps = 1000

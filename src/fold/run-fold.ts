@@ -96,7 +96,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     turns,
     apply,
     kept: () => toKept(fold),
-    view: () => toView(toKept(fold), { start: fold.start!, end: fold.end }),
+    view: () => toView(toKept(fold), { start: fold.start!, end: fold.end, steps: [...steps.values()] }),
   }
 
   function turns(path: string): Turns {

@@ -10,7 +10,7 @@ import { messageOf } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import { encodeEntries } from '../store/encode.ts'
-import { readView } from '../runtime/history.ts'
+import { readView } from '../fold/read-view.ts'
 
 export interface LogFiles {
   /** The store. Closing it waits up to 5 s for pending copies. */

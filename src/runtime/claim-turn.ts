@@ -1,6 +1,6 @@
 /** Finds the run that answers a request which may be a repetition: the run that has its key, or a new one. */
 import type { RunRow, Store } from '../part/log.ts'
-import { readView } from './history.ts'
+import { keptOf } from '../fold/read-view.ts'
 
 export interface TurnClaim {
   store: Store
@@ -33,13 +33,14 @@ export async function claimTurn(claim: TurnClaim): Promise<{ run: string; joined
       announce(winner)
       return { run: winner, joined: false }
     }
-    if (!(await saidNothing(store, row))) return { run: winner, joined: true }
+    if (!(await hasNoContent(store, row))) return { run: winner, joined: true }
     // A run that failed before its first content may be retried. `Retry-After` tells clients when.
     after = `:after:${winner}`
   }
 }
 
-async function saidNothing(store: Store, { id, status }: RunRow): Promise<boolean> {
+async function hasNoContent(store: Store, row: RunRow): Promise<boolean> {
+  const { status } = row
   if (status !== 'failed' && status !== 'timed-out' && status !== 'interrupted') return false
-  return (await readView(store, id))?.messages.length === 0
+  return (await keptOf(store, row))?.messages.length === 0
 }

@@ -1,11 +1,12 @@
 /** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
-import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import { hasEnded, type Store } from '../part/log.ts'
+import { keptOf, readInput } from '../fold/read-view.ts'
+import { hasEnded } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { Answer } from '../part/part.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
+import { answerTo } from './answer-to.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { withServerMessages } from './history.ts'
 import type { Run, Runtime } from './runtime.ts'
@@ -52,15 +53,15 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
   if (row === undefined || hasEnded(row.status)) return undefined
-  const asked = await readRequests(store, row.id)
-  const run = await open(row.id)
-  if (run === undefined) return undefined
+  const [kept, run] = [await keptOf(store, row), await open(row.id)]
+  if (kept === undefined || run === undefined) return undefined
+  const waiting = new Map(kept.requests.map(({ toolCallId, requestId }) => [toolCallId, requestId]))
   const matched = new Map<string, Answer>()
   let again = false
   let contrary: string | undefined
   for (const { toolCallId, answer } of answers) {
-    const requestId = asked.open.get(toolCallId)
-    const before = asked.answered.get(toolCallId)
+    const requestId = waiting.get(toolCallId)
+    const before = requestId === undefined ? await answerTo(store, kept, toolCallId) : undefined
     if (requestId !== undefined) matched.set(requestId, answer)
     else if (before !== undefined && isSame(before, answer)) again = true
     else if (before !== undefined) contrary = toolCallId
@@ -68,50 +69,27 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
   if (matched.size > 0) {
     const pipeline = agents.get(row.agent)?.pipeline
     // Input that comes with an answer is merged into the run's input, so the result is checked before the run continues.
-    if (pipeline !== undefined) checkRunInput(pipeline, { ...asked.input, ...input })
+    if (pipeline !== undefined) {
+      const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
+      checkRunInput(pipeline, { ...before, ...input })
+    }
     const counted = await answerAll(row.id, matched, {
       protocol,
       input,
       ...(labels === undefined ? undefined : { labels }),
     })
     // If two clients answer at the same time, the first answer counts and the other client gets a 409.
-    for (const [toolCallId, requestId] of asked.open) {
+    for (const [toolCallId, requestId] of waiting) {
       const given = matched.get(requestId)
       const winner = counted.get(requestId)
       if (given !== undefined && winner !== undefined && !isSame(given, winner)) throw conflict(toolCallId)
     }
     // A run that was not suspended yet continues in its own stream; this response starts at its current position.
-    return { run, how: asked.suspended ? 'resumed' : 'joined', from: asked.lastSeq + 1 }
+    return { run, how: kept.status === 'suspended' ? 'resumed' : 'joined', from: kept.lastSeq + 1 }
   }
   if (contrary !== undefined) throw conflict(contrary)
   // A repeated answer, from a client that retries or from another tab, must not interrupt the run that it resumed.
-  return again ? { run, how: 'joined', from: asked.resumedAt } : undefined
-}
-
-/** A run's requests to its clients by tool call: the open ones, and the answers to the others. */
-async function readRequests({ log }: Store, run: string) {
-  const open = new Map<string, string>()
-  const answered = new Map<string, Answer>()
-  const calls = new Map<string, string>()
-  let last: Entry | undefined
-  let resumedAt = 0
-  let input: Record<string, unknown> = {}
-  for await (const batch of log.read(run)) {
-    for (const entry of batch) {
-      last = entry
-      if (entry.type === 'run-start' || entry.type === 'resume') input = { ...input, ...entry.input }
-      if (entry.type === 'resume') resumedAt = entry.seq
-      else if (entry.type === 'request') {
-        open.set(entry.toolCallId, entry.requestId)
-        calls.set(entry.requestId, entry.toolCallId)
-      } else if (entry.type === 'response') {
-        const toolCallId = calls.get(entry.requestId) ?? ''
-        open.delete(toolCallId)
-        if (entry.answer !== undefined) answered.set(toolCallId, entry.answer)
-      }
-    }
-  }
-  return { open, answered, input, resumedAt, lastSeq: last?.seq ?? 0, suspended: last?.type === 'suspend' }
+  return again ? { run, how: 'joined', from: kept.resumedAt } : undefined
 }
 
 function isSame(a: Answer, b: Answer): boolean {

@@ -1,33 +1,12 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
-import { mergeDeltas, type Entry } from '../part/entry.ts'
-import { createRunFold, type RunFold } from '../fold/run-fold.ts'
-import type { RunView } from '../fold/run-view.ts'
+import type { Entry } from '../part/entry.ts'
+import { answerMessages } from '../fold/answer-messages.ts'
+import type { KeptView } from '../fold/kept-view.ts'
+import { foldLog, keptOf } from '../fold/read-view.ts'
+import { toResultContent } from '../fold/turn-messages.ts'
+import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
-import { messagesOf, type Message, type ToolOutput, type ToolResultContent } from '../part/message.ts'
-import { kindOf } from '../part/step-kind.ts'
-import { predecessor } from './threads.ts'
-
-/** A run's view from its log. Undefined if there is no such run. */
-export async function readView(store: Store, run: string): Promise<RunView | undefined> {
-  return (await store.runs.get(run)) === undefined ? undefined : toView(store.log.read(run))
-}
-
-/** Folds a log's entries into a view. Undefined if there are none. */
-export async function toView(batches: AsyncIterable<Entry[]>): Promise<RunView | undefined> {
-  return (await toFold(batches))?.view()
-}
-
-async function toFold(batches: AsyncIterable<Entry[]>, onEntry?: (entry: Entry) => void): Promise<RunFold | undefined> {
-  let fold: RunFold | undefined
-  for await (const batch of batches) {
-    fold ??= createRunFold()
-    for (const entry of mergeDeltas(batch)) {
-      fold.apply(entry)
-      onEntry?.(entry)
-    }
-  }
-  return fold
-}
+import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
  * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is
@@ -70,74 +49,58 @@ function sameMessage(messages: Message[], from: number): Message[] {
 async function record(store: Store, threadId: string, run: string, group: Message[]): Promise<Message[]> {
   const row = await store.runs.get(run)
   if (row?.threadId !== threadId) return []
-  // Calls of client tools without an outcome in the log.
-  const wanting = new Map<string, Entry>()
-  const fold = await toFold(store.log.read(run), (entry) => {
-    if (entry.type === 'step-start' && kindOf(entry) === 'client-tool') wanting.set(entry.toolCallId ?? '', entry)
-    const answered = entry.type === 'tool-result' && (entry.outcome === undefined || entry.outcome === 'denied')
-    if (answered) wanting.delete(entry.toolCallId)
-  })
-  if (fold === undefined) return []
+  const kept = await keptOf(store, row)
+  if (kept === undefined) return []
+  const messages = await withResults(store, kept, resultsOf(group, kept))
+  if (messages.length === 0) return []
+  const own = kept.asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
+  return [...kept.asked.slice(own + 1), ...messages]
+}
+
+/** The client's results of calls that it was asked to run and that have none in the log. */
+function resultsOf(group: Message[], { unanswered }: KeptView): Map<string, ToolResultContent> {
+  const results = new Map<string, ToolResultContent>()
   for (const { role, content } of group) {
     if (role !== 'tool') continue
-    for (const result of content) {
-      const asked = wanting.get(result.toolCallId)
-      if (asked !== undefined) fold.apply(toEntry(result, asked))
-    }
+    for (const result of content) if (unanswered.includes(result.toolCallId)) results.set(result.toolCallId, result)
   }
-  const { messages, input } = fold.view()
-  if (messages.length === 0) return []
-  const asked = messagesOf(input)
-  const own = asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
-  return [...asked.slice(own + 1), ...messages]
+  return results
 }
 
-function toEntry({ toolCallId, toolName, output }: ToolResultContent, { seq, timestamp, step }: Entry): Entry {
-  return { seq, timestamp, step, type: 'tool-result', toolCallId, toolName, ...toResult(output) } as Entry
+async function withResults(
+  { log }: Store,
+  { runId, messages }: KeptView,
+  results: Map<string, ToolResultContent>,
+): Promise<Message[]> {
+  if (results.size === 0) return messages
+  const missing = new Set(results.keys())
+  const replaced = messages.map((message): Message => {
+    if (message.role !== 'tool') return message
+    const content = message.content.map((old) => {
+      const given = results.get(old.toolCallId)
+      if (given === undefined) return old
+      missing.delete(old.toolCallId)
+      return { ...old, ...toResultContent(toResult(given)) }
+    })
+    return { ...message, content }
+  })
+  if (missing.size === 0) return replaced
+  // A call without any outcome stands in no message yet: only the log has it.
+  const fold = (await foldLog(log.read(runId)))!
+  for (const [id, given] of results) {
+    const asked = fold.unanswered.get(id)
+    if (asked !== undefined) fold.apply(toResult(given, asked))
+  }
+  return answerMessages(fold).map((message, i) => (i === 0 ? { ...message, id: runId } : message))
 }
 
-function toResult(output: ToolOutput) {
+function toResult({ toolCallId, toolName, output }: ToolResultContent, at?: Entry): EntryOf<'tool-result'> {
+  const { seq = 0, timestamp = 0, step = '' } = at ?? {}
+  const outcome = resultOf(output) as Pick<EntryOf<'tool-result'>, 'result'>
+  return { seq, timestamp, step, type: 'tool-result', toolCallId, toolName, ...outcome }
+}
+
+function resultOf(output: ToolOutput) {
   if (output.type === 'execution-denied') return { result: output.reason ?? '', isError: true, outcome: 'denied' }
   return { result: output.value, isError: output.type === 'error-text' || output.type === 'error-json' }
-}
-
-/**
- * For `history: server`: the conversation up to and including a run, along the chain of previous runs. `following` are the
- * messages after it: if they begin with results of calls that the run handed over, these replace the run's own.
- */
-export async function conversation(
-  store: Store,
-  threadId: string,
-  run: string,
-  following: readonly Message[] = [],
-): Promise<Message[]> {
-  const turns: Message[][] = []
-  let next = following
-  for (let at: string | undefined = run; at !== undefined;) {
-    const view: RunView | undefined = await readView(store, at)
-    if (view === undefined) {
-      // The process died before the run's first entry, so only its place in the thread is stored.
-      at = await predecessor(store.log, threadId, at)
-      continue
-    }
-    const turn: Message[] = [...messagesOf(view.input), ...withoutResults(view.messages, next)]
-    turns.unshift(turn)
-    next = turn
-    at = view.previousRunId
-  }
-  return turns.flat()
-}
-
-function withoutResults(messages: Message[], next: readonly Message[]): Message[] {
-  const given = new Set<string>()
-  for (const { role, content } of next) {
-    if (role !== 'tool') break
-    for (const { toolCallId } of content) given.add(toolCallId)
-  }
-  if (given.size === 0) return messages
-  return messages.flatMap((message): Message[] => {
-    if (message.role !== 'tool') return [message]
-    const content = message.content.filter(({ toolCallId }) => !given.has(toolCallId))
-    return content.length === 0 ? [] : [{ ...message, content }]
-  })
 }

@@ -12,7 +12,7 @@ import { closeLost } from './close-lost.ts'
 import { createDeadlines } from './deadlines.ts'
 import { failRun } from './fail-run.ts'
 import { messagesOf } from '../part/message.ts'
-import { conversation } from './history.ts'
+import { conversation, historyLimit } from './conversation.ts'
 import { leftFor } from './left-for.ts'
 import { createPresence } from './presence.ts'
 import { mostRecoveries } from '../engine/recovery.ts'
@@ -93,7 +93,9 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
       turn: row.turn ?? (async () => undefined),
       history: async () => {
         const previous = state.start?.previousRunId
-        return previous === undefined ? [] : conversation(store, row.threadId, previous, messagesOf(state.input))
+        if (previous === undefined) return { messages: [], cut: false }
+        const following = messagesOf(state.input)
+        return conversation(store, row.threadId, previous, { following, limit: historyLimit })
       },
       registry,
       pipeline,
@@ -239,7 +241,7 @@ export function createOwners(options: RuntimeOptions, shutdown: AbortSignal) {
     const owns = row.epoch === owned
     if (!owns && !(await log.claim(row.id, row.epoch))) return
     const epoch = owns ? row.epoch : row.epoch + 1
-    await writeEnd({ log, registry, clock, graceMs, secrets }, { id: row.id, epoch }, state, ending)
+    await writeEnd({ log, runs, registry, clock, graceMs, secrets }, { id: row.id, epoch }, state, ending)
     deadlines.clear(row.id)
     notify(onRun, state)
   }

@@ -2,7 +2,8 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
-import { toView } from './history.ts'
+import { foldLog, readView } from '../fold/read-view.ts'
+import type { Store } from '../part/log.ts'
 
 /** The outcome of a run that has ended or is suspended. `text` is the answer, `output` the pipeline’s value. */
 export interface RunResult {
@@ -14,9 +15,14 @@ export interface RunResult {
   error?: ErrorValue
 }
 
-/** Reads the outcome of a run that has no owner from its log. Never rejects: a log that cannot be read is a failed run. */
-export async function readResult(run: string, batches: AsyncIterable<Entry[]>): Promise<RunResult> {
-  const view = await toView(batches).catch(() => undefined)
+/**
+ * Reads the outcome of a run that has no owner. Never rejects: a run that cannot be read has failed. `stored`: its log, which the
+ * holder can read even if the store has dropped the run.
+ */
+export async function readResult(store: Store, run: string, stored: AsyncIterable<Entry[]>): Promise<RunResult> {
+  const view = await readView(store, run)
+    .then(async (found) => found ?? (await foldLog(stored))?.view())
+    .catch(() => undefined)
   if (view === undefined || view.status === 'running') {
     const error = { code: 'store-failed', message: 'The run could not be recorded.' }
     const { text = '', usage = noUsage } = view ?? {}

@@ -15,9 +15,10 @@ import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../p
 import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
 import type { FailEffect } from './fail-run.ts'
-import { readView } from './history.ts'
+import { readKept } from '../fold/read-view.ts'
 import { allRuns, flatten, threadOf } from './run-rows.ts'
-import { endOfRequest, type PostedAnswer } from '../engine/inbox.ts'
+import type { PostedAnswer } from '../engine/inbox.ts'
+import { endOfRequest } from './answer-to.ts'
 import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
@@ -205,12 +206,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     fail: owners.fail,
 
     async answer(runId, requestId, answer, how = {}) {
-      const view = await readView(store, runId)
-      if (view === undefined) throw unknownRun(runId)
-      const request = view.requests.find((each) => each.requestId === requestId)
+      const kept = await readKept(store, runId)
+      if (kept === undefined) throw unknownRun(runId)
+      const request = kept.requests.find((each) => each.requestId === requestId)
       if (request === undefined) {
         // Not open: it was answered before or never existed.
-        const before = await endOfRequest(store, runId, requestId)
+        const before = await endOfRequest(store, kept, requestId)
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
@@ -220,7 +221,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const row = await runs.get(runId)
       if (first && row !== undefined && hasEnded(row.status)) {
         // If the run ended in the meantime, the request was closed and not answered.
-        const before = await endOfRequest(store, runId, requestId)
+        const now = await readKept(store, runId)
+        const before = now && (await endOfRequest(store, now, requestId))
         if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
       }
       return { duplicate: !first, answer: message as PostedAnswer }
@@ -277,7 +279,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       parts: { [Symbol.asyncIterator]: () => flatten(live) },
       get result() {
         // If the run was answered or stopped while it was being suspended, this waits for what follows.
-        return (result ??= owners.settled(id).then(() => readResult(id, stored)))
+        return (result ??= owners.settled(id).then(() => readResult(store, id, stored)))
       },
       stop: (reason) => stop(id, reason),
       answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),

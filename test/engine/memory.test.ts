@@ -193,7 +193,7 @@ test('long messages count for what they are, and hold nobody up', async () => {
   const long = (name: string) => `${name} ${Array.from({ length: 250_000 }, (_, i) => `w${i}`).join(' ')}`
   const outputs = await said(engine, 't', long('one'), long('two'), long('three'), long('four'))
   const starts = outputs.map(({ recalled }) => recalled.turns.map(({ user: side }) => side.split(' ')[0]))
-  expect(starts).toEqual([[], ['one'], ['two'], ['three']])
+  expect(starts).toEqual([[], ['one'], ['two', 'one'], ['three', 'two']])
   const finished = only(await entriesOf(engine.store, outputs[3]!.id), 'step-finish')
   expect(finished.find(({ step }) => step === 'main/recall')!.duration).toBeLessThan(500)
 })

@@ -7,7 +7,7 @@ import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
-import { readView } from '../../runtime/history.ts'
+import { readKept, readView } from '../../fold/read-view.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { partsSseWire, partsWire, type PartsOptions } from '../../wire/parts/parts.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
@@ -172,9 +172,9 @@ export async function stopRun(
 }
 
 export async function listRequests({ runtime }: HandlerContext, id: string): Promise<Response> {
-  const view = await readView(runtime.store, id)
-  if (view === undefined) throw unknownRun(id)
-  return Response.json({ requests: view.requests })
+  const kept = await readKept(runtime.store, id)
+  if (kept === undefined) throw unknownRun(id)
+  return Response.json({ requests: kept.requests })
 }
 
 /** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval. */

@@ -1,6 +1,6 @@
 /** `/api/threads/:id`: a conversation, as its runs and as its messages. */
 import { MillraceError } from '../../part/error.ts'
-import { conversation } from '../../runtime/history.ts'
+import { conversation } from '../../runtime/conversation.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readQuery } from '../http/query.ts'
 import { toPage } from './runs.ts'
@@ -13,7 +13,7 @@ export async function showThread({ runtime: { store } }: HandlerContext, id: str
   const page = toPage(readQuery(url, { limit: 20, before: 256 }))
   const [newest] = await store.runs.list({ threadId: id, limit: 1 })
   if (newest === undefined) throw new MillraceError('unknown-thread', `There is no thread ${id}.`)
-  const [runs, messages] = await Promise.all([
+  const [runs, { messages }] = await Promise.all([
     store.runs.list({ ...page, threadId: id }),
     conversation(store, id, newest.id),
   ])

@@ -1,0 +1,88 @@
+/**
+ * Reads what a run comes to: the kept view if it stands for the run's last entry, else a fold of its log. What was folded of a
+ * run that has ended or waits is kept, so that the views of old databases and of lost writes heal.
+ */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { hasEnded, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
+import { keptVersion, toView, type KeptView } from './kept-view.ts'
+import { foldRun, type FoldedRun } from './run-fold.ts'
+import type { RunView } from './run-view.ts'
+
+type Runs = Pick<Store, 'log' | 'runs'>
+
+/** A store that keeps views. */
+export interface Views {
+  view(run: string): Promise<{ seq: number; view: unknown } | undefined>
+  keepView(run: string, seq: number, view: unknown): Promise<void>
+}
+
+/** A run as it is kept. Undefined if there is no such run. */
+export async function readKept(store: Runs, run: string): Promise<KeptView | undefined> {
+  const row = await store.runs.get(run)
+  return row && keptOf(store, row)
+}
+
+/** The same for a row that was read just now. Undefined for a run without entries. */
+export async function keptOf(store: Runs, row: RunRow): Promise<KeptView | undefined> {
+  return (await load(store, row))?.kept
+}
+
+/** A run as clients see it. Undefined if there is no such run. */
+export async function readView(store: Runs, run: string): Promise<RunView | undefined> {
+  const row = await store.runs.get(run)
+  const { kept, fold } = (row && (await load(store, row))) ?? {}
+  if (kept === undefined || fold !== undefined) return fold?.view()
+  const start = await entryAt(store.log, run, 1)
+  const end = hasEnded(kept.status) ? await entryAt(store.log, run, kept.lastSeq) : undefined
+  const isKept = kept.steps !== undefined && start?.type === 'run-start'
+  if (isKept && end?.type === 'run-end') return toView(kept, { start, end })
+  if (isKept && end === undefined) return toView(kept, { start })
+  return (await foldLog(store.log.read(run)))?.view()
+}
+
+async function load({ log, runs }: Runs, { id, lastSeq }: RunRow): Promise<Loaded | undefined> {
+  const found = await (runs as Partial<Views>).view?.(id)
+  const kept = found?.view as KeptView | undefined
+  if (found?.seq === lastSeq && kept?.version === keptVersion) return { kept }
+  const fold = await foldLog(log.read(id))
+  if (fold === undefined) return undefined
+  if (fold.end !== undefined || fold.open.suspended) await keepView(runs, fold)
+  return { kept: fold.kept(), fold }
+}
+
+interface Loaded {
+  kept: KeptView
+  /** If its log was read. */
+  fold?: FoldedRun
+}
+
+/** Keeps the view of a run that has ended or is suspended. A failure harms nothing: the next reader folds the log. */
+export async function keepView(runs: RunIndex, fold: FoldedRun): Promise<void> {
+  try {
+    const kept = fold.kept()
+    await (runs as Partial<Views>).keepView?.(kept.runId, kept.lastSeq, kept)
+  } catch {
+    // The store fails, or was opened for reading only.
+  }
+}
+
+/** Folds a log's entries. Undefined if there are none. */
+export async function foldLog(batches: AsyncIterable<Entry[]>): Promise<FoldedRun | undefined> {
+  let fold: FoldedRun | undefined
+  for await (const batch of batches) {
+    fold ??= foldRun()
+    for (const entry of batch) fold.apply(entry)
+  }
+  return fold
+}
+
+/** One entry of a run. */
+export async function entryAt(log: Log, run: string, seq: number): Promise<Entry | undefined> {
+  for await (const [entry] of log.read(run, { after: seq - 1, limit: 1 })) return entry?.seq === seq ? entry : undefined
+  return undefined
+}
+
+/** The input with which a run was started. */
+export async function readInput(log: Log, run: string): Promise<Record<string, unknown>> {
+  return ((await entryAt(log, run, 1)) as EntryOf<'run-start'> | undefined)?.input ?? {}
+}

@@ -1,0 +1,34 @@
+/** What became of requests to clients. The view says where in the log the answers are. */
+import type { PostedAnswer } from '../engine/inbox.ts'
+import type { EndedRequest, KeptView } from '../fold/kept-view.ts'
+import { entryAt } from '../fold/read-view.ts'
+import type { Store } from '../part/log.ts'
+import type { Answer } from '../part/part.ts'
+
+/** How a request of a run ended. Undefined while it is open, or if it does not exist. */
+export async function endOfRequest(
+  store: Store,
+  { runId, ended }: KeptView,
+  requestId: string,
+): Promise<PostedAnswer | undefined> {
+  const found = ended.find((each) => each.requestId === requestId)
+  return found && readEnd(store, runId, found)
+}
+
+/** The answer to a tool call of a run that was asked of a client. Undefined if there is none. */
+export async function answerTo(
+  store: Store,
+  { runId, ended }: KeptView,
+  toolCallId: string,
+): Promise<Answer | undefined> {
+  const found = ended.findLast((each) => each.toolCallId === toolCallId && each.closed === undefined)
+  const end = found && (await readEnd(store, runId, found))
+  return end !== undefined && 'answer' in end ? end.answer : undefined
+}
+
+async function readEnd({ log }: Store, run: string, { seq, closed }: EndedRequest): Promise<PostedAnswer | undefined> {
+  if (closed !== undefined) return { closed }
+  const entry = await entryAt(log, run, seq)
+  if (entry?.type !== 'response' || entry.answer === undefined) return undefined
+  return { answer: entry.answer, protocol: entry.protocol ?? 'api' }
+}

@@ -1,0 +1,196 @@
+/** What a turn costs does not grow with its thread: views of earlier runs are kept, and logs are not read again. */
+import { afterEach, expect, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { ReadOptions, Store } from '../../src/part/log.ts'
+import type { Message } from '../../src/part/message.ts'
+import { keptVersion } from '../../src/fold/kept-view.ts'
+import { foldLog, readKept, type Views } from '../../src/fold/read-view.ts'
+import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { continueOrStart } from '../../src/runtime/continue.ts'
+import { historyLimit } from '../../src/runtime/conversation.ts'
+import { buildRun, startPart } from '../build-run.ts'
+import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold } from '../support/going-on.ts'
+import { withViews } from '../support/views.ts'
+
+const engines: Engine[] = []
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close()
+})
+
+/** An engine whose reads of logs and views are counted. */
+function open(options: EngineOptions) {
+  const seen = { logs: 0, entries: 0, whole: 0, views: 0 }
+  const wrapStore = (store: Store): Store => {
+    const inner = withViews(store)
+    const read = async function* (run: string, given: ReadOptions = {}) {
+      seen.logs++
+      for await (const batch of inner.log.read(run, given)) {
+        seen.entries += batch.length
+        if (given.limit === undefined && (given.after ?? 0) === 0 && given.signal === undefined) seen.whole++
+        yield batch
+      }
+    }
+    const view: Views['view'] = (run) => {
+      seen.views++
+      return inner.runs.view(run)
+    }
+    return { ...inner, log: { ...inner.log, read }, runs: { ...inner.runs, view } as Store['runs'] }
+  }
+  const engine = createEngine({ ...options, wrapStore })
+  engines.push(engine)
+  return { ...engine, seen }
+}
+
+const ask = { parameters: { type: 'object', properties: {} } }
+const user = (content: string): Message => ({ role: 'user', content })
+
+async function say({ runtime }: Engine, messages: Message[], history: 'client' | 'server') {
+  const common = { agentId: 'a', threadId: 't', input: {}, protocol: 'ui', onBusy: 'queue' } as const
+  const { run } = await continueOrStart(runtime, { ...common, messages, answers: [], history })
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  return run.id
+}
+
+/** What is kept of a run is what a fold of its log says. */
+async function expectKept({ store }: Engine, run: string): Promise<void> {
+  const found = await (store.runs as Store['runs'] & Views).view(run)
+  const fold = (await foldLog(store.log.read(run)))!
+  expect(found).toEqual({ seq: fold.lastSeq, view: JSON.parse(JSON.stringify(fold.kept())) })
+  expect(fold.kept().version).toBe(keptVersion)
+}
+
+test.each(['client', 'server'] as const)(
+  'a turn reads as much of logs after 50 runs as after 5 (history: %s)',
+  async (history) => {
+    const engine = open({
+      agents: { a: agent('', `history: ${history}`) },
+      scripts: { m: createTold((prompt) => [text(`answer ${prompt.length}`), finish()]) },
+    })
+    let said: Message[] = []
+    const costs: (typeof engine.seen)[] = []
+    for (let i = 0; i <= 50; i++) {
+      const before = { ...engine.seen }
+      const messages = [...said, user(`question ${i}`)]
+      const id = await say(engine, messages, history)
+      const { logs, entries, whole, views } = engine.seen
+      costs.push({
+        logs: logs - before.logs,
+        entries: entries - before.entries,
+        whole: whole - before.whole,
+        views: views - before.views,
+      })
+      // A client names the last two answers.
+      if (history === 'client') {
+        said = [...messages.slice(-3), { role: 'assistant', id, content: [{ type: 'text', text: 'as shown' }] }]
+      }
+    }
+    const [few, many] = [costs[5]!, costs[50]!]
+    expect({ ...many, views: 0 }).toEqual({ ...few, views: 0 })
+    expect(many.whole).toBe(0)
+    if (history === 'client') expect(many.views).toBe(few.views)
+    // One a run, and no more.
+    else expect(many.views - few.views).toBe(45)
+  },
+)
+
+test('a view is kept at each suspend and at the end, also of a run that ends without owner', async () => {
+  const engine = open({
+    agents: { a: agent('tools: [ask]') },
+    scripts: {
+      m: createTold((prompt) =>
+        prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
+      ),
+    },
+    tools: { ask },
+  })
+  const { runtime, store } = engine
+  for (const how of ['answered', 'stopped']) {
+    const run = await runtime.start('a', { messages: [user('Hi')] })
+    expect(await run.result).toMatchObject({ outcome: 'suspended' })
+    await expectKept(engine, run.id)
+    const { requests, status } = (await readKept(store, run.id))!
+    expect({ status, asked: requests.map(({ toolCallId }) => toolCallId) }).toEqual({
+      status: 'suspended',
+      asked: ['c'],
+    })
+    if (how === 'answered') await run.answer(requests[0]!.requestId, { kind: 'tool', output: 1 })
+    else await run.stop()
+    await (await runtime.open(run.id))!.result
+    await expectKept(engine, run.id)
+  }
+})
+
+test('an answer to a client tool reads the log once: when the run goes on', async () => {
+  const names = ['c', 'd']
+  const engine = open({
+    agents: { a: agent('tools: [ask]') },
+    scripts: {
+      m: createTold((prompt) => {
+        const name = names[prompt.filter(({ role }) => role === 'tool').length]
+        return name === undefined ? [text('Done.'), finish()] : [toolCall(name, 'ask', {}), finish('tool-calls')]
+      }),
+    },
+    tools: { ask },
+  })
+  const turn = { agentId: 'a', threadId: 't', input: {}, protocol: 'ui', onBusy: 'queue', history: 'client' } as const
+  const first = await continueOrStart(engine.runtime, { ...turn, messages: [user('Hi')], answers: [] })
+  await first.run.result
+  const answer = async (toolCallId: string, output: string) => {
+    engine.seen.whole = 0
+    const answers = [{ toolCallId, answer: { kind: 'tool', output } as const }]
+    const { run, how } = await continueOrStart(engine.runtime, { ...turn, messages: [], answers })
+    const { outcome } = await run.result
+    return { how, outcome, readings: engine.seen.whole }
+  }
+  expect(await answer('c', 'yes')).toMatchObject({ how: 'resumed', outcome: 'suspended' })
+  expect(await answer('c', 'yes')).toEqual({ how: 'joined', outcome: 'suspended', readings: 0 })
+  await expect(answer('c', 'no')).rejects.toMatchObject({ code: 'answer-conflict' })
+  expect(engine.seen.whole).toBe(0)
+  expect(await answer('d', 'yes')).toEqual({ how: 'resumed', outcome: 'completed', readings: 1 })
+})
+
+/** The entries of one turn of a thread whose history the server has. */
+function turnOf(i: number): Entry[] {
+  const runId = `run-${i}`
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, source: 'reported' as const }
+  const input = { messages: [user(`question ${i}`)] }
+  const start = { ...startPart, runId, threadId: 't', input, ...(i > 1 && { previousRunId: `run-${i - 1}` }) }
+  return buildRun([
+    { step: '', part: start as typeof startPart },
+    { step: 'main/a', part: { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } },
+    { step: 'main/a/1', part: { type: 'step-start', stepType: 'model-call', attempt: 1 } },
+    { step: 'main/a/1', part: { type: 'text-start', id: 't' } },
+    { step: 'main/a/1', part: { type: 'text-delta', id: 't', delta: `answer ${i}` } },
+    { step: 'main/a/1', part: { type: 'text-end', id: 't' } },
+    { step: 'main/a/1', part: { type: 'step-finish', duration: 1 } },
+    { step: 'main/a', part: { type: 'step-finish', duration: 1 } },
+    { step: '', part: { type: 'run-end', outcome: 'completed', usage } },
+  ])
+}
+
+test('of a very long thread the model is told the newest turns, whole, and the run says so once', async () => {
+  const model = createTold((prompt) =>
+    prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
+  )
+  const engine = open({
+    agents: { a: agent('tools: [ask]', 'history: server') },
+    scripts: { m: model },
+    tools: { ask },
+  })
+  const { runtime, store } = engine
+  const turns = historyLimit.messages / 2 + 10
+  for (let i = 1; i <= turns; i++) await store.log.append(`run-${i}`, 1, turnOf(i))
+  const run = await runtime.start('a', { messages: [user('and now?')] }, { threadId: 't' })
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  const [request] = (await readKept(store, run.id))!.requests
+  await run.answer(request!.requestId, { kind: 'tool', output: 1 })
+  expect(await (await runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+  for (const prompt of model.prompts) {
+    expect(prompt[0]).toMatchObject({ role: 'user', content: [{ text: 'question 11' }] })
+    expect(prompt.filter(({ role }) => role === 'user')).toHaveLength(historyLimit.messages / 2 + 1)
+  }
+  const warnings = only(await entriesOf(store, run.id), 'warning')
+  expect(warnings).toMatchObject([{ code: 'history-cut', step: '' }])
+  expect(engine.seen.views).toBeLessThan(3 * turns)
+})
