@@ -1,5 +1,5 @@
 /**
- * Warnings that a run records when it continues after a crash. The log counts them, so that a run which crashes its server
+ * Warnings that a run records about itself. The log counts those of a crash, so that a run which crashes its server
  * does not crash it at every start.
  */
 import type { Part } from '../part/part.ts'
@@ -18,4 +18,11 @@ export const handedOn: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'server-stopped',
   message: 'The server was shut down. The run continues at the next start.',
+}
+
+/** What `history: server` told the model is not the whole conversation. */
+export const historyCut: Extract<Part, { type: 'warning' }> = {
+  type: 'warning',
+  code: 'history-cut',
+  message: 'The conversation is too long to be sent to the model whole. Its oldest turns were left out.',
 }

@@ -2,11 +2,11 @@
  * Runs a pipeline from the current state of its log until it ends or is suspended. Owns the run's writer and its signal, and is
  * the only place where a run ends; steps only emit parts.
  */
-import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
+import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
-import type { Outcome, Part } from '../part/part.ts'
+import type { Part } from '../part/part.ts'
 import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { noUsage } from '../part/usage.ts'
@@ -14,14 +14,14 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { runLeftover, type Leftover } from './after.ts'
 import type { Attribute } from './attribute.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
-import { attempt, emitEnd } from './emit-end.ts'
+import { endOutcomes, endRun } from './emit-end.ts'
 import { pipelineValue } from './container.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
 import { limitOfRun } from './limits.ts'
-import { handedOn, recovered } from './recovery.ts'
+import { handedOn, historyCut, recovered } from './recovery.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
-import { Suspended, tell, toError, within, type Scope } from './scope.ts'
+import { Suspended, toError, within, type Scope } from './scope.ts'
 import { afterGrace } from '../async/with-grace.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
@@ -74,8 +74,6 @@ type Settled =
   | { type: 'failed'; error: unknown }
   | { type: 'suspended' }
   | { type: 'stopped' }
-
-const outcomes: ReadonlySet<string> = new Set<Outcome>(['aborted', 'budget-exceeded', 'timed-out', 'interrupted'])
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const { log, registry, pipeline, runId, state, controller, graceMs } = options
@@ -250,12 +248,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   if (error !== undefined) {
     await tellAbort(scope, pipeline, {
       error,
-      aborted: signal.aborted && lost === undefined && outcomes.has(error.code),
+      aborted: signal.aborted && lost === undefined && endOutcomes.has(error.code),
       graceMs,
       told: toldAborts,
     })
   }
-  endRun(scope, pipeline, error, how.type === 'done' ? how.value : undefined)
+  endRun(scope, error, how.type === 'done' ? how.value : undefined)
   writer.seal()
   giveUp(new Suspended())
   return close('ended')
@@ -268,12 +266,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
 }
 
-const historyCut: Extract<Part, { type: 'warning' }> = {
-  type: 'warning',
-  code: 'history-cut',
-  message: 'The conversation is too long to be sent to the model whole. Its oldest turns were left out.',
-}
-
 /** Runs the whole pipeline and resolves with its value. */
 async function walk(scope: Scope, pipeline: Pipeline, left: Leftover): Promise<unknown> {
   const { state } = scope
@@ -283,25 +275,4 @@ async function walk(scope: Scope, pipeline: Pipeline, left: Leftover): Promise<u
   }
   await runLeftover(scope, pipeline, left)
   return pipelineValue(scope, pipeline, last)
-}
-
-function endRun(scope: Scope, pipeline: Pipeline, error: unknown, output: unknown): void {
-  const { state, now, emit } = scope
-  let outcome: Outcome = 'completed'
-  let value: ErrorValue | undefined
-  // If the answer has ended, clients have seen it as complete: nothing later may contradict that.
-  if (error !== undefined && !state.open.answered) {
-    value = toErrorValue(error, 'run-failed')
-    outcome = outcomes.has(value.code) ? (value.code as Outcome) : 'failed'
-    if (outcome === 'failed') attempt(() => tell(scope, '', error))
-  }
-  const why = value ?? { code: 'ended', message: 'The run has ended.' }
-  const closing = { outcome: 'aborted', error: why } as const
-  emitEnd(state, emit, {
-    outcome,
-    output,
-    closing,
-    now: now(),
-    ...(value === undefined ? undefined : { error: value }),
-  })
 }
