@@ -261,7 +261,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   async function close(type: 'ended' | 'suspended'): Promise<RunnerEnd> {
     await writer.stored().catch(() => undefined)
     if (lost !== undefined) return { type: 'lost', ...lost }
-    await keepView(options.runs, state)
+    await keepView(options.runs, runId, state)
     return { type }
   }
 }

@@ -61,5 +61,5 @@ export async function writeEnd(
     ...(answered ? undefined : { error }),
   })
   await writer.stored()
-  await keepView(runs, state)
+  await keepView(runs, run, state)
 }

@@ -4,12 +4,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
-import { withViews } from '../../test/support/views.ts'
 import type { Entry } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { foldRun } from './run-fold.ts'
-import type { KeptView } from './kept-view.ts'
+import type { KeptRun } from './kept-run.ts'
 import { keepView, readKept, readView } from './read-view.ts'
 
 const id = 'run-1'
@@ -40,7 +39,7 @@ const asJson = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T
 /** At each suspend and at the end, both what the first reader folds and what the next one reads. */
 async function checkRun(entries: readonly Entry[]): Promise<void> {
   const run = (entries[0] as Extract<Entry, { type: 'run-start' }>).runId
-  const inner = withViews(memoryStore())
+  const inner = memoryStore()
   const { read, store } = counted(inner)
   let from = 0
   for (const [i, { type }] of entries.entries()) {
@@ -83,7 +82,7 @@ const done: Item[] = [
 
 async function stored(items: readonly Item[]) {
   const entries = buildRun(items)
-  const inner = withViews(memoryStore())
+  const inner = memoryStore()
   await inner.log.append(id, 1, entries)
   return { entries, inner, ...counted(inner) }
 }
@@ -101,7 +100,7 @@ test('a view that was lost with its process is folded once, and then kept', asyn
 
 test('a view of another version is folded again and replaced', async () => {
   const { inner, store, read, entries } = await stored(done)
-  const old: KeptView = { ...foldOf(entries).kept(), version: 0, messages: [{ role: 'assistant', content: 'old' }] }
+  const old: KeptRun = { ...foldOf(entries).kept(), version: 0, messages: [{ role: 'assistant', content: 'old' }] }
   await inner.runs.keepView(id, entries.length, old)
   expect(await readView(store, id)).toMatchObject({ text: 'Hello' })
   expect(read.entries).toBe(entries.length)
@@ -111,7 +110,7 @@ test('a view of another version is folded again and replaced', async () => {
 
 test('a view that stands for an earlier entry does not count; nothing is kept of a run that goes on', async () => {
   const { inner, store, entries } = await stored(done.slice(0, -2))
-  await keepView(store.runs, foldOf(entries.slice(0, 3)))
+  await keepView(store.runs, id, foldOf(entries.slice(0, 3)))
   expect(await readView(store, id)).toMatchObject({ text: 'Hello', status: 'running', lastSeq: entries.length })
   expect(await inner.runs.view(id)).toMatchObject({ seq: 3 })
 })
@@ -119,7 +118,7 @@ test('a view that stands for an earlier entry does not count; nothing is kept of
 test('a store that keeps nothing harms nothing', async () => {
   const { store } = await stored(done)
   const keepView = () => Promise.reject(new Error('read only'))
-  expect(await readView({ ...store, runs: { ...store.runs, keepView } as Store['runs'] }, id)).toMatchObject({
+  expect(await readView({ ...store, runs: { ...store.runs, keepView } }, id)).toMatchObject({
     text: 'Hello',
   })
 })

@@ -4,26 +4,20 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
-import { keptVersion, toView, type KeptView } from './kept-view.ts'
+import { keptVersion, toView, type KeptRun } from './kept-run.ts'
 import { foldRun, type FoldedRun } from './run-fold.ts'
 import type { RunView } from './run-view.ts'
 
 type Runs = Pick<Store, 'log' | 'runs'>
 
-/** A store that keeps views. */
-export interface Views {
-  view(run: string): Promise<{ seq: number; view: unknown } | undefined>
-  keepView(run: string, seq: number, view: unknown): Promise<void>
-}
-
 /** A run as it is kept. Undefined if there is no such run. */
-export async function readKept(store: Runs, run: string): Promise<KeptView | undefined> {
+export async function readKept(store: Runs, run: string): Promise<KeptRun | undefined> {
   const row = await store.runs.get(run)
   return row && keptOf(store, row)
 }
 
 /** The same for a row that was read just now. Undefined for a run without entries. */
-export async function keptOf(store: Runs, row: RunRow): Promise<KeptView | undefined> {
+export async function keptOf(store: Runs, row: RunRow): Promise<KeptRun | undefined> {
   return (await load(store, row))?.kept
 }
 
@@ -41,26 +35,25 @@ export async function readView(store: Runs, run: string): Promise<RunView | unde
 }
 
 async function load({ log, runs }: Runs, { id, lastSeq }: RunRow): Promise<Loaded | undefined> {
-  const found = await (runs as Partial<Views>).view?.(id)
-  const kept = found?.view as KeptView | undefined
+  const found = await runs.view(id)
+  const kept = found?.view as KeptRun | undefined
   if (found?.seq === lastSeq && kept?.version === keptVersion) return { kept }
   const fold = await foldLog(log.read(id))
   if (fold === undefined) return undefined
-  if (fold.end !== undefined || fold.open.suspended) await keepView(runs, fold)
+  if (fold.end !== undefined || fold.open.suspended) await keepView(runs, id, fold)
   return { kept: fold.kept(), fold }
 }
 
 interface Loaded {
-  kept: KeptView
+  kept: KeptRun
   /** If its log was read. */
   fold?: FoldedRun
 }
 
 /** Keeps the view of a run that has ended or is suspended. A failure harms nothing: the next reader folds the log. */
-export async function keepView(runs: RunIndex, fold: FoldedRun): Promise<void> {
+export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Promise<void> {
   try {
-    const kept = fold.kept()
-    await (runs as Partial<Views>).keepView?.(kept.runId, kept.lastSeq, kept)
+    await runs.keepView(run, fold.lastSeq, fold.kept())
   } catch {
     // The store fails, or was opened for reading only.
   }

@@ -8,7 +8,7 @@ import { parentPath } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
-import { toKept, toView, type EndedRequest, type KeptView } from './kept-view.ts'
+import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createTurns, type Turns } from './turns.ts'
@@ -51,7 +51,7 @@ export interface FoldedRun extends RunFold {
   readonly summary: Summary
   /** The output of a step, which is followed from here on. */
   turns(path: string): Turns
-  kept(): KeptView
+  kept(): KeptRun
 }
 
 /** A fold over one run. `view()` throws a `TypeError` before the `run-start`. */

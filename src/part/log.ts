@@ -185,7 +185,7 @@ export interface RunIndex {
   due(before: number, limit?: number): Promise<DueRun[]>
   /** The view that was kept last. */
   view(run: string): Promise<KeptView | undefined>
-  /** Keeps a view for later, unless a newer one is kept. It must be JSON. */
+  /** Keeps a view for later, unless one of a later entry is kept. It must be JSON. */
   keepView(run: string, seq: number, view: unknown): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 /** What became of requests to clients. The view says where in the log the answers are. */
 import type { PostedAnswer } from '../engine/inbox.ts'
-import type { EndedRequest, KeptView } from '../fold/kept-view.ts'
+import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
 import { entryAt } from '../fold/read-view.ts'
 import type { Store } from '../part/log.ts'
 import type { Answer } from '../part/part.ts'
@@ -8,7 +8,7 @@ import type { Answer } from '../part/part.ts'
 /** How a request of a run ended. Undefined while it is open, or if it does not exist. */
 export async function endOfRequest(
   store: Store,
-  { runId, ended }: KeptView,
+  { runId, ended }: KeptRun,
   requestId: string,
 ): Promise<PostedAnswer | undefined> {
   const found = ended.find((each) => each.requestId === requestId)
@@ -18,7 +18,7 @@ export async function endOfRequest(
 /** The answer to a tool call of a run that was asked of a client. Undefined if there is none. */
 export async function answerTo(
   store: Store,
-  { runId, ended }: KeptView,
+  { runId, ended }: KeptRun,
   toolCallId: string,
 ): Promise<Answer | undefined> {
   const found = ended.findLast((each) => each.toolCallId === toolCallId && each.closed === undefined)

@@ -1,7 +1,7 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
 import type { Entry } from '../part/entry.ts'
 import { answerMessages } from '../fold/answer-messages.ts'
-import type { KeptView } from '../fold/kept-view.ts'
+import type { KeptRun } from '../fold/kept-run.ts'
 import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/turn-messages.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -58,7 +58,7 @@ async function record(store: Store, threadId: string, run: string, group: Messag
 }
 
 /** The client's results of calls that it was asked to run and that have none in the log. */
-function resultsOf(group: Message[], { unanswered }: KeptView): Map<string, ToolResultContent> {
+function resultsOf(group: Message[], { unanswered }: KeptRun): Map<string, ToolResultContent> {
   const results = new Map<string, ToolResultContent>()
   for (const { role, content } of group) {
     if (role !== 'tool') continue
@@ -69,7 +69,7 @@ function resultsOf(group: Message[], { unanswered }: KeptView): Map<string, Tool
 
 async function withResults(
   { log }: Store,
-  { runId, messages }: KeptView,
+  { runId, messages }: KeptRun,
   results: Map<string, ToolResultContent>,
 ): Promise<Message[]> {
   if (results.size === 0) return messages

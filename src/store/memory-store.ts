@@ -226,7 +226,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async keepView(run, seq, view) {
       checkOpen(`keep the view of run ${run}`)
       const kept = runs.get(run)
-      if (kept && seq > (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
+      if (kept && seq >= (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
     },
   }
 

@@ -13,7 +13,7 @@ export function createViewTable(db: DatabaseSync): ViewTable {
   const select = db.prepare('SELECT seq, view FROM views WHERE run = ?')
   const insert = db.prepare(
     `INSERT INTO views (run, seq, view) SELECT id, ?2, ?3 FROM runs WHERE id = ?1
-     ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, view = excluded.view WHERE excluded.seq > seq`,
+     ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, view = excluded.view WHERE excluded.seq >= seq`,
   )
   return {
     get(run) {

@@ -3,15 +3,14 @@ import { afterEach, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { ReadOptions, Store } from '../../src/part/log.ts'
 import type { Message } from '../../src/part/message.ts'
-import { keptVersion } from '../../src/fold/kept-view.ts'
-import { foldLog, readKept, type Views } from '../../src/fold/read-view.ts'
+import { keptVersion } from '../../src/fold/kept-run.ts'
+import { foldLog, readKept } from '../../src/fold/read-view.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { continueOrStart } from '../../src/runtime/continue.ts'
 import { historyLimit } from '../../src/runtime/conversation.ts'
 import { buildRun, startPart } from '../build-run.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold } from '../support/going-on.ts'
-import { withViews } from '../support/views.ts'
 
 const engines: Engine[] = []
 afterEach(async () => {
@@ -21,8 +20,7 @@ afterEach(async () => {
 /** An engine whose reads of logs and views are counted. */
 function open(options: EngineOptions) {
   const seen = { logs: 0, entries: 0, whole: 0, views: 0 }
-  const wrapStore = (store: Store): Store => {
-    const inner = withViews(store)
+  const wrapStore = (inner: Store): Store => {
     const read = async function* (run: string, given: ReadOptions = {}) {
       seen.logs++
       for await (const batch of inner.log.read(run, given)) {
@@ -31,11 +29,11 @@ function open(options: EngineOptions) {
         yield batch
       }
     }
-    const view: Views['view'] = (run) => {
+    const view: Store['runs']['view'] = (run) => {
       seen.views++
       return inner.runs.view(run)
     }
-    return { ...inner, log: { ...inner.log, read }, runs: { ...inner.runs, view } as Store['runs'] }
+    return { ...inner, log: { ...inner.log, read }, runs: { ...inner.runs, view } }
   }
   const engine = createEngine({ ...options, wrapStore })
   engines.push(engine)
@@ -54,7 +52,7 @@ async function say({ runtime }: Engine, messages: Message[], history: 'client' |
 
 /** What is kept of a run is what a fold of its log says. */
 async function expectKept({ store }: Engine, run: string): Promise<void> {
-  const found = await (store.runs as Store['runs'] & Views).view(run)
+  const found = await store.runs.view(run)
   const fold = (await foldLog(store.log.read(run)))!
   expect(found).toEqual({ seq: fold.lastSeq, view: JSON.parse(JSON.stringify(fold.kept())) })
   expect(fold.kept().version).toBe(keptVersion)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createRuntime } from '../../src/project/create-runtime.ts'
 import type { Config } from '../../src/project/config.ts'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
+import { foldRun } from '../../src/fold/run-fold.ts'
 import { createGrammar } from '../../src/fold/grammar.ts'
 import type { Batch, Store } from '../../src/part/log.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
@@ -81,7 +82,18 @@ export async function entriesOf(store: Store, run: string): Promise<Entry[]> {
   const { status } = (await store.runs.get(run))!
   const faults = grammarFaults(entries, status === 'suspended' || status === 'running')
   if (faults.length > 0) throw new Error(`${faults.join('\n')}\n${entries.map((e) => JSON.stringify(e)).join('\n')}`)
+  await checkKept(store, run, entries)
   return entries
+}
+
+/** What is kept of a run is what its log says. */
+async function checkKept(store: Store, run: string, entries: readonly Entry[]): Promise<void> {
+  const kept = await store.runs.view(run)
+  if (kept === undefined || kept.seq !== entries.at(-1)?.seq) return
+  const fold = foldRun()
+  for (const entry of entries) fold.apply(entry)
+  const [found, expected] = [kept.view, fold.kept()].map((each) => JSON.stringify(each))
+  if (found !== expected) throw new Error(`kept of ${run}:\n${found}\nin its log:\n${expected}`)
 }
 
 export function grammarFaults(entries: readonly Entry[], open = false): string[] {

@@ -28,12 +28,14 @@ export function viewsContract(current: () => Store): void {
       await store.log.append('r', 1, [startEntry('r')])
     })
 
-    test('a view is kept until a newer one comes', async () => {
+    test('a view is kept until one of the same or a later entry comes', async () => {
       expect(await store.runs.view('r')).toBeUndefined()
       await store.runs.keepView('r', 4, { text: 'four', nested: [{ a: null }] })
       expect(await store.runs.view('r')).toEqual({ seq: 4, view: { text: 'four', nested: [{ a: null }] } })
-      for (const seq of [3, 4]) await store.runs.keepView('r', seq, { text: 'late' })
+      await store.runs.keepView('r', 3, { text: 'late' })
       expect(await store.runs.view('r')).toMatchObject({ seq: 4, view: { text: 'four' } })
+      await store.runs.keepView('r', 4, { text: 'by a newer version' })
+      expect(await store.runs.view('r')).toEqual({ seq: 4, view: { text: 'by a newer version' } })
       await Promise.all([5, 9, 7].map((seq) => store.runs.keepView('r', seq, seq)))
       expect(await store.runs.view('r')).toEqual({ seq: 9, view: 9 })
     })

@@ -25,7 +25,7 @@ export interface EndedRequest {
   closed?: string
 }
 
-export interface KeptView extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
+export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
   version: number
   /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
   asked: Message[]
@@ -43,7 +43,7 @@ export interface KeptView extends Omit<RunView, 'input' | 'traceparent' | 'text'
 }
 
 /** What a fold comes to so far. Throws a `TypeError` before the `run-start`. */
-export function toKept(fold: FoldedRun): KeptView {
+export function toKept(fold: FoldedRun): KeptRun {
   const { start, end, open, steps, usage, cost, firstTokenAt, resumedAt, resumedInput, ended, facts, summary } = fold
   if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
@@ -90,7 +90,7 @@ export function toKept(fold: FoldedRun): KeptView {
 }
 
 /** Adds what the log has: its first entry, its last one if the run has ended, and the steps if they were not kept. */
-export function toView(kept: KeptView, { start, end, steps = kept.steps }: ViewSource): RunView {
+export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSource): RunView {
   const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
   const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept
   return {
