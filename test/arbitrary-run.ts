@@ -309,7 +309,7 @@ function answerTo(part: RecordedPart): RecordedPart {
     type: 'response',
     requestId,
     outcome: 'answered',
-    answer: kind === 'tool' ? { kind, output: 1 } : { kind, approved: requestId.endsWith('2') },
+    answer: kind === 'tool' ? { kind, output: 1 } : { kind: 'approval', approved: requestId.endsWith('2') },
     protocol: 'ui',
   }
 }

@@ -1,9 +1,15 @@
 /** The short id of an open request, and the command that answers it. */
 import type { EntryOf } from '../part/entry.ts'
+import type { InputRequest } from '../part/part.ts'
 
 /** The request id without the prefix of the run id. */
 export function shortRequestId(run: string, { requestId }: EntryOf<'request'>): string {
   return requestId.startsWith(`${run}.`) ? requestId.slice(run.length + 1) : requestId
+}
+
+/** What a step asks for, in its own words. */
+export function questionOf({ message, reason }: Pick<InputRequest, 'message' | 'reason'>): string {
+  return message ?? reason ?? 'a value'
 }
 
 /** A command to paste. `isOneOfMany`: adds `--request`. */

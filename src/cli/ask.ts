@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { ClientAnswer } from '../client/client.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
+import { questionOf } from './answer-line.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
 
@@ -35,7 +36,7 @@ export function createAsk({ yes = false, leaves = false }: AskOptions = {}): Ask
 }
 
 /** Rejects when `signal` aborts or the terminal is closed. */
-async function askOnTerminal({ kind, toolName, input }: Request, signal: AbortSignal): Promise<ClientAnswer> {
+async function askOnTerminal(request: Request, signal: AbortSignal): Promise<ClientAnswer> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   // Ctrl-C at the question stops the run.
   terminal.on('SIGINT', () => process.emit('SIGINT'))
@@ -48,6 +49,10 @@ async function askOnTerminal({ kind, toolName, input }: Request, signal: AbortSi
       })
     ).trim()
   try {
+    if (request.kind === 'input') {
+      return { value: jsonOrText(await ask(`${printable(questionOf(request))} Enter a value (JSON or text): `)) }
+    }
+    const { kind, toolName, input } = request
     // Model output must not be able to disguise itself with control characters.
     const what = printable(`${toolName} ${JSON.stringify(input)}`)
     if (kind === 'approval') return { approved: /^y(?:es)?$/iu.test(await ask(`Allow ${what}? [y/N] `)) }

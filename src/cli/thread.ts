@@ -42,7 +42,7 @@ export async function waitingRun({ client }: Backend, thread: Thread | undefined
 
 /** A new message ends a suspended run of its thread. */
 export function warnOfEnd({ id, requests }: WaitingRun, ...more: string[]): void {
-  const tools = [...new Set(requests.map(({ toolName }) => toolName))].join(', ')
+  const tools = [...new Set(requests.map(({ toolName, kind }) => toolName ?? kind))].join(', ')
   const line = `warning: ${id} of this thread waits for an answer (${tools}); a new message ends that run`
   process.stderr.write(`${printable([line, ...more].join('\n'))}\n`)
 }

@@ -174,7 +174,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
   /** Another page may answer first: then its answer counts, and the server rejects ours. */
   async function call(
     run: string,
-    { requestId, toolName, toolCallId, input: given }: EntryOf<'request'>,
+    { requestId, toolName, toolCallId, input: given }: Extract<EntryOf<'request'>, { toolName: string }>,
   ): Promise<void> {
     answering.add(requestId)
     try {

@@ -22,7 +22,11 @@ export interface ClientOptions {
 }
 
 /** A client's answer to a request: the output of its tool, or whether it approves. */
-export type ClientAnswer = { output: unknown; isError?: boolean } | { approved: boolean; reason?: string }
+export type ClientAnswer =
+  | { output: unknown; isError?: boolean }
+  | { approved: boolean; reason?: string }
+  | { value: unknown }
+  | { cancelled: true }
 
 /** A run as returned by `show`: its status, messages, text, steps, usage and open requests. */
 export type ShownRun = Omit<RunView, 'runId'> & { id: string }

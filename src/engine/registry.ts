@@ -1,6 +1,6 @@
 /** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
-import type { Part } from '../part/part.ts'
+import type { InputRequest, Part } from '../part/part.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 
@@ -19,7 +19,25 @@ export interface ExecutionContext {
   tools: ReadonlyMap<string, ToolImplementation>
   /** A model by its name in YAML. */
   model(name: string): LanguageModel
+  /**
+   * Asks a person or a client for a value. The run waits for it, also over a restart, and then calls the handler again from its
+   * start: requests that have an answer return it at once. So what comes before a request must be safe to repeat, and the
+   * handler must make the same requests in the same order.
+   */
+  request(question?: Question): Promise<QuestionAnswer>
 }
+
+/** What a step asks for. */
+export interface Question extends Pick<InputRequest, 'reason' | 'message' | 'schema' | 'metadata'> {
+  /** ms to answer it. Default: that of all requests. */
+  timeout?: number
+}
+
+/** `closed`: nobody answered in time, or the run cannot wait. */
+export type QuestionAnswer =
+  | { outcome: 'answered'; value: unknown }
+  | { outcome: 'cancelled' }
+  | { outcome: 'closed'; reason: string }
 
 /**
  * A step type. The value that it returns or resolves with is the step's result. If that is a `Response`, a `ReadableStream` or

@@ -13,6 +13,8 @@ import { nameFailure, type StepName } from './step-name.ts'
 import type { DefaultTimeouts, SilenceLimits } from './time-limits.ts'
 import { missingUsages } from './unfinished.ts'
 
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
 export interface Scope {
   readonly runId: string
   readonly threadId: string
@@ -41,7 +43,11 @@ export interface Scope {
   /** Runs tasks concurrently. Settles when all have settled or `abandoned` does, then throws the first failure. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** Records a request, unless it is open, and waits for its answer. Throws {@link Suspended} if the whole run must wait. */
-  request(path: string, request: Omit<RequestPart, 'type'>, signal: AbortSignal): Promise<EntryOf<'response'>>
+  request(
+    path: string,
+    request: DistributiveOmit<RequestPart, 'type'>,
+    signal: AbortSignal,
+  ): Promise<EntryOf<'response'>>
   /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
   /** Model calls in progress, by path. */

@@ -32,6 +32,8 @@ export interface RunState extends FoldedRun {
   /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
   readonly callIds: CallIds
+  /** The values that steps have asked for, by path, in order. */
+  readonly asked: ReadonlyMap<string, readonly AskedValue[]>
   /** The lists that loops iterate over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
@@ -42,6 +44,11 @@ export interface RunState extends FoldedRun {
   suspendedSince(moment: number): number
   /** The tool loops of all `llm` and `router` steps. */
   toolLoops(): Turns[]
+}
+
+export interface AskedValue {
+  request: EntryOf<'request'>
+  response?: EntryOf<'response'>
 }
 
 /** Steps with a tool loop. */
@@ -60,6 +67,7 @@ export function createRunState(): RunState {
   const calls: EntryOf<'usage'>[] = []
   const calledPipelines = new Map<string, string>()
   const callIds = createCallIds()
+  const asked = new Map<string, AskedValue[]>()
   const lists = new Map<string, readonly unknown[]>()
   // The same object as the fold, so that nothing is held or copied twice.
   const state = Object.assign(fold, {
@@ -72,6 +80,7 @@ export function createRunState(): RunState {
     calls,
     calledPipelines,
     callIds,
+    asked,
     lists,
     has: (path: string) => steps.has(path),
     countCalls: (root: string) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
@@ -119,7 +128,16 @@ export function createRunState(): RunState {
       case 'step-finish':
         finished.set(step, entry)
         break
+      case 'request':
+        if (entry.kind === 'input') asked.set(step, [...(asked.get(step) ?? []), { request: entry }])
+        break
+      case 'response': {
+        const value = asked.get(step)?.find(({ request }) => request.requestId === entry.requestId)
+        if (value !== undefined) value.response = entry
+        break
+      }
       case 'step-reset':
+        for (const path of asked.keys()) if (isUnder(path, step)) asked.delete(path)
         resets.set(step, (resets.get(step) ?? 0) + 1)
         break
       case 'usage':

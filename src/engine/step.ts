@@ -207,7 +207,8 @@ async function recorded(scope: Scope): Promise<void> {
 
 /** Custom code may have had effects before a crash, so it is not run again. */
 function refuseSecondRun(scope: Scope, path: string): void {
-  if (!scope.state.open.steps.has(path)) return
+  // One that has asked for a value knows that it is called again.
+  if (!scope.state.open.steps.has(path) || scope.state.asked.has(path)) return
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 

@@ -189,7 +189,7 @@ export function createTurns(root: string): Turns {
         break
       }
       case 'request': {
-        const call = callOf(entry.toolCallId)
+        const call = entry.toolCallId === undefined ? undefined : callOf(entry.toolCallId)
         if (!call) break
         if (call.request) callsByRequest.delete(call.request.requestId)
         call.request = entry

@@ -55,7 +55,11 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
   if (row === undefined || hasEnded(row.status)) return undefined
   const [kept, run] = [await keptOf(store, row), await open(row.id)]
   if (kept === undefined || run === undefined) return undefined
-  const waiting = new Map(kept.requests.map(({ toolCallId, requestId }) => [toolCallId, requestId]))
+  const waiting = new Map(
+    kept.requests.flatMap(({ kind, toolCallId, requestId }) =>
+      kind === 'input' ? [] : [[toolCallId, requestId] as const],
+    ),
+  )
   const matched = new Map<string, Answer>()
   let again = false
   let contrary: string | undefined

@@ -23,7 +23,11 @@ export function unknownRequest(run: string, requestId: string): MillraceError {
 }
 
 export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
-  const wanted = kind === 'approval' ? 'an approval (approved: true or false)' : 'the result of a tool (output)'
+  const wanted = {
+    approval: 'an approval (approved: true or false)',
+    tool: 'the result of a tool (output)',
+    input: 'a value (value, or cancelled: true)',
+  }[kind]
   return new MillraceError('bad-input', `Request ${requestId} must be answered with ${wanted}.`, {
     status: 400,
   })

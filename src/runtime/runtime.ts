@@ -12,6 +12,7 @@ import type { Answer, Part } from '../part/part.ts'
 import { createCleaner } from '../fold/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
+import { checkAnswer } from './check-answer.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimTurn } from './claim-turn.ts'
 import type { FailEffect } from './fail-run.ts'
@@ -23,7 +24,7 @@ import type { Wake } from './left-for.ts'
 import { createOwners, type Owned } from './owners.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { readResult, type RunResult } from './run-result.ts'
-import { closingError, runExists, unknownAgent, unknownRequest, unknownRun, wrongAnswer } from './runtime-errors.ts'
+import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
 import { createRunState } from '../engine/state.ts'
 import { createThreadGate } from './threads.ts'
 
@@ -215,7 +216,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (before === undefined) throw unknownRequest(runId, requestId)
         return { duplicate: true, answer: before }
       }
-      if (request.kind !== answer.kind) throw wrongAnswer(request)
+      checkAnswer(request, answer)
       const { first, message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
       await wake(runId)
       const row = await runs.get(runId)

@@ -207,7 +207,7 @@ async function attend(engine: Engine, run: string): Promise<Entry[]> {
     const answered = new Set(only(entries, 'response').map(({ requestId }) => requestId))
     for (const { requestId, kind, input } of only(entries, 'request')) {
       if (answered.has(requestId)) continue
-      const answer = kind === 'tool' ? { kind, output: input } : { kind, approved: true }
+      const answer = kind === 'tool' ? { kind, output: input } : ({ kind: 'approval', approved: true } as const)
       await engine.runtime.answer(run, requestId, answer)
       break
     }

@@ -40,7 +40,7 @@ function asking(...calls: [string, string, unknown?][]) {
 }
 
 async function requestOf({ store }: Engine, run: string, toolCallId?: string): Promise<EntryOf<'request'>> {
-  const wanted = (id: string) => toolCallId === undefined || id === toolCallId
+  const wanted = (id?: string) => toolCallId === undefined || id === toolCallId
   return (await until(store, run, (e) => e.type === 'request' && wanted(e.toolCallId))) as EntryOf<'request'>
 }
 

@@ -89,13 +89,13 @@ function pickRequest({ runId, requests, status }: RunView, wanted: string | unde
   if (requests.length === 0) throw new MillraceError('usage', `${runId} has no open requests (${status}).`)
   if (wanted === undefined && requests.length === 1) return requests[0]!
   const named = requests.map((request) => ({ request, id: shortRequestId(runId, request) }))
-  const list = named.map(({ id, request }) => `${id} (${request.toolName})`).join(', ')
+  const list = named.map(({ id, request }) => `${id} (${request.toolName ?? request.kind})`).join(', ')
   if (wanted === undefined) {
     throw new MillraceError('usage', `${runId} has several open requests. Choose one with --request: ${list}.`)
   }
   const found = named.filter(({ id, request }) => [id, request.requestId, request.toolName].includes(wanted))
   if (found.length === 1) return found[0]!.request
-  const words = named.flatMap(({ id, request }) => [id, request.toolName])
+  const words = named.flatMap(({ id, request }) => [id, request.toolName ?? []].flat())
   const problem =
     found.length > 1 ? `several open requests for ${wanted}` : `no open request ${wanted}${didYouMean(wanted, words)}`
   throw new MillraceError('usage', `${runId} has ${problem}. Open: ${list}.`)
@@ -104,11 +104,20 @@ function pickRequest({ runId, requests, status }: RunView, wanted: string | unde
 const yes = ['approve', 'yes', 'y']
 const no = ['deny', 'no', 'n']
 
-function toAnswer({ kind, toolName }: Request, given: string, { reason, error }: AnswerFlags): ClientAnswer {
+function toAnswer(
+  { kind, toolName = 'the run' }: Request,
+  given: string,
+  { reason, error }: AnswerFlags,
+): ClientAnswer {
   if (kind === 'tool') {
     if (reason !== undefined)
       throw new MillraceError('usage', `--reason is only for deny, but ${toolName} waits for its result.`)
     return { output: jsonOrText(given), ...(error ? { isError: true } : undefined) }
+  }
+  if (kind === 'input') {
+    if (reason !== undefined || error)
+      throw new MillraceError('usage', `--reason and --error are not for a value, which ${toolName} waits for.`)
+    return { value: jsonOrText(given) }
   }
   if (error)
     throw new MillraceError('usage', `--error is only for the result of a tool, but ${toolName} waits for an approval.`)

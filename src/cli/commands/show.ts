@@ -4,7 +4,7 @@ import type { RunView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
 import { openAccess, whereFlags, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
-import { answerLine } from '../answer-line.ts'
+import { answerLine, questionOf } from '../answer-line.ts'
 import { findRun } from '../find-run.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
 import { forStream, printable } from '../printable.ts'
@@ -104,10 +104,12 @@ function asked({ input }: RunView): Message[] {
 }
 
 function waitsFor(request: RunView['requests'][number], { runId, requests }: RunView, where: string): string {
-  const { kind, toolName, input, deadline } = request
-  const what = kind === 'approval' ? 'waits for approval of' : 'waits for the result of'
+  const about =
+    request.kind === 'input'
+      ? `waits for a value: ${questionOf(request)}`
+      : `${request.toolName}  waits for ${request.kind === 'approval' ? 'approval' : 'the result'} of ${JSON.stringify(request.input)}`
   return [
-    `${toolName}  ${what} ${JSON.stringify(input)}, until ${formatTime(deadline)} UTC`,
+    `${about}, until ${formatTime(request.deadline)} UTC`,
     `  ${answerLine(runId, request, { where, isOneOfMany: requests.length > 1 })}`,
   ].join('\n')
 }

@@ -16,6 +16,7 @@ import { keepCookies } from '../live-cookies.ts'
 import { isStream, toReader, type SourceReader } from '../../relay/source-reader.ts'
 import { inStep, type Scope } from '../scope.ts'
 import type { ExecutionContext, PrimitiveHandler } from '../registry.ts'
+import { createQuestions } from './questions.ts'
 import { withBuiltin, type RunBuiltin } from './builtin-handlers.ts'
 import { isResponse, readResponse, type ReturnedResponse } from './returned-response.ts'
 
@@ -41,6 +42,7 @@ export async function runCustom(
   replaced?: Replaced,
 ): Promise<CustomResult> {
   const { signal, variables, runId, threadId, registry, input } = scope
+  const questions = createQuestions(scope, path)
   const context: ExecutionContext = {
     input,
     variables,
@@ -50,11 +52,12 @@ export async function runCustom(
     tools: registry.tools,
     emit: (part) => emitChecked(scope, path, part),
     model: (name) => registry.models.resolve(name),
+    request: questions.request,
   }
   const given = handler(config, replaced === undefined ? context : withBuiltin(context, replaced.builtin))
-  const value = isGenerator(handler)
-    ? await readSource(scope, toReader(given), (part) => emitChecked(scope, path, part))
-    : await given
+  const value = await questions.unlessSuspended(
+    isGenerator(handler) ? readSource(scope, toReader(given), (part) => emitChecked(scope, path, part)) : given,
+  )
   const returned = toAnswer(value)
   if (returned === undefined) return { value, answered: false }
   if (signal.aborted) {

@@ -27,7 +27,8 @@ export const handlerStep = 'handler'
 export async function runWrapped(scope: Scope, path: string, options: WrappedOptions): Promise<StepOutcome> {
   const { step, handler, config, answers, original } = options
   const innerPath = (n: number) => joinPath(path, n === 1 ? step.id : `${step.id}.${n}`)
-  if (scope.state.open.steps.has(path) && !scope.state.has(innerPath(1))) {
+  const { open, asked } = scope.state
+  if (open.steps.has(path) && !asked.has(path) && !scope.state.has(innerPath(1))) {
     throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run again.')
   }
   return inStep(scope, path, { stepType: handlerStep, kind: 'custom' }, async () => {

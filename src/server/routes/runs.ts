@@ -177,7 +177,7 @@ export async function listRequests({ runtime }: HandlerContext, id: string): Pro
   return Response.json({ requests: kept.requests })
 }
 
-/** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval. */
+/** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval, `{value}` or `{cancelled: true}` for an input. */
 export async function answerRequest(
   { runtime, maxBodyBytes, protocol }: HandlerContext,
   request: Request,
@@ -201,6 +201,8 @@ function toAnswer(body: Record<string, unknown>): Answer {
   if (typeof approved === 'boolean') {
     return { kind: 'approval', approved, ...(typeof reason === 'string' ? { reason } : undefined) }
   }
+  if (body['cancelled'] === true) return { kind: 'input', cancelled: true }
+  if ('value' in body) return { kind: 'input', value: body['value'] }
   if (!('output' in body)) throw bad('output', 'present (or approved, for an approval)')
   return { kind: 'tool', output: body['output'], ...(isError === true ? { isError } : undefined) }
 }

@@ -66,7 +66,7 @@ export function projectUi(
         return tools.result(entry)
       case 'request':
         // `request` sends an unknown call of an earlier step, which adds a part to the message.
-        if (!tools.knows(entry)) shown.add(entry.step)
+        if (entry.kind !== 'input' && !tools.knows(entry)) shown.add(entry.step)
         return tools.request(entry)
       case 'response':
         return tools.response(entry)

@@ -97,8 +97,10 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
     },
     call,
     result,
-    knows: ({ step, toolCallId }) => calls.has(callKey(step, toolCallId)),
+    knows: ({ step, toolCallId }) => toolCallId !== undefined && calls.has(callKey(step, toolCallId)),
     request({ kind, step, toolCallId, toolName, requestId, input }) {
+      // The protocol has no questions without a tool call.
+      if (kind === 'input') return
       const key = callKey(step, toolCallId)
       // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
       if (!calls.has(key)) {

@@ -11,7 +11,7 @@
  * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` implies it |
  * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are not valid JSON |
  * | `tool-result` of a call that was sent | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client provides it |
- * | `request` approval; tool | `tool-approval-request`; dropped: the client answers calls without output. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
+ * | `request` approval; tool; input | `tool-approval-request`; dropped: the client answers calls without output; dropped: `POST /api/runs/<id>/requests/<request>` answers it. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
