@@ -1,0 +1,233 @@
+/**
+ * The lifecycle of one run in one process, as a machine: no I/O, no promises, no time. `supervisor.ts` performs the effects and
+ * reports back with events. Who owns a run is decided by the store, with {@link Log.claim}: the machine only asks. docs/lifecycle.md
+ * has a drawing.
+ */
+
+/**
+ * Why a run is claimed. `hint`: somebody answered or stopped it, or a request is due. `orphan`: nobody owns it although it is
+ * active. `lost`: this process could no longer record it.
+ */
+export type ClaimReason = 'hint' | 'orphan' | 'lost'
+
+export type Slot = Readonly<
+  (
+    | { state: 'idle' }
+    /** It starts here. Without `epoch` it has no owner and no entry yet; with one it waits for its turn in its thread. */
+    | { state: 'queued'; epoch?: number }
+    /** Looks at the run, claims it and folds its log. `again`: hints that came meanwhile. `dueAt`: see `suspended`. */
+    | { state: 'claiming'; reason: ClaimReason; again?: 'hint' | 'orphan'; dueAt?: number; epoch?: number; tries: number }
+    | { state: 'running'; epoch: number }
+    /** It waits for answers. `dueAt`: when its first request is due, in ms of the steady clock. */
+    | { state: 'suspended'; dueAt: number }
+    /** Its outcome is decided; its last entries are being stored. */
+    | { state: 'ending'; epoch: number }
+    /** The store failed. `epoch`: of this process's claim, if it has one. `reason`: what the next attempt is for. */
+    | { state: 'lost'; reason: ClaimReason; epoch?: number; tries: number }
+    | { state: 'ended' }
+  ) & {
+    /** The process shuts down. */
+    closing: boolean
+  }
+>
+
+export type Event =
+  /** A start was requested here. */
+  | { type: 'announced' }
+  /** The announced run will not start. */
+  | { type: 'refused' }
+  /** The announced run starts, as its first owner. */
+  | { type: 'started'; epoch: number }
+  /** The run's turn in its thread has come. */
+  | { type: 'turn' }
+  | { type: 'hint' }
+  | { type: 'orphan' }
+  /** The run is ours. `next`: what its log asks for. `queued`: it waits for its turn again. */
+  | { type: 'claimed'; epoch: number; next: 'execute' | 'end'; queued?: boolean }
+  /** The run is not ours. `dueAt`: it waits for answers, until then. */
+  | { type: 'unclaimed'; dueAt?: number }
+  /** The store failed while the run was claimed; `epoch`: after the claim. */
+  | { type: 'claim-failed'; epoch?: number }
+  | { type: 'suspended'; dueAt: number }
+  | { type: 'ended' }
+  /** Another owner goes on with it. */
+  | { type: 'moved' }
+  /** It was left for the next owner, between two steps. */
+  | { type: 'handed-on' }
+  | { type: 'store-failed' }
+  /** An error outside of its steps ends it. */
+  | { type: 'failed' }
+  /** The delay of `retry` is over. */
+  | { type: 'retry' }
+  | { type: 'shutdown' }
+  /** The time that active runs have at a shutdown is over. */
+  | { type: 'expired' }
+
+export type Effect =
+  /** Leads to `claimed`, `unclaimed` or `claim-failed`. */
+  | { type: 'claim'; reason: ClaimReason; epoch?: number }
+  /** Leads to `turn` and to `suspended`, `ended`, `moved`, `handed-on` or `store-failed`. */
+  | { type: 'execute'; epoch: number }
+  /** Leads to `ended`, `moved` or `store-failed`. */
+  | { type: 'end'; epoch: number }
+  /** Aborts the execution. */
+  | { type: 'abort'; reason: 'failed' | 'shutdown' }
+  /** Closes the requests of an active run that are due. */
+  | { type: 'close-due' }
+  /** Tells the fleet that the run wants an owner: at a moment of the steady clock, or now. */
+  | { type: 'want'; at?: number }
+  /** Leads to `retry`. */
+  | { type: 'retry'; delay: number }
+  /** Tells readers that the run is lost. */
+  | { type: 'report-loss' }
+  /** Nothing more to do here for now: whoever waits for that goes on. */
+  | { type: 'rest' }
+
+type Next = readonly [Slot, readonly Effect[]]
+
+export function createSlot(closing = false): Slot {
+  return { state: 'idle', closing }
+}
+
+/** Whether something of this process works on the run. */
+export function isBusy({ state }: Slot): boolean {
+  return state === 'queued' || state === 'claiming' || state === 'running' || state === 'ending'
+}
+
+/** The epoch under which this process writes the run's log. */
+export function leaseOf(slot: Slot): number | undefined {
+  return slot.state === 'queued' || slot.state === 'running' || slot.state === 'ending' ? slot.epoch : undefined
+}
+
+/** An event that means nothing in a state changes nothing. */
+export function transition(slot: Slot, event: Event): Next {
+  if (slot.state === 'ended') return [slot, []]
+  if (event.type === 'shutdown') return shutDown(slot)
+  switch (slot.state) {
+    case 'idle':
+    case 'suspended':
+      return fromRest(slot, event)
+    case 'queued':
+      return slot.epoch === undefined ? fromAnnounced(slot, event) : fromOwned(slot, slot.epoch, event)
+    case 'running':
+    case 'ending':
+      return fromOwned(slot, slot.epoch, event)
+    case 'claiming':
+      return fromClaiming(slot, event)
+    case 'lost':
+      return event.type === 'retry' ? claim(slot, slot.reason, slot) : [slot, []]
+  }
+}
+
+function fromRest(slot: Slot, { type }: Event): Next {
+  if (type === 'announced' && slot.state === 'idle') return [{ state: 'queued', closing: slot.closing }, []]
+  // While the process shuts down, messages wait for the next owner.
+  if ((type !== 'hint' && type !== 'orphan') || slot.closing) return [slot, []]
+  return claim(slot, type, slot.state === 'suspended' ? { dueAt: slot.dueAt } : {})
+}
+
+function fromAnnounced(slot: Slot, event: Event): Next {
+  if (event.type === 'refused') return rest({ state: 'idle', closing: slot.closing })
+  if (event.type !== 'started') return [slot, []]
+  const { epoch } = event
+  return [{ state: 'queued', epoch, closing: slot.closing }, [{ type: 'execute', epoch }]]
+}
+
+function fromOwned(slot: Slot, epoch: number, event: Event): Next {
+  const { state, closing } = slot
+  switch (event.type) {
+    case 'turn':
+      return state === 'queued' ? [{ state: 'running', epoch, closing }, []] : [slot, []]
+    case 'hint':
+      return state === 'ending' ? [slot, []] : [slot, [{ type: 'close-due' }]]
+    case 'failed':
+    case 'expired': {
+      if (state === 'ending') return [slot, []]
+      const reason = event.type === 'failed' ? 'failed' : 'shutdown'
+      return [{ state: 'ending', epoch, closing }, [{ type: 'abort', reason }]]
+    }
+    case 'suspended': {
+      const { dueAt } = event
+      const want: Effect = { type: 'want', at: dueAt }
+      if (closing) return rest({ state: 'idle', closing }, want)
+      // Nothing else would notice an answer or a stop that came while the run was being suspended.
+      const [next, effects] = claim(slot, 'hint', { dueAt })
+      return [next, [want, ...effects]]
+    }
+    case 'ended':
+      return rest({ state: 'ended', closing })
+    case 'moved':
+      return rest({ state: 'idle', closing })
+    case 'handed-on':
+      return rest({ state: 'idle', closing }, { type: 'want' })
+    case 'store-failed':
+      return lose({ state: 'lost', reason: 'lost', epoch, tries: 0, closing }, { type: 'report-loss' })
+    default:
+      return [slot, []]
+  }
+}
+
+function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event): Next {
+  const { closing, reason, again, dueAt, epoch: lease, tries } = slot
+  switch (event.type) {
+    case 'hint':
+    case 'orphan':
+      return [{ ...slot, again: again === 'orphan' ? again : event.type }, []]
+    case 'claimed': {
+      const { epoch, next, queued = false } = event
+      if (next === 'end') return [{ state: 'ending', epoch, closing }, [{ type: 'end', epoch }]]
+      // Claimed too late: the next owner goes on with it.
+      if (closing) return rest({ state: 'idle', closing }, { type: 'want' })
+      return [{ state: queued ? 'queued' : 'running', epoch, closing }, [{ type: 'execute', epoch }]]
+    }
+    case 'unclaimed': {
+      const due = event.dueAt
+      const isNew = due !== undefined && due !== dueAt
+      const effects: Effect[] = isNew ? [{ type: 'want', at: due }] : []
+      const waits = due === undefined ? {} : { dueAt: due }
+      if (again !== undefined && !closing) {
+        const [next, more] = claim(slot, again, waits)
+        return [next, [...effects, ...more]]
+      }
+      if (due === undefined || closing) return rest({ state: 'idle', closing }, ...effects)
+      return rest({ state: 'suspended', dueAt: due, closing }, ...effects)
+    }
+    case 'claim-failed': {
+      // A claim that counted must not be forgotten: nobody else would look after the run.
+      const epoch = event.epoch ?? lease
+      const kept = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
+      return lose({ state: 'lost', reason: kept, tries, closing, ...(epoch === undefined ? {} : { epoch }) })
+    }
+    default:
+      return [slot, []]
+  }
+}
+
+function shutDown(slot: Slot): Next {
+  if (slot.closing) return [slot, []]
+  const closing = true
+  if (slot.state === 'suspended') return [{ state: 'idle', closing }, []]
+  // The log of a lost run has no end: the next owner sees to it.
+  if (slot.state === 'lost') return [{ state: 'idle', closing }, [{ type: 'want' }]]
+  return [{ ...slot, closing }, []]
+}
+
+function claim(
+  { closing }: Slot,
+  reason: ClaimReason,
+  { dueAt, epoch, tries = 0 }: { dueAt?: number; epoch?: number; tries?: number },
+): Next {
+  const lease = epoch === undefined ? {} : { epoch }
+  const due = dueAt === undefined ? {} : { dueAt }
+  return [{ state: 'claiming', reason, tries, closing, ...lease, ...due }, [{ type: 'claim', reason, ...lease }]]
+}
+
+function lose(slot: Extract<Slot, { state: 'lost' }>, ...effects: Effect[]): Next {
+  if (slot.closing) return rest({ state: 'idle', closing: true }, ...effects, { type: 'want' })
+  const delay = Math.min(100 * 2 ** slot.tries, 5000)
+  return rest({ ...slot, tries: slot.tries + 1 }, ...effects, { type: 'retry', delay })
+}
+
+function rest(slot: Slot, ...effects: Effect[]): Next {
+  return [slot, [...effects, { type: 'rest' }]]
+}
