@@ -8,22 +8,22 @@ export interface Strands {
   /** Settles when all tasks have settled, or when `abandoned` does. After that the remaining tasks no longer count. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** A branch starts to wait for a client. */
-  rest(): void
+  park(): void
   /** A branch continues. */
-  go(): void
+  unpark(): void
 }
 
-export function createStrands(onAllResting: () => void): Strands {
+export function createStrands(onAllParked: () => void): Strands {
   let moving = 1
 
-  function rest(): void {
+  function park(): void {
     moving--
-    if (moving === 0) onAllResting()
+    if (moving === 0) onAllParked()
   }
 
   return {
-    rest,
-    go() {
+    park,
+    unpark() {
       moving++
     },
     async fork(tasks, abandoned) {
@@ -37,7 +37,7 @@ export function createStrands(onAllResting: () => void): Strands {
             await task()
           } finally {
             // The last branch to end continues after the fork, so it still counts.
-            if (!over && --left > 0) rest()
+            if (!over && --left > 0) park()
           }
         }),
       )

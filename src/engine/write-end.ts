@@ -1,10 +1,11 @@
 /** Ends a run that has no owner: calls its callbacks, closes everything open and writes `run-end`. */
-import type { Log, RunIndex, RunRow } from '../part/log.ts'
+import type { Log, RunIndex } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { createInvoke, tellAbort } from './callbacks.ts'
 import { emitEnd } from './emit-end.ts'
+import { isMoved } from './moved.ts'
 import type { Registry } from './registry.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import type { RunState } from './state.ts'
@@ -27,13 +28,16 @@ export interface EndContext {
   secrets: readonly string[]
 }
 
-/** `epoch`: the caller's, who owns the run. Resolves when the end is stored. Rejects if the store fails. */
+/**
+ * `epoch`: that of the caller's claim. Resolves when the end is stored, or with `moved` when another owner has claimed the run
+ * since. Rejects if the store fails.
+ */
 export async function writeEnd(
   { log, runs, registry, clock, graceMs, secrets }: EndContext,
-  { id: run, epoch }: Pick<RunRow, 'id' | 'epoch'>,
+  { run, epoch }: { run: string; epoch: number },
   state: RunState,
   { code, message, outcome }: RunEnding,
-): Promise<void> {
+): Promise<'ended' | 'moved'> {
   const now = createRunClock(clock, state.lastTimestamp)
   const writer = createWriter({
     log,
@@ -60,6 +64,12 @@ export async function writeEnd(
     now: now(),
     ...(answered ? undefined : { error }),
   })
-  await writer.stored()
+  try {
+    await writer.stored()
+  } catch (failure) {
+    if (isMoved(failure)) return 'moved'
+    throw failure
+  }
   await keepView(runs, run, state)
+  return 'ended'
 }

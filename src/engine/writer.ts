@@ -6,6 +6,7 @@
  */
 import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
+import { moved } from './moved.ts'
 import type { Appended, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
@@ -17,7 +18,7 @@ export interface Writer {
   emit(step: string, part: Part): void
   /** Undefined if the producer may continue, else a promise that settles when it may. */
   ready(): Promise<void> | undefined
-  /** Resolves when everything emitted so far is stored. Rejects if the store fails. */
+  /** Resolves when everything emitted so far is stored. Rejects if the store fails or another owner has taken over. */
   stored(): Promise<void>
   /** Ignores everything that is emitted later. */
   seal(): void
@@ -34,7 +35,7 @@ export interface WriterOptions {
   onEntry(entry: Entry): void
   /** Called after each append. */
   onStored?(): void
-  /** Called when the store fails. This writer stores nothing more. */
+  /** Called when the store fails, or refuses because the run is not ours any more (`isMoved`). This writer stores nothing more. */
   onFailure(error: unknown): void
 }
 
@@ -105,12 +106,7 @@ export function createWriter({
           appended = await log.append(run, epoch, sent ?? nextBatch)
         }
         sent = undefined
-        if (appended === 'fenced') {
-          throw new MillraceError(
-            'stale-writer',
-            `run ${run} has another owner, or has ended; epoch ${epoch} must stop`,
-          )
-        }
+        if (appended === 'fenced') throw moved()
         onStored?.()
       }
     } catch (error) {

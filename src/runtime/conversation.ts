@@ -2,7 +2,7 @@
 import { readInput, readKept } from '../fold/read-view.ts'
 import type { Store } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
-import { predecessor } from './threads.ts'
+import { predecessor } from './predecessor.ts'
 
 export interface Conversation {
   messages: Message[]

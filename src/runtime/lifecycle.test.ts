@@ -21,7 +21,12 @@ function must(holds: boolean, what: string): void {
 
 /** One run, as a store keeps it, and the processes that share the store. */
 function createWorld(processes: number) {
-  const row = { epoch: 0, status: 'absent' as 'absent' | 'running' | 'suspended' | 'ended', answered: false, stop: false }
+  const row = {
+    epoch: 0,
+    status: 'absent' as 'absent' | 'running' | 'suspended' | 'ended',
+    answered: false,
+    stop: false,
+  }
   const world = { row, down: false, ends: 0, givenAway: 0, all: Array.from({ length: processes }, fresh) }
 
   function fresh(): Process {
@@ -278,11 +283,12 @@ describe('one by one', () => {
     ],
     ['a fenced owner says nothing', [...started, { type: 'moved' }], 'idle', ['rest']],
     ['a store that fails', [...started, { type: 'store-failed' }], 'lost', ['report-loss', 'retry', 'rest']],
-    ['a store that fails at a shutdown', [...started, { type: 'shutdown' }, { type: 'store-failed' }], 'idle', [
-      'report-loss',
-      'want',
-      'rest',
-    ]],
+    [
+      'a store that fails at a shutdown',
+      [...started, { type: 'shutdown' }, { type: 'store-failed' }],
+      'idle',
+      ['report-loss', 'want', 'rest'],
+    ],
     [
       'a claim behind which the store fails is not forgotten',
       [{ type: 'hint' }, { type: 'claim-failed', epoch: 2 }, { type: 'retry' }],

@@ -16,7 +16,14 @@ export type Slot = Readonly<
     /** It starts here. Without `epoch` it has no owner and no entry yet; with one it waits for its turn in its thread. */
     | { state: 'queued'; epoch?: number }
     /** Looks at the run, claims it and folds its log. `again`: hints that came meanwhile. `dueAt`: see `suspended`. */
-    | { state: 'claiming'; reason: ClaimReason; again?: 'hint' | 'orphan'; dueAt?: number; epoch?: number; tries: number }
+    | {
+        state: 'claiming'
+        reason: ClaimReason
+        again?: 'hint' | 'orphan'
+        dueAt?: number
+        epoch?: number
+        tries: number
+      }
     | { state: 'running'; epoch: number }
     /** It waits for answers. `dueAt`: when its first request is due, in ms of the steady clock. */
     | { state: 'suspended'; dueAt: number }

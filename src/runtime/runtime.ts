@@ -2,31 +2,28 @@
  * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
  * A run belongs to the server. A connection only reads its log.
  */
-import { toTraceparent } from '../part/traceparent.ts'
-import { compact } from '../part/compact.ts'
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
-import { hasEnded, type Store } from '../part/log.ts'
-import { recordable } from '../part/json.ts'
-import type { Answer, Part } from '../part/part.ts'
+import type { Store } from '../part/log.ts'
+import type { Answer } from '../part/part.ts'
 import { createCleaner } from '../fold/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
-import { checkAnswer } from './check-answer.ts'
-import { checkRunInput } from './check-run-input.ts'
-import { claimTurn } from './claim-turn.ts'
-import type { FailEffect } from './fail-run.ts'
-import { readKept } from '../fold/read-view.ts'
-import { allRuns, flatten, threadOf } from './run-rows.ts'
+import { createAdoption } from './adopt-runs.ts'
+import { answerAll, answerRequest } from './answer-requests.ts'
+import { createHandles } from './run-handle.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
-import { endOfRequest } from './answer-to.ts'
-import type { Wake } from './left-for.ts'
-import { createOwners, type Owned } from './owners.ts'
+import type { Wake } from './pending-answers.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
-import { readResult, type RunResult } from './run-result.ts'
-import { closingError, runExists, unknownAgent, unknownRequest, unknownRun } from './runtime-errors.ts'
-import { createRunState } from '../engine/state.ts'
-import { createThreadGate } from './threads.ts'
+import type { RunResult } from './run-result.ts'
+import { closingError, unknownAgent } from './runtime-errors.ts'
+import { startRun } from './start-run.ts'
+import { stopRun } from './stop-run.ts'
+import { createSupervisor, type FailEffect } from './supervisor.ts'
+import { createThreadQueue } from './thread-queue.ts'
+
+/** ms beyond the grace time of its steps that the owner of a run in another process has to end it. */
+const stopPatience = 2000
 
 /** An agent of a runtime. */
 export interface Agent {
@@ -113,179 +110,68 @@ export interface Runtime {
   close(graceMs?: number): Promise<void>
 }
 
-export type { FailEffect } from './fail-run.ts'
-export type { Wake } from './left-for.ts'
+export type { FailEffect } from './supervisor.ts'
+export type { Wake } from './pending-answers.ts'
 export type { RunResult } from './run-result.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, store, secrets = [] } = options
-  const redact = createCleaner(secrets)
+  const { agents, store, secrets = [], graceMs = 300 } = options
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
-  const { log, runs } = store
-  const shutdown = new AbortController()
-  const owners = createOwners(options, shutdown.signal)
-  const { active, starting, own, stop, wake } = owners
-  const gate = createThreadGate({ store, stop, beginning: (run) => starting.get(run) })
-
-  // Inbox messages are stored like the log, and returned to clients that answer later.
-  const leave = (run: string, requestId: string, message: PostedAnswer) =>
-    log.post(run, `answer:${requestId}`, redact(recordable(message)))
+  const redact = createCleaner(secrets)
+  const closing = new AbortController()
+  const shutdown = closing.signal
+  const stop = (run: string, reason?: string) =>
+    stopRun({ store, supervisor, shutdown, redact, patience: graceMs + stopPatience }, run, reason)
+  const supervisor = createSupervisor({
+    options,
+    shutdown,
+    stop,
+    rejoin: (row) => queue.rejoin(row),
+    watch: () => adoption.watch(),
+  })
+  const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
+  const adoption = createAdoption(store, supervisor, shutdown)
+  const answers = { store, redact, look: supervisor.look }
 
   const runtime: Runtime = {
     agents,
     store,
     get active() {
-      return active.size
+      return supervisor.active
     },
 
     async start(agentId, given, startOptions = {}) {
-      if (shutdown.signal.aborted) throw closingError()
+      if (shutdown.aborted) throw closingError()
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
-      const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = startOptions
-      let { runId = newRunId() } = startOptions
-      if (startOptions.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
-      const { pipeline } = agent
-      const input = checkRunInput(pipeline, given)
-      const announced = runId
-      const begins = Promise.withResolvers<void>()
-      void begins.promise.catch(() => undefined)
-      starting.set(announced, begins.promise)
-      try {
-        if (turnKey !== undefined) {
-          const { run, joined } = await claimTurn({
-            store,
-            threadId: startOptions.threadId,
-            key: `${agent.id}:${turnKey}`,
-            run: runId,
-            starting,
-            announce: (winner) => starting.set(winner, begins.promise),
-          })
-          if (joined) return handle(run, startOptions.threadId ?? threadOf(run), true)
-          runId = run
-        }
-        const threadId = startOptions.threadId ?? threadOf(runId)
-        const policy = pipeline.onBusy ?? startOptions.onBusy ?? 'interrupt'
-        const place = startOptions.threadId === undefined ? undefined : await gate.claim(threadId, runId, policy)
-        const fromServer = (pipeline.history ?? startOptions.history) === 'server'
-        const start: Part = {
-          type: 'run-start',
-          runId,
-          agent: agent.id,
-          pipeline: pipeline.text,
-          threadId,
-          protocol,
-          input,
-          ...compact({ labels, traceparent: toTraceparent(startOptions.traceparent) }),
-          ...(parentRunId === undefined ? undefined : { parentRunId }),
-          ...(fromServer && place?.previous !== undefined ? { previousRunId: place.previous } : undefined),
-          ...(handOver === true ? { handOver } : undefined),
-          ...(settings === undefined ? undefined : { settings }),
-        }
-        if (shutdown.signal.aborted) throw closingError()
-        const owned: Owned = { id: runId, threadId, epoch: 1 }
-        if (place !== undefined) owned.turn = place.wait
-        await own(owned, createRunState(), pipeline, [start])
-        begins.resolve()
-        return handle(runId, threadId)
-      } catch (error) {
-        begins.reject(error)
-        throw error
-      } finally {
-        starting.delete(announced)
-        starting.delete(runId)
-      }
+      const context = { store, supervisor, queue, shutdown, newRunId }
+      const { runId, threadId, joined } = await startRun(context, agent, given, startOptions)
+      return handle(runId, threadId, joined)
     },
 
     async open(runId) {
-      const row = await runs.get(runId)
+      const row = await store.runs.get(runId)
       return row === undefined ? undefined : handle(runId, row.threadId)
     },
 
-    handle,
+    handle: (runId, threadId) => handle(runId, threadId),
     stop,
-    fail: owners.fail,
-
-    async answer(runId, requestId, answer, how = {}) {
-      const kept = await readKept(store, runId)
-      if (kept === undefined) throw unknownRun(runId)
-      const request = kept.requests.find((each) => each.requestId === requestId)
-      if (request === undefined) {
-        // Not open: it was answered before or never existed.
-        const before = await endOfRequest(store, kept, requestId)
-        if (before === undefined) throw unknownRequest(runId, requestId)
-        return { duplicate: true, answer: before }
-      }
-      checkAnswer(request, answer)
-      const { first, message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
-      await wake(runId)
-      const row = await runs.get(runId)
-      if (first && row !== undefined && hasEnded(row.status)) {
-        // If the run ended in the meantime, the request was closed and not answered.
-        const now = await readKept(store, runId)
-        const before = now && (await endOfRequest(store, now, requestId))
-        if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
-      }
-      return { duplicate: !first, answer: message as PostedAnswer }
-    },
-
-    async answerAll(runId, answers, how = {}) {
-      const counted = new Map<string, Answer>()
-      for (const [requestId, answer] of answers) {
-        const { message } = await leave(runId, requestId, { answer, protocol: 'api', ...how })
-        const winner = message as PostedAnswer
-        if ('answer' in winner) counted.set(requestId, winner.answer)
-      }
-      await wake(runId)
-      return counted
-    },
-
+    fail: supervisor.fail,
+    answer: (runId, requestId, answer, wake) => answerRequest(answers, runId, requestId, answer, wake),
+    answerAll: (runId, given, wake) => answerAll(answers, runId, given, wake),
     redact,
-    attach: owners.attach,
-    onLost: owners.onLost,
-
-    async recover() {
-      const counts = { resumed: 0, interrupted: 0 }
-      // The failure of one run must not prevent the others or the start.
-      for (const run of await allRuns(store, 'running')) {
-        try {
-          const became = await owners.adopt(run.id, (row) => gate.rejoin(row.threadId, run.id))
-          if (became !== undefined) counts[became]++
-        } catch {
-          // It may have been claimed before the failure.
-          void owners.closeLost({ id: run.id, epoch: run.epoch + 1 })
-        }
-      }
-      for (const { id } of await allRuns(store, 'suspended')) await owners.attend(id).catch(() => undefined)
-      return counts
-    },
+    attach: supervisor.attach,
+    onLost: supervisor.onLost,
+    recover: adoption.recover,
 
     async close(closeGraceMs = 2000) {
-      shutdown.abort()
-      await owners.close(closeGraceMs)
+      closing.abort()
+      await supervisor.close(closeGraceMs)
       await options.registry.mcp?.close()
       await store.close()
     },
   }
-
-  function handle(id: string, threadId: string, joined = false): Run {
-    // Created now, because a store that drops old runs keeps those with a reader.
-    const live = log.read(id, { signal: shutdown.signal })
-    const stored = log.read(id)
-    let result: Promise<RunResult> | undefined
-    return {
-      id,
-      threadId,
-      joined,
-      parts: { [Symbol.asyncIterator]: () => flatten(live) },
-      get result() {
-        // If the run was answered or stopped while it was being suspended, this waits for what follows.
-        return (result ??= owners.settled(id).then(() => readResult(store, id, stored)))
-      },
-      stop: (reason) => stop(id, reason),
-      answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
-    }
-  }
+  const handle = createHandles({ store, supervisor, shutdown, runtime })
 
   return runtime
 }

@@ -1,0 +1,54 @@
+/** The branches of an active run that wait for a client's answer. */
+import type { EntryOf } from '../part/entry.ts'
+import type { Scope } from './scope.ts'
+import type { RunState } from './state.ts'
+import type { Strands } from './strands.ts'
+
+export interface PendingRequests {
+  request: Scope['request']
+  /** Continues the branch whose request ends with this entry. */
+  resolve(response: EntryOf<'response'>): void
+  /** Unwinds all waiting branches. */
+  rejectAll(error: unknown): void
+}
+
+export interface RequestOptions {
+  state: RunState
+  strands: Strands
+  /** The run's. */
+  signal: AbortSignal
+  emit: Scope['emit']
+}
+
+export function createPendingRequests({ state, strands, signal, emit }: RequestOptions): PendingRequests {
+  const waiting = new Map<string, PromiseWithResolvers<EntryOf<'response'>>>()
+  return {
+    async request(path, request, stop) {
+      stop.throwIfAborted()
+      const { requestId } = request
+      const answer = Promise.withResolvers<EntryOf<'response'>>()
+      waiting.set(requestId, answer)
+      if (!state.open.requests.has(requestId)) emit(path, { type: 'request', ...request })
+      const stopAlone = () => {
+        // Only for a branch or step that is stopped alone: the end of the run rejects all requests itself.
+        if (signal.aborted || !waiting.delete(requestId)) return
+        strands.unpark()
+        answer.reject(stop.reason)
+      }
+      if (stop !== signal) stop.addEventListener('abort', stopAlone, { once: true })
+      strands.park()
+      return answer.promise.finally(() => stop.removeEventListener('abort', stopAlone))
+    },
+    resolve(response) {
+      const waiter = waiting.get(response.requestId)
+      if (waiter === undefined) return
+      waiting.delete(response.requestId)
+      strands.unpark()
+      waiter.resolve(response)
+    },
+    rejectAll(error) {
+      for (const { reject } of waiting.values()) reject(error)
+      waiting.clear()
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/** The scope of a run's outermost steps. */
+import type { Message } from '../part/message.ts'
+import { defaultAnswerChars } from '../models/outside/read-limits.ts'
+import type { Leftover } from './after.ts'
+import { createInvoke, tellAbort } from './callbacks.ts'
+import type { Limit } from './limits.ts'
+import type { PendingRequests } from './pending-requests.ts'
+import type { RunnerOptions } from './runner.ts'
+import { within, type Scope } from './scope.ts'
+import type { Strands } from './strands.ts'
+import type { Writer } from './writer.ts'
+
+export interface ScopeParts {
+  writer: Writer
+  strands: Strands
+  requests: PendingRequests
+  limit: Limit | undefined
+  speaking: Scope['speaking']
+  leftover: Leftover
+  now(): number
+}
+
+export interface RunScope {
+  scope: Scope
+  /** Sets the conversation before this run, which is read when the run's turn has come. */
+  setHistory(messages: Message[]): void
+  /** Calls the callbacks for the end of open model steps. Each is called once. */
+  callAbort(options: { error: unknown; aborted?: boolean; root?: string }): Promise<void>
+}
+
+export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
+  const { log, registry, pipeline, state, controller, graceMs } = options
+  const { writer, strands, requests, limit, leftover } = parts
+  const called = new Set<string>()
+  let ids = 0
+  let history: Message[] = []
+  const callAbort: RunScope['callAbort'] = (how) => tellAbort(scope, pipeline, { ...how, graceMs, told: called })
+
+  const scope: Scope = {
+    runId: options.runId,
+    threadId: options.threadId,
+    state,
+    registry,
+    store: { log, runs: options.runs },
+    input: state.input,
+    inputAt(seq) {
+      const input = state.inputAt(seq)
+      return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
+    },
+    variables: new Map(),
+    env: options.env,
+    signal: controller.signal,
+    handOver: options.handOver,
+    requestDeadline: options.requestDeadlineMs,
+    now: parts.now,
+    emit: writer.emit,
+    ready: writer.ready,
+    stored: writer.stored,
+    newId: () => `${options.epoch}.${++ids}`,
+    fork: strands.fork,
+    request: requests.request,
+    limits: limit === undefined ? [] : [limit],
+    timeouts: pipeline.timeouts ?? {},
+    callerTimeouts: {},
+    answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
+    defaultTimeouts: options.defaultTimeouts,
+    attribute: options.attribute,
+    depth: 0,
+    agent: options.agent,
+    afterwards(inner, agent, path) {
+      // By then the branch or step that made the call has ended, so its signal and limits do not apply.
+      const { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts } = inner
+      leftover.afters.push({
+        scope: within(scope, { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts }),
+        pipeline: agent,
+        path,
+      })
+    },
+    speaking: parts.speaking,
+    tellAbort: (root, error) => callAbort({ error, root }),
+    invoke: createInvoke(registry, writer.emit),
+    defer: (task) => void leftover.deferred.push(task),
+  }
+  return { scope, callAbort, setHistory: (messages) => void (history = messages) }
+}

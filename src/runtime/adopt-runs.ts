@@ -1,0 +1,96 @@
+/** Goes on with runs that want an owner, as the fleet names them: left by a crash, due, or answered elsewhere. */
+import type { Store } from '../part/log.ts'
+import type { Supervisor } from './supervisor.ts'
+
+export interface Recovered {
+  resumed: number
+  interrupted: number
+}
+
+export interface Adoption {
+  /** Listens to the fleet for the runs that this process knows. */
+  watch(): void
+  /**
+   * Listens to the fleet for all runs. Resolves when the runs that were active without an owner are resumed or ended; suspended
+   * ones that were answered or are due follow in the background.
+   */
+  recover(): Promise<Recovered>
+}
+
+/** As many runs are looked at together. */
+const page = 64
+
+export function createAdoption(store: Store, supervisor: Supervisor, shutdown: AbortSignal): Adoption {
+  const { runs, fleet } = store
+  let adoptsAll = false
+  let isWatching = false
+
+  async function look(run: string, why: 'hint' | 'orphan') {
+    // The failure of one run must not keep the others from going on. It is tried again.
+    return supervisor.look(run, why).catch(() => undefined)
+  }
+
+  async function adopt(ids: readonly string[]): Promise<Recovered> {
+    const counts = { resumed: 0, interrupted: 0 }
+    for (let i = 0; i < ids.length && !shutdown.aborted; i += page) {
+      for (const looked of await Promise.all(ids.slice(i, i + page).map((id) => look(id, 'orphan')))) {
+        if (looked?.type === 'claimed') counts[looked.owned.work.type === 'end' ? 'interrupted' : 'resumed']++
+      }
+    }
+    return counts
+  }
+
+  async function follow(hints: AsyncIterator<string[]>): Promise<void> {
+    isWatching = true
+    for (let next = await hints.next(); !next.done; next = await hints.next()) {
+      for (const run of next.value) {
+        // Only a fleet of several processes knows that nobody owns an active run.
+        if (adoptsAll || supervisor.knows(run)) void look(run, fleet.shared ? 'orphan' : 'hint')
+      }
+    }
+  }
+
+  /** Runs whose last entry lies in the future: somebody has set the clock back, and their deadlines seem too far away. */
+  async function fromTheFuture(): Promise<string[]> {
+    const found: string[] = []
+    for (let before: string | undefined; ;) {
+      const rows = await runs.list({
+        status: 'suspended',
+        limit: 200,
+        ...(before === undefined ? undefined : { before }),
+      })
+      const later = rows.filter(({ updatedAt }) => updatedAt > Date.now())
+      found.push(...later.map(({ id }) => id))
+      before = rows.at(-1)?.id
+      if (later.length === 0 || before === undefined) return found
+    }
+  }
+
+  return {
+    watch() {
+      if (isWatching) return
+      isWatching = true
+      const hints = fleet.wanted(shutdown)[Symbol.asyncIterator]()
+      // What was left before is for `recover`.
+      void hints
+        .next()
+        .then(() => follow(hints))
+        .catch(() => undefined)
+    },
+
+    async recover() {
+      const leave = new AbortController()
+      shutdown.addEventListener('abort', () => leave.abort())
+      const hints = fleet.wanted(leave.signal)[Symbol.asyncIterator]()
+      const { value: left = [] } = await hints.next()
+      const rows = await Promise.all(left.map((id) => runs.get(id)))
+      const active = left.filter((_, i) => rows[i]?.status === 'running' && !supervisor.owns(left[i]!))
+      const counts = await adopt(active)
+      adoptsAll = true
+      void adopt([...left.filter((id) => !active.includes(id)), ...(await fromTheFuture())])
+      if (isWatching) leave.abort()
+      else void follow(hints).catch(() => undefined)
+      return counts
+    },
+  }
+}

@@ -1,0 +1,72 @@
+/** Answers of clients to the open requests of runs: at most one counts for each. */
+import { hasEnded, type Store } from '../part/log.ts'
+import { recordable } from '../part/json.ts'
+import type { Answer } from '../part/part.ts'
+import type { PostedAnswer } from '../engine/inbox.ts'
+import { readKept } from '../fold/read-view.ts'
+import { endOfRequest } from './answer-to.ts'
+import { checkAnswer } from './check-answer.ts'
+import type { Wake } from './pending-answers.ts'
+import type { Answered } from './runtime.ts'
+import { unknownRequest, unknownRun } from './runtime-errors.ts'
+import type { Supervisor } from './supervisor.ts'
+
+export interface AnswerContext {
+  store: Store
+  redact<T>(value: T): T
+  look: Supervisor['look']
+}
+
+/** Posts an answer and resumes the run if it waits for it. */
+export async function answerRequest(
+  context: AnswerContext,
+  run: string,
+  requestId: string,
+  answer: Answer,
+  wake?: Wake,
+): Promise<Answered> {
+  const { store, look } = context
+  const kept = await readKept(store, run)
+  if (kept === undefined) throw unknownRun(run)
+  const request = kept.requests.find((each) => each.requestId === requestId)
+  if (request === undefined) {
+    // Not open: it was answered before or never existed.
+    const before = await endOfRequest(store, kept, requestId)
+    if (before === undefined) throw unknownRequest(run, requestId)
+    return { duplicate: true, answer: before }
+  }
+  checkAnswer(request, answer)
+  const { first, winner } = await post(context, run, requestId, answer, wake)
+  await look(run, 'hint')
+  const row = await store.runs.get(run)
+  if (first && row !== undefined && hasEnded(row.status)) {
+    // If the run ended in the meantime, the request was closed and not answered.
+    const now = await readKept(store, run)
+    const before = now && (await endOfRequest(store, now, requestId))
+    if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
+  }
+  return { duplicate: !first, answer: winner }
+}
+
+/** Posts several answers and resumes the run once. Resolves with the answers that count, by request id. */
+export async function answerAll(
+  context: AnswerContext,
+  run: string,
+  answers: ReadonlyMap<string, Answer>,
+  wake?: Wake,
+): Promise<Map<string, Answer>> {
+  const counted = new Map<string, Answer>()
+  for (const [requestId, answer] of answers) {
+    const { winner } = await post(context, run, requestId, answer, wake)
+    if ('answer' in winner) counted.set(requestId, winner.answer)
+  }
+  await context.look(run, 'hint')
+  return counted
+}
+
+async function post({ store, redact }: AnswerContext, run: string, requestId: string, answer: Answer, wake?: Wake) {
+  // Inbox messages are stored like the log, and returned to clients that answer later.
+  const given = redact(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
+  const { first, message } = await store.log.post(run, `answer:${requestId}`, given)
+  return { first, winner: message as PostedAnswer }
+}

@@ -1,0 +1,144 @@
+/**
+ * Makes this process the owner of a run that wants one, and decides from its log how it goes on. Looking comes first, so that a
+ * wrong hint costs no claim; the log is folded after the claim, when nobody else writes it any more.
+ */
+import { toMillraceError } from '../part/error.ts'
+import { hasEnded, type RunRow, type Store } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { mostRecoveries } from '../engine/recovery.ts'
+import type { Clock } from '../engine/run-clock.ts'
+import { foldState, type RunState } from '../engine/state.ts'
+import { readStored } from '../engine/stored-pipeline.ts'
+import type { RunEnding } from '../engine/write-end.ts'
+import { closeDue, dueOf, openRequests, type Due, type Request } from './due-requests.ts'
+import type { ClaimReason } from './lifecycle.ts'
+import { pendingAnswers, type Pending } from './pending-answers.ts'
+
+/** Waits until the run may start in its thread. */
+export type Turn = (signal: AbortSignal) => Promise<void>
+
+/** Restores the position of a run in its thread. */
+export type Rejoin = (row: RunRow) => Promise<Turn | undefined>
+
+/** How a run that was claimed goes on. */
+export type Work =
+  | {
+      type: 'execute'
+      pipeline: Pipeline
+      first: Part[]
+      turn?: Turn | undefined
+      /** Requests whose answers have not come. */
+      unanswered?: Request[]
+    }
+  | { type: 'end'; ending: RunEnding }
+
+/** A run that this process owns. */
+export interface Owned {
+  run: string
+  threadId: string
+  epoch: number
+  state: RunState
+  work: Work
+}
+
+export type Looked =
+  | { type: 'claimed'; owned: Owned }
+  /** Not ours. `due`: it waits for answers to these requests. */
+  | { type: 'unclaimed'; due?: Due }
+  /** `epoch`: the store failed after the claim. */
+  | { type: 'claim-failed'; error: unknown; epoch?: number }
+
+export interface ClaimContext {
+  store: Store
+  clock: Clock
+  rejoin: Rejoin
+}
+
+export interface ClaimOptions {
+  run: string
+  reason: ClaimReason
+  /** Only if the run still has this epoch. */
+  epoch?: number | undefined
+  /** What this process knows of its requests. */
+  due?: Due | undefined
+}
+
+const unclaimed = { type: 'unclaimed' } as const
+const refused = 'this version no longer accepts the pipeline in its log.'
+const triedBefore = `It was recovered ${mostRecoveries} times without progress and is not tried again.`
+
+export async function claimRun(context: ClaimContext, options: ClaimOptions): Promise<Looked> {
+  const { log, runs } = context.store
+  const { run, reason, epoch } = options
+  let claimed: number | undefined
+  try {
+    const row = await runs.get(run)
+    if (row === undefined || hasEnded(row.status) || (epoch !== undefined && epoch !== row.epoch)) return unclaimed
+    // An active run has an owner, unless somebody knows better.
+    if (row.status !== 'suspended' && reason === 'hint') return unclaimed
+    if (row.status === 'suspended') {
+      const waits = await waitsFor(context, row, options.due)
+      if (waits !== undefined) return { type: 'unclaimed', due: waits }
+    }
+    if (!(await log.claim(run, row.epoch))) return unclaimed
+    claimed = row.epoch + 1
+    const state = await foldState(log, run)
+    const work = reason === 'lost' ? lost : await decide(context, row, state)
+    return { type: 'claimed', owned: { run, threadId: row.threadId, epoch: claimed, state, work } }
+  } catch (error) {
+    return { type: 'claim-failed', error, ...(claimed === undefined ? undefined : { epoch: claimed }) }
+  }
+}
+
+const lost: Work = {
+  type: 'end',
+  ending: { code: 'failed', message: 'The store failed while the run was being recorded.', outcome: 'unavailable' },
+}
+
+/** The requests for whose answers a suspended run waits. Undefined if one has come, or if it waits for none. */
+async function waitsFor({ store: { log }, clock }: ClaimContext, row: RunRow, known?: Due): Promise<Due | undefined> {
+  const { id: run, lastSeq } = row
+  const open = new Set<string>()
+  for await (const batch of log.read(run, { after: lastSeq - 1 })) {
+    for (const entry of batch) if (entry.type === 'suspend') for (const request of entry.requests) open.add(request)
+  }
+  // Also if its last entry is another one: a crash cut off its end.
+  if (open.size === 0 || hasCome(await pendingAnswers(log, run, open))) return undefined
+  const isKnown = known !== undefined && [...open].every((request) => known.has(request))
+  const due = isKnown ? known : dueOf(await openRequests(log, run), known, clock.wall(), clock)
+  await closeDue(log, run, due, clock)
+  return hasCome(await pendingAnswers(log, run, open)) ? undefined : due
+}
+
+function hasCome({ stop, answered }: Pending): boolean {
+  return stop !== undefined || answered.size > 0
+}
+
+/** What the log and the inbox of a run ask for that nobody else owns. */
+async function decide({ store: { log }, rejoin }: ClaimContext, row: RunRow, state: RunState): Promise<Work> {
+  const { open } = state
+  const { stop, wake, answered } = await pendingAnswers(log, row.id, open.requests)
+  if (stop !== undefined) return end('aborted', stop, 'aborted')
+  // A crash cut off its end, so nothing could resume it any more.
+  if (open.suspended && open.requests.size === 0) return end('interrupted', 'The server stopped.')
+  const pipeline = readStored(state.start?.pipeline)
+  if (open.suspended) {
+    if (pipeline === undefined) return end('interrupted', `The run cannot continue: ${refused}`)
+    const unanswered = [...open.requests.values()].filter(({ requestId }) => !answered.has(requestId))
+    return { type: 'execute', pipeline, first: [{ type: 'resume', protocol: 'api', ...wake }], unanswered }
+  }
+  const message = 'The server stopped while the run was active.'
+  if (pipeline === undefined) return end('interrupted', `${message} It cannot continue: ${refused}`)
+  if (!pipeline.recover) return end('interrupted', message)
+  if (state.recoveries >= mostRecoveries) return end('interrupted', `${message} ${triedBefore}`)
+  try {
+    return { type: 'execute', pipeline, first: [], turn: await rejoin(row) }
+  } catch (error) {
+    return end('interrupted', `${message} It cannot continue: ${toMillraceError(error).message}`)
+  }
+}
+
+function end(code: RunEnding['code'], message: string, outcome: RunEnding['outcome'] = 'unavailable'): Work {
+  return { type: 'end', ending: { code, message, outcome } }
+}

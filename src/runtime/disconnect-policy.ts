@@ -1,0 +1,48 @@
+/** What happens to a run when the last client that reads its answer here disconnects. Log followers do not count. */
+import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
+
+/** The clients that read the answer of one run here. */
+export interface Readers {
+  count: number
+  timer: ReturnType<typeof setTimeout> | undefined
+}
+
+export const disconnected = 'All readers of the answer have disconnected.'
+
+/**
+ * Adds a reader to a run. Call the returned function when it disconnects, with `finished: true` if it read to the answer's end.
+ * `onLeft`: the policy asks for a stop. `onEmpty`: no reader is left. When the run is suspended or ends, {@link closeReaders} ends
+ * the effect of its readers.
+ */
+export function attachReader(
+  run: { readers?: Readers | undefined },
+  policy: DisconnectPolicy,
+  onLeft: (reason: string) => void,
+  onEmpty: () => void,
+): (how?: { finished?: boolean }) => void {
+  const readers = (run.readers ??= { count: 0, timer: undefined })
+  clearTimeout(readers.timer)
+  readers.count++
+  let left = false
+
+  function finish(stops: boolean): void {
+    closeReaders(run)
+    onEmpty()
+    if (stops) onLeft(disconnected)
+  }
+
+  return ({ finished = false } = {}) => {
+    if (left) return
+    left = true
+    readers.count--
+    if (readers.count > 0 || run.readers !== readers) return
+    if (finished || policy === 'detach' || policy === 'cancel') return finish(!finished && policy === 'cancel')
+    readers.timer = setTimeout(finish, policy.cancelAfter, true)
+    readers.timer.unref?.()
+  }
+}
+
+export function closeReaders(run: { readers?: Readers | undefined }): void {
+  clearTimeout(run.readers?.timer)
+  run.readers = undefined
+}

@@ -1,0 +1,94 @@
+/** One execution of a run by this process: from its first entry to its end or suspension. */
+import { MillraceError, toErrorValue } from '../part/error.ts'
+import { messagesOf } from '../part/message.ts'
+import { unattributed } from '../engine/attribute.ts'
+import { systemClock } from '../engine/run-clock.ts'
+import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
+import type { RunState } from '../engine/state.ts'
+import type { Owned, Work } from './claim-run.ts'
+import { conversation, historyLimit } from './conversation.ts'
+import { lostError } from './runtime-errors.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
+
+export interface Execution {
+  readonly state: RunState
+  readonly controller: AbortController
+  /** The run goes on after a restart of the server. */
+  readonly recover: boolean
+  /** Settles when its first entry is stored; `moved`: another process had started the run. Rejects if the store fails before. */
+  readonly begun: Promise<'stored' | 'moved'>
+  readonly end: Promise<RunnerEnd>
+}
+
+export function startExecution(
+  options: RuntimeOptions,
+  { run, threadId, epoch, state }: Owned,
+  { pipeline, first, turn = async () => undefined }: Extract<Work, { type: 'execute' }>,
+  onTurn: () => void,
+): Execution {
+  const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
+  const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
+  const begun = Promise.withResolvers<'stored' | 'moved'>()
+  // Not every caller awaits it.
+  begun.promise.catch(() => undefined)
+  let isBegun = false
+  const controller = new AbortController()
+  const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
+  const runner: RunnerOptions = {
+    log: store.log,
+    runs: store.runs,
+    agent: (id) => agents.get(id)?.pipeline,
+    turn,
+    onTurn,
+    history: async () => {
+      const previous = state.start?.previousRunId
+      if (previous === undefined) return { messages: [], cut: false }
+      return conversation(store, threadId, previous, { following: messagesOf(state.input), limit: historyLimit })
+    },
+    registry,
+    pipeline,
+    runId: run,
+    threadId,
+    epoch,
+    state,
+    first,
+    handOver: handOver || !store.durable,
+    env,
+    secrets,
+    controller,
+    clock,
+    graceMs,
+    defaultTimeouts,
+    requestDeadlineMs,
+    attribute,
+    onStored() {
+      isBegun = true
+      begun.resolve('stored')
+    },
+  }
+
+  const end = attribute({ run }, () => execute(runner)).then(
+    async (result): Promise<RunnerEnd> => {
+      if (result.type !== 'store-failed' || isBegun || !(await isStartedElsewhere(options, run, result.error)))
+        return result
+      return { type: 'moved' }
+    },
+    (error: unknown): RunnerEnd => {
+      // The store cannot be read, or we have a bug. Stop everything that still works for this run.
+      controller.abort(error)
+      return { type: 'store-failed', error }
+    },
+  )
+  void end.then((result) => {
+    if (result.type !== 'store-failed') return begun.resolve('moved')
+    const { code, message } = lostError(result.error)
+    begun.reject(new MillraceError(code, message, { status: 503 }))
+  })
+  return { state, controller, recover: pipeline.recover, begun: begun.promise, end }
+}
+
+/** Whether another process, which had waited too long for this one, has started the run. */
+async function isStartedElsewhere({ store }: RuntimeOptions, run: string, error: unknown): Promise<boolean> {
+  if (toErrorValue(error).code !== 'bad-entry') return false
+  return (await store.runs.get(run).catch(() => undefined)) !== undefined
+}

@@ -1,0 +1,37 @@
+/** What waits in the inbox of a run without owner: answers to its open requests, or a stop. */
+import { compact } from '../part/compact.ts'
+import type { Log } from '../part/log.ts'
+
+/** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
+export interface Wake {
+  protocol?: string
+  labels?: Record<string, string>
+  input?: Record<string, unknown>
+}
+
+export interface Pending {
+  /** The reason of a stop. */
+  stop?: string
+  /** The open requests that are answered or closed. */
+  answered: Set<string>
+  /** What came with the answers. */
+  wake: Wake
+}
+
+export async function pendingAnswers(
+  log: Log,
+  run: string,
+  open: { has(requestId: string): boolean },
+): Promise<Pending> {
+  const answered = new Set<string>()
+  let wake: Wake = {}
+  for await (const { key, message } of log.inbox(run)) {
+    if (key === 'stop') return { stop: (message as { reason?: string } | null)?.reason ?? 'Stopped.', answered, wake }
+    const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
+    if (requestId === undefined || !open.has(requestId)) continue
+    answered.add(requestId)
+    const { protocol, labels, input } = message as Wake
+    wake = { ...wake, ...compact({ protocol, labels, input: input && { ...wake.input, ...input } }) }
+  }
+  return { answered, wake }
+}

@@ -1,0 +1,97 @@
+/** Starts a run: its key, its position in its thread, its first entry. */
+import { compact } from '../part/compact.ts'
+import type { Store } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import { toTraceparent } from '../part/traceparent.ts'
+import { createRunState } from '../engine/state.ts'
+import { giveUp } from './announced-run.ts'
+import { checkRunInput } from './check-run-input.ts'
+import type { Work } from './claim-run.ts'
+import { claimTurn } from './claim-turn.ts'
+import { threadOf } from './run-rows.ts'
+import { closingError, runExists } from './runtime-errors.ts'
+import type { Agent, StartOptions } from './runtime.ts'
+import type { Supervisor } from './supervisor.ts'
+import type { ThreadQueue } from './thread-queue.ts'
+
+export interface StartContext {
+  store: Store
+  supervisor: Supervisor
+  queue: ThreadQueue
+  shutdown: AbortSignal
+  newRunId(): string
+}
+
+export interface Started {
+  runId: string
+  threadId: string
+  /** The run existed already. */
+  joined: boolean
+}
+
+/** Resolves when `run-start` is stored. */
+export async function startRun(
+  { store, supervisor, queue, shutdown, newRunId }: StartContext,
+  { id: agent, pipeline }: Agent,
+  given: Record<string, unknown>,
+  options: StartOptions,
+): Promise<Started> {
+  const { log, runs } = store
+  const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = options
+  const { runId = newRunId() } = options
+  if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
+  const input = checkRunInput(pipeline, given)
+  const announcement = supervisor.announce(runId)
+  if (announcement === undefined) throw runExists(runId)
+  const threadId = options.threadId ?? threadOf(runId)
+  let mayBeAwaited = false
+  try {
+    if (turnKey !== undefined) {
+      const key = `${agent}:${turnKey}`
+      const winner = await claimTurn({
+        store,
+        threadId: options.threadId,
+        key,
+        run: runId,
+        announcements: supervisor,
+        shutdown,
+      })
+      if (winner !== runId) {
+        announcement.refuse()
+        return { runId: winner, threadId: options.threadId ?? threadOf(winner), joined: true }
+      }
+      mayBeAwaited = true
+    }
+    const policy = pipeline.onBusy ?? options.onBusy ?? 'interrupt'
+    const ticket = options.threadId === undefined ? {} : await queue.join(threadId, runId, policy)
+    mayBeAwaited ||= options.threadId !== undefined
+    const fromServer = (pipeline.history ?? options.history) === 'server'
+    const start: Part = {
+      type: 'run-start',
+      runId,
+      agent,
+      pipeline: pipeline.text,
+      threadId,
+      protocol,
+      input,
+      ...compact({
+        labels,
+        traceparent: toTraceparent(options.traceparent),
+        parentRunId,
+        previousRunId: fromServer ? ticket.previous : undefined,
+        handOver: handOver || undefined,
+        settings,
+      }),
+    }
+    if (shutdown.aborted) throw closingError()
+    const work: Work = { type: 'execute', pipeline, first: [start], turn: ticket.turn }
+    const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
+    if (how === 'moved' && options.runId !== undefined) throw runExists(runId)
+    return { runId, threadId, joined: how === 'moved' }
+  } catch (error) {
+    announcement.refuse(error)
+    // So that nobody in another process waits for its first entry.
+    if (mayBeAwaited) await giveUp(log, runId, 'The start was refused.').catch(() => undefined)
+    throw error
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Allows one active run per thread. A thread's runs form a chain in the store: the first run that posts `after:<previous run>`
+ * is the next one. So concurrent requests each get a position, in whatever process.
+ */
+import { MillraceError } from '../part/error.ts'
+import { hasEnded, type RunRow, type Store } from '../part/log.ts'
+import type { BusyPolicy } from '../pipeline/pipeline.ts'
+import type { Announcements } from './announcements.ts'
+import { awaitStart } from './announced-run.ts'
+import { awaitEntry } from './await-entry.ts'
+import type { Turn } from './claim-run.ts'
+import { predecessor } from './predecessor.ts'
+
+export interface ThreadQueue {
+  /**
+   * Appends a run to the thread. Throws `thread-busy` (409) if the policy is `reject` and a run is active. The run may start when
+   * `turn` settles: at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always
+   * stopped, because the conversation has continued without its answer.
+   */
+  join(threadId: string, run: string, policy: BusyPolicy): Promise<Ticket>
+  /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
+  rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
+}
+
+export interface Ticket {
+  /** The previous run; undefined in a new thread. If its process crashed early, that run may have no entries. */
+  previous?: string
+  /** Settles early, without throwing, when the signal aborts. */
+  turn?: Turn
+}
+
+export interface ThreadQueueOptions {
+  store: Store
+  announcements: Pick<Announcements, 'beginning' | 'ticketOf' | 'keepTicket'>
+  shutdown: AbortSignal
+  stop(run: string, reason: string): Promise<void>
+}
+
+const unanswered = 'The conversation continued without an answer.'
+const interrupted = 'A new message interrupted the run.'
+
+export function createThreadQueue({ store, announcements, shutdown, stop }: ThreadQueueOptions): ThreadQueue {
+  const { log, runs } = store
+
+  /** The row of a run that has its position. Undefined if it will have no entry. */
+  async function rowOf(run: string): Promise<RunRow | undefined> {
+    await announcements.beginning(run)?.catch(() => undefined)
+    return awaitStart(store, run, shutdown)
+  }
+
+  /** Whether the last run that has begun is active, from a run back. */
+  async function isBusy(threadId: string, last: string): Promise<boolean> {
+    for (let run: string | undefined = last; run !== undefined; run = await predecessor(log, threadId, run)) {
+      if (announcements.beginning(run) !== undefined) return true
+      const row = await rowOf(run)
+      if (row !== undefined) return row.status === 'running'
+    }
+    return false
+  }
+
+  /** Follows a run to its end. If it is suspended it is stopped. */
+  async function ended({ id, lastSeq }: RunRow): Promise<void> {
+    // Reads the last stored entry again: it may be the end, or a suspension.
+    for (let after = Math.max(0, lastSeq - 1); ;) {
+      const last = await awaitEntry(log, id, ({ type }) => type === 'run-end' || type === 'suspend', { after })
+      if (last?.type !== 'suspend') return
+      after = last.seq
+      if ((await runs.get(id))?.status === 'suspended') await stop(id, unanswered)
+    }
+  }
+
+  /** Settles when a run and all runs before it in the thread have ended. */
+  async function passed(threadId: string, last: string, policy: BusyPolicy): Promise<void> {
+    for (let run: string | undefined = last; run !== undefined; run = await predecessor(log, threadId, run)) {
+      const row = await rowOf(run)
+      if (row?.status === 'suspended') await stop(run, unanswered)
+      else if (row?.status === 'running' && policy === 'interrupt') await stop(run, interrupted)
+      if (row !== undefined && !hasEnded(row.status)) await ended(row)
+      const ticket = announcements.ticketOf(run)
+      if (ticket !== undefined) return ticket
+      // A run that was stopped in the queue has ended before those in front of it.
+      if (row !== undefined && (await hasWorked(run))) return
+    }
+  }
+
+  async function hasWorked(run: string): Promise<boolean> {
+    const row = await runs.get(run)
+    if (row?.status === 'completed' || row?.usage !== undefined) return true
+    for await (const batch of log.read(run)) if (batch.some(({ type }) => type === 'step-start')) return true
+    return false
+  }
+
+  function queue(threadId: string, run: string, previous: string, policy: BusyPolicy): Turn {
+    const turn = passed(threadId, previous, policy)
+    announcements.keepTicket(run, turn)
+    return (signal) => Promise.race([turn, aborted(signal)])
+  }
+
+  return {
+    async join(threadId, run, policy) {
+      let previous = (await runs.list({ threadId, limit: 1 }))[0]?.id ?? ''
+      for (;;) {
+        if (policy === 'reject' && previous !== '' && (await isBusy(threadId, previous))) throw busy(threadId, previous)
+        const { message } = await log.post(`thread:${threadId}`, `after:${previous}`, { run })
+        const next = (message as { run: string }).run
+        // Also if it has the position already, from a process that died before it started the run.
+        if (next === run) break
+        previous = next
+      }
+      return previous === '' ? {} : { previous, turn: queue(threadId, run, previous, policy) }
+    },
+    async rejoin({ threadId, id }) {
+      const previous = await predecessor(log, threadId, id)
+      return previous === undefined ? undefined : queue(threadId, id, previous, 'queue')
+    },
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+function busy(threadId: string, run: string): MillraceError {
+  const message = `Thread ${threadId} is busy with run ${run}. Wait until it ends, or stop it.`
+  return new MillraceError('thread-busy', message, { status: 409 })
+}
