@@ -82,7 +82,8 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
       const leave = new AbortController()
       shutdown.addEventListener('abort', () => leave.abort())
       const hints = fleet.wanted(leave.signal)[Symbol.asyncIterator]()
-      const { value: left = [] } = await hints.next()
+      const first = await hints.next()
+      const left = first.done ? [] : first.value
       const rows = await Promise.all(left.map((id) => runs.get(id)))
       const active = left.filter((_, i) => rows[i]?.status === 'running' && !supervisor.owns(left[i]!))
       const counts = await adopt(active)

@@ -30,12 +30,13 @@ export function firstDue(due: Due): number {
   return Math.min(...due.values())
 }
 
-/** Closes the requests that are due, unless they were answered. */
-export async function closeDue(log: Log, run: string, due: Due, { steady }: Clock): Promise<void> {
+/** Closes the requests that are due, unless they were answered. Resolves with the moment of the next one, or Infinity. */
+export async function closeDue(log: Log, run: string, due: Due, { steady }: Clock): Promise<number> {
   const now = steady()
   for (const [requestId, moment] of due) {
     if (moment <= now) await log.post(run, `answer:${requestId}`, { closed: 'deadline' })
   }
+  return Math.min(...[...due.values()].filter((moment) => moment > now))
 }
 
 /** The open requests of a run, from its log. */

@@ -3,6 +3,7 @@
  * reports back with events. Who owns a run is decided by the store, with {@link Log.claim}: the machine only asks. docs/lifecycle.md
  * has a drawing.
  */
+import { compact } from '../part/compact.ts'
 
 /**
  * Why a run is claimed. `hint`: somebody answered or stopped it, or a request is due. `orphan`: nobody owns it although it is
@@ -15,12 +16,11 @@ export type Slot = Readonly<
     | { state: 'idle' }
     /** It starts here. Without `epoch` it has no owner and no entry yet; with one it waits for its turn in its thread. */
     | { state: 'queued'; epoch?: number }
-    /** Looks at the run, claims it and folds its log. `again`: hints that came meanwhile. `dueAt`: see `suspended`. */
+    /** Looks at the run, claims it and folds its log. `again`: hints that came meanwhile. */
     | {
         state: 'claiming'
         reason: ClaimReason
         again?: 'hint' | 'orphan'
-        dueAt?: number
         epoch?: number
         tries: number
       }
@@ -130,7 +130,7 @@ function fromRest(slot: Slot, { type }: Event): Next {
   if (type === 'announced' && slot.state === 'idle') return [{ state: 'queued', closing: slot.closing }, []]
   // While the process shuts down, messages wait for the next owner.
   if ((type !== 'hint' && type !== 'orphan') || slot.closing) return [slot, []]
-  return claim(slot, type, slot.state === 'suspended' ? { dueAt: slot.dueAt } : {})
+  return claim(slot, type)
 }
 
 function fromAnnounced(slot: Slot, event: Event): Next {
@@ -154,12 +154,9 @@ function fromOwned(slot: Slot, epoch: number, event: Event): Next {
       return [{ state: 'ending', epoch, closing }, [{ type: 'abort', reason }]]
     }
     case 'suspended': {
-      const { dueAt } = event
-      const want: Effect = { type: 'want', at: dueAt }
-      if (closing) return rest({ state: 'idle', closing }, want)
+      if (closing) return rest({ state: 'idle', closing }, { type: 'want', at: event.dueAt })
       // Nothing else would notice an answer or a stop that came while the run was being suspended.
-      const [next, effects] = claim(slot, 'hint', { dueAt })
-      return [next, [want, ...effects]]
+      return claim(slot, 'hint')
     }
     case 'ended':
       return rest({ state: 'ended', closing })
@@ -175,7 +172,7 @@ function fromOwned(slot: Slot, epoch: number, event: Event): Next {
 }
 
 function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event): Next {
-  const { closing, reason, again, dueAt, epoch: lease, tries } = slot
+  const { closing, reason, again, epoch: lease, tries } = slot
   switch (event.type) {
     case 'hint':
     case 'orphan':
@@ -189,11 +186,10 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
     }
     case 'unclaimed': {
       const due = event.dueAt
-      const isNew = due !== undefined && due !== dueAt
-      const effects: Effect[] = isNew ? [{ type: 'want', at: due }] : []
-      const waits = due === undefined ? {} : { dueAt: due }
+      // Always: a hint may come a little early, and then the fleet has forgotten the moment.
+      const effects: Effect[] = due === undefined ? [] : [{ type: 'want', at: due }]
       if (again !== undefined && !closing) {
-        const [next, more] = claim(slot, again, waits)
+        const [next, more] = claim(slot, again)
         return [next, [...effects, ...more]]
       }
       if (due === undefined || closing) return rest({ state: 'idle', closing }, ...effects)
@@ -203,7 +199,7 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
       // A claim that counted must not be forgotten: nobody else would look after the run.
       const epoch = event.epoch ?? lease
       const kept = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
-      return lose({ state: 'lost', reason: kept, tries, closing, ...(epoch === undefined ? {} : { epoch }) })
+      return lose({ state: 'lost', reason: kept, tries, closing, ...compact({ epoch }) })
     }
     default:
       return [slot, []]
@@ -222,11 +218,10 @@ function shutDown(slot: Slot): Next {
 function claim(
   { closing }: Slot,
   reason: ClaimReason,
-  { dueAt, epoch, tries = 0 }: { dueAt?: number; epoch?: number; tries?: number },
+  { epoch, tries = 0 }: { epoch?: number; tries?: number } = {},
 ): Next {
-  const lease = epoch === undefined ? {} : { epoch }
-  const due = dueAt === undefined ? {} : { dueAt }
-  return [{ state: 'claiming', reason, tries, closing, ...lease, ...due }, [{ type: 'claim', reason, ...lease }]]
+  const lease = compact({ epoch })
+  return [{ state: 'claiming', reason, tries, closing, ...lease }, [{ type: 'claim', reason, ...lease }]]
 }
 
 function lose(slot: Extract<Slot, { state: 'lost' }>, ...effects: Effect[]): Next {

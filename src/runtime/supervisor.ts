@@ -77,7 +77,12 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
         run.execution?.controller.abort(effect.reason === 'failed' ? run.failure : shutDown(run.execution.recover))
         break
       case 'close-due':
-        if (run.due !== undefined) void closeDue(log, run.id, run.due, clock).catch(() => undefined)
+        if (run.due !== undefined) {
+          void closeDue(log, run.id, run.due, clock).then(
+            (next) => want(run.id, next),
+            () => undefined,
+          )
+        }
         break
       case 'want':
         want(run.id, effect.at)

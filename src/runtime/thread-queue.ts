@@ -79,14 +79,15 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
       const ticket = announcements.ticketOf(run)
       if (ticket !== undefined) return ticket
       // A run that was stopped in the queue has ended before those in front of it.
-      if (row !== undefined && (await hasWorked(run))) return
+      if (row !== undefined && (await hasWorked(row))) return
     }
   }
 
-  async function hasWorked(run: string): Promise<boolean> {
-    const row = await runs.get(run)
-    if (row?.status === 'completed' || row?.usage !== undefined) return true
-    for await (const batch of log.read(run)) if (batch.some(({ type }) => type === 'step-start')) return true
+  /** Whether the run's turn has come. Its first step is among its first entries. */
+  async function hasWorked({ id, status }: RunRow): Promise<boolean> {
+    if (status === 'completed') return true
+    for await (const batch of log.read(id, { limit: 8 }))
+      if (batch.some(({ type }) => type === 'step-start')) return true
     return false
   }
 

@@ -5,7 +5,7 @@ import type { Recalled, StoredFacts } from '../../src/engine/steps/memory.ts'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
 import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
-import { createTold, cutAfter } from '../support/going-on.ts'
+import { createTold, cutAfter, plant } from '../support/going-on.ts'
 
 const engines: Engine[] = []
 function open(options: EngineOptions): Engine {
@@ -234,7 +234,7 @@ test('a crash behind any entry: facts are kept once, and what was recalled stays
   for (let k = 2; k < whole!.length; k++) {
     const engine = await cutAfter(earlier!, earlier!.length, options)
     try {
-      await engine.store.log.append(outputs[1]!.id, 1, whole!.slice(0, k))
+      await plant(engine.dir, whole!.slice(0, k))
       await engine.runtime.recover()
       await (await engine.runtime.open(outputs[1]!.id))!.result
       expect(await readSaid(engine, outputs[1]!.id), `cut after ${k}`).toEqual(outputs[1])

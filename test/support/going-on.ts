@@ -1,6 +1,10 @@
 /** Crashes without processes: models that answer by what they are told, runs cut after an entry, conversations checked. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Entry } from '../../src/part/entry.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { createScriptedModel, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, type Engine, type EngineOptions } from './engine.ts'
 
@@ -74,20 +78,26 @@ export async function readAll({ store }: Engine, run: string): Promise<Entry[]> 
 
 /** An engine whose log holds the first `k` entries of a recording, as a crash behind them would leave it. */
 export async function cutAfter(entries: readonly Entry[], k: number, options: EngineOptions): Promise<Engine> {
-  const engine = createEngine(options)
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-'))
+  await plant(dir, entries.slice(0, k))
+  return createEngine({ ...options, dir })
+}
+
+/** Stores a run in a folder, as an earlier process would. */
+export async function plant(dir: string, entries: readonly Entry[]): Promise<void> {
   const { runId } = entries[0] as Extract<Entry, { type: 'run-start' }>
-  const { log } = engine.store
+  const store = sqliteStore(join(dir, 'millrace.db'))
   let epoch = 1
   let from = 0
   // Each owner had an epoch of its own, and block ids begin with it.
-  for (let i = 0; i < k; i++) {
-    if (entries[i]!.type !== 'resume') continue
-    await log.append(runId, epoch, entries.slice(from, i))
-    await log.claim(runId, epoch++)
+  for (const [i, { type }] of entries.entries()) {
+    if (type !== 'resume') continue
+    await store.log.append(runId, epoch, entries.slice(from, i))
+    await store.log.claim(runId, epoch++)
     from = i
   }
-  await log.append(runId, epoch, entries.slice(from, k))
-  return engine
+  await store.log.append(runId, epoch, entries.slice(from))
+  await store.close()
 }
 
 /** Waits until a condition holds that is changed by promises only; fails after a bounded number of turns. */

@@ -1,0 +1,341 @@
+/** Two runtimes on one database, as two processes are: whatever happens to a run at both, it has one owner and one end. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Entry } from '../../src/part/entry.ts'
+import type { Store } from '../../src/part/log.ts'
+import type { Run } from '../../src/runtime/runtime.ts'
+import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import {
+  agent,
+  createEngine,
+  entriesOf,
+  only,
+  taken,
+  until,
+  type Engine,
+  type EngineOptions,
+} from '../support/engine.ts'
+import { createTold, eventually, plant, resultsIn } from '../support/going-on.ts'
+
+const engines: Engine[] = []
+const folders: string[] = []
+afterEach(async () => {
+  for (const engine of engines.splice(0).reverse()) await engine.close()
+  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true })
+})
+
+/** Engines on one file, each with its own connection to it. */
+function open(...options: EngineOptions[]): Engine[] {
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-two-'))
+  folders.push(dir)
+  const opened = options.map((each) => createEngine({ ...each, dir, keep: true }))
+  engines.push(...opened)
+  return opened
+}
+
+const both = (options: EngineOptions): [EngineOptions, EngineOptions] => [options, options]
+const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+const echo = () => createTold((prompt) => [text(JSON.stringify(prompt.at(-1)!.content)), finish()])
+
+/** The entries of a run that has ended: in order, without a gap or a double, legal, with one end. */
+async function ended({ store }: Engine, run: string): Promise<Entry[]> {
+  await until(store, run, ({ type }) => type === 'run-end')
+  const entries = await entriesOf(store, run)
+  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
+  expect(only(entries, 'run-end')).toHaveLength(1)
+  return entries
+}
+
+/** Holds back what this engine appends from an entry on, or what it posts, as a process that is paused does. */
+function pausing(isLast: (entry: Entry) => boolean, isLastPost: (key: string) => boolean = () => false) {
+  const gate = latch()
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      async append(run, epoch, given) {
+        const entries = taken(given)
+        if (entries.some(isLast)) {
+          gate.arrive()
+          await gate.opened
+        }
+        return store.log.append(run, epoch, entries)
+      },
+      async post(run, key, message) {
+        const posted = await store.log.post(run, key, message)
+        if (isLastPost(key)) {
+          gate.arrive()
+          await gate.opened
+        }
+        return posted
+      },
+    },
+  })
+  return { gate, wrapStore }
+}
+
+const asks = { agents: { a: agent('tools: [ask]') }, tools: { ask: { parameters: z.looseObject({}) } } }
+const asking = () =>
+  createTold((prompt): ScriptStep[] => {
+    const results = resultsIn(prompt)
+    if (results.size === 0) return [toolCall('c', 'ask'), finish('tool-calls')]
+    return [text(JSON.stringify(results.get('c'))), finish()]
+  })
+
+test('answered at both at once: one answer counts, and both are told which', async () => {
+  const models = [asking(), asking()]
+  const [one, two] = open(...models.map((m) => ({ ...asks, scripts: { m } })))
+  for (let i = 0; i < 10; i++) {
+    const run = await one!.runtime.start('a', said('Hi'))
+    expect(await run.result).toMatchObject({ outcome: 'suspended' })
+    const [request] = only(await entriesOf(one!.store, run.id), 'request')
+    const answers = await Promise.all(
+      [one!, two!, one!, two!].map(({ runtime }, n) =>
+        runtime.answer(run.id, request!.requestId, { kind: 'tool', output: n }),
+      ),
+    )
+    expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
+    expect(new Set(answers.map(({ answer }) => JSON.stringify(answer))).size).toBe(1)
+    const entries = await ended(two!, run.id)
+    expect(only(entries, 'resume')).toHaveLength(1)
+    expect(only(entries, 'response')).toMatchObject([{ outcome: 'answered' }])
+    expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+    // Also whoever did not resume it has its result.
+    for (const { runtime } of [one!, two!]) {
+      expect(await (await runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+    }
+  }
+  expect(models[0]!.calls.length + models[1]!.calls.length).toBe(20)
+})
+
+test('stopped at the one that does not own it: the owner ends it', async () => {
+  const gate = latch()
+  const model = createTold(() => [text('half'), gate, finish()])
+  const [one, two] = open({ agents: { a: agent() }, scripts: { m: model } }, { agents: {} })
+  const run = await one!.runtime.start('a', said('Hi'))
+  await gate.reached
+  await two!.runtime.stop(run.id, 'Enough.')
+  const there = (await two!.runtime.open(run.id))!
+  expect(await there.result).toMatchObject({ outcome: 'aborted', error: { message: 'Enough.' } })
+  expect(model.calls[0]!.abortSignal!.aborted).toBe(true)
+  await ended(two!, run.id)
+  expect(await two!.store.runs.get(run.id)).toMatchObject({ epoch: 1 })
+})
+
+test('stopped while it is suspended, at both at once: one of them ends it', async () => {
+  const [one, two] = open(...both({ ...asks, scripts: { m: asking() } }))
+  const run = await one!.runtime.start('a', said('Hi'))
+  await run.result
+  await Promise.all([one!, two!, two!, one!].map(({ runtime }) => runtime.stop(run.id)))
+  const entries = await ended(one!, run.id)
+  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'aborted' }])
+})
+
+test('an owner that does not obey a stop is dead: the run is ended without it', async () => {
+  const { gate, wrapStore } = pausing(({ type }) => type === 'text-start')
+  const model = createTold(() => [text('late'), finish()])
+  const [one, two] = open({ agents: { a: agent() }, scripts: { m: model }, wrapStore }, { agents: {} })
+  const run = await one!.runtime.start('a', said('Hi'))
+  await gate.reached
+  await two!.runtime.stop(run.id, 'Enough.')
+  const entries = await ended(two!, run.id)
+  gate.open()
+  await eventually(() => one!.runtime.active === 0)
+  expect(await run.result).toMatchObject({ outcome: 'aborted', text: '', error: { message: 'Enough.' } })
+  expect(await ended(two!, run.id)).toEqual(entries)
+})
+
+test('both adopt the same orphan: one of them goes on with it', async () => {
+  const agents = { a: agent('', 'recover: true') }
+  const [source] = open({ agents, scripts: { m: echo() } })
+  const { id, result } = await source!.runtime.start('a', said('Hi'))
+  await result
+  const entries = await entriesOf(source!.store, id)
+  for (const k of [1, 3, entries.length - 1]) {
+    const models = [echo(), echo()]
+    const [one, two] = open(...models.map((m) => ({ agents, scripts: { m } })))
+    await plant(one!.dir, entries.slice(0, k))
+    const counts = await Promise.all([one!, two!].map(({ runtime }) => runtime.recover()))
+    expect(counts.reduce((sum, { resumed }) => sum + resumed, 0)).toBe(1)
+    const all = await ended(two!, id)
+    expect(only(all, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+    expect(only(all, 'warning').filter(({ code }) => code === 'recovered')).toHaveLength(1)
+    expect(models[0]!.calls.length + models[1]!.calls.length).toBeLessThanOrEqual(1)
+  }
+})
+
+test('both find an orphan that does not go on: one of them ends it', async () => {
+  const [one, two] = open(...both({ agents: { a: agent() } }))
+  const pipeline = agent()
+  const start = { type: 'run-start', runId: 'r', agent: 'a', pipeline, threadId: 't', protocol: 'api', input: {} }
+  await plant(one!.dir, [{ seq: 1, timestamp: 1, step: '', ...start } as Entry])
+  const counts = await Promise.all([one!, two!].map(({ runtime }) => runtime.recover()))
+  expect(counts.reduce((sum, { interrupted }) => sum + interrupted, 0)).toBe(1)
+  expect(only(await ended(one!, 'r'), 'run-end')).toMatchObject([{ outcome: 'interrupted' }])
+})
+
+test('a paused owner that comes back says nothing more, and its readers read the next one', async () => {
+  const { gate, wrapStore } = pausing(({ type }) => type === 'text-start')
+  const agents = { a: agent('', 'recover: true') }
+  const failed: unknown[] = []
+  const first = createTold(() => [text('from the first'), finish()])
+  const second = createTold(() => [text('from the second'), finish()])
+  const [one, two] = open({ agents, scripts: { m: first }, wrapStore }, { agents, scripts: { m: second } })
+  const run = await one!.runtime.start('a', said('Hi'))
+  one!.runtime.onLost(run.id, (error) => failed.push(error))
+  const read: Entry[] = []
+  const reading = (async () => {
+    for await (const entry of run.parts) read.push(entry)
+  })()
+  await gate.reached
+  expect(await two!.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
+  const entries = await ended(two!, run.id)
+  gate.open()
+  await eventually(() => one!.runtime.active === 0)
+  await reading
+  expect(read).toEqual(entries)
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'from the second' })
+  expect(only(entries, 'error')).toEqual([])
+  expect(failed).toEqual([])
+  // Longer than a lost run would take to be ended.
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  expect(await ended(two!, run.id)).toEqual(entries)
+})
+
+test('a deadline that both see closes the request once', async () => {
+  const options = { ...asks, requestDeadlineMs: 300 }
+  const [one, two] = open(...[asking(), asking()].map((m) => ({ ...options, scripts: { m } })))
+  const runs: Run[] = []
+  for (let i = 0; i < 5; i++) runs.push(await one!.runtime.start('a', said('Hi')))
+  for (const run of runs) await run.result
+  await Promise.all([one!, two!].map(({ runtime }) => runtime.recover()))
+  for (const { id } of runs) {
+    const entries = await ended(two!, id)
+    expect(only(entries, 'response')).toMatchObject([{ outcome: 'closed', reason: 'deadline' }])
+    expect(only(entries, 'resume')).toHaveLength(1)
+    expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  }
+})
+
+test('one idempotency key at both is one run', async () => {
+  const models = [echo(), echo()]
+  const [one, two] = open(...models.map((m) => ({ agents: { a: agent() }, scripts: { m } })))
+  for (const threadId of ['t', undefined]) {
+    const how = { turnKey: 'k', ...(threadId && { threadId }) }
+    const runs = await Promise.all([one!, two!, one!, two!].map(({ runtime }) => runtime.start('a', said('x'), how)))
+    expect(new Set(runs.map(({ id }) => id)).size).toBe(1)
+    expect(runs.filter(({ joined }) => !joined)).toHaveLength(1)
+    for (const { result } of runs) expect(await result).toMatchObject({ outcome: 'completed' })
+    await ended(two!, runs[0]!.id)
+  }
+  expect(models[0]!.calls.length + models[1]!.calls.length).toBe(2)
+})
+
+test('a start that comes too late for its key and its turn ends before its first step', async () => {
+  const { gate, wrapStore } = pausing(
+    () => false,
+    (key) => key.startsWith('after:'),
+  )
+  const [slow, quick] = [echo(), echo()]
+  const agents = { a: agent() }
+  const [one, two] = open({ agents, scripts: { m: slow }, wrapStore }, { agents, scripts: { m: quick } })
+  const how = { threadId: 't', turnKey: 'k' }
+  const late = one!.runtime.start('a', said('x'), how)
+  await gate.reached
+  const run = await two!.runtime.start('a', said('x'), how)
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  gate.open()
+  const other = await late
+  expect(other.id).not.toBe(run.id)
+  expect(await other.result).toMatchObject({
+    outcome: 'aborted',
+    error: { message: expect.stringContaining('in time') },
+  })
+  expect([slow.calls.length, quick.calls.length]).toEqual([0, 1])
+  await ended(two!, other.id)
+})
+
+test('the queue of a thread over both: one at a time, in their order', async () => {
+  let active = 0
+  const order: string[] = []
+  const work = async (config: unknown) => {
+    expect(++active).toBe(1)
+    order.push((config as { n: string }).n)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    active--
+    return 1
+  }
+  const agents = { a: 'workflow: [{ id: w, type: work, config: { n: "$input.n" } }]' }
+  const [one, two] = open(...both({ agents, steps: { work } }))
+  const how = { threadId: 't', onBusy: 'queue' as const }
+  const runs: Run[] = []
+  for (let i = 0; i < 6; i++) {
+    const { runtime } = i % 2 === 0 ? one! : two!
+    runs.push(await runtime.start('a', { n: `${i}` }, how))
+  }
+  // And some at once, in any order.
+  const more = [6, 7, 8, 9].map((i) => (i % 2 === 0 ? one! : two!).runtime.start('a', { n: `${i}` }, how))
+  runs.push(...(await Promise.all(more)))
+  for (const run of runs) expect(await run.result).toMatchObject({ outcome: 'completed' })
+  for (const { id } of runs) await ended(one!, id)
+  expect(order.slice(0, 6)).toEqual(['0', '1', '2', '3', '4', '5'])
+  expect(order.slice(6).toSorted()).toEqual(['6', '7', '8', '9'])
+})
+
+test('a queued run that is stopped elsewhere does not let the one behind it overtake', async () => {
+  const gate = latch()
+  const model = () =>
+    createTold((prompt) => (JSON.stringify(prompt).includes('hold') ? [gate, finish()] : [text('ok'), finish()]))
+  const models = [model(), model()]
+  const [one, two] = open(...models.map((m) => ({ agents: { a: agent() }, scripts: { m } })))
+  const how = { threadId: 't', onBusy: 'queue' as const }
+  const first = await one!.runtime.start('a', said('hold'), how)
+  await gate.reached
+  const second = await one!.runtime.start('a', said('b'), how)
+  const third = await two!.runtime.start('a', said('c'), how)
+  await two!.runtime.stop(second.id)
+  expect(await second.result).toMatchObject({ outcome: 'aborted', text: '' })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(models[1]!.calls).toHaveLength(0)
+  gate.open()
+  expect(await first.result).toMatchObject({ outcome: 'completed' })
+  expect(await third.result).toMatchObject({ outcome: 'completed', text: 'ok' })
+})
+
+test('interrupted from the other one: the run there ends before the new one begins', async () => {
+  const gate = latch()
+  const [held, quick] = [createTold(() => [text('x'), gate, finish()]), echo()]
+  const [one, two] = open(
+    { agents: { a: agent() }, scripts: { m: held } },
+    { agents: { a: agent() }, scripts: { m: quick } },
+  )
+  const first = await one!.runtime.start('a', said('1'), { threadId: 't' })
+  await gate.reached
+  const second = await two!.runtime.start('a', said('2'), { threadId: 't', onBusy: 'interrupt' })
+  expect(await second.result).toMatchObject({ outcome: 'completed' })
+  expect(await first.result).toMatchObject({ outcome: 'aborted' })
+  const [before, after] = [await ended(two!, first.id), await ended(one!, second.id)]
+  expect(only(after, 'prompt')[0]!.timestamp).toBeGreaterThanOrEqual(before.at(-1)!.timestamp)
+})
+
+test('the same id at both: the second start is refused, and the run of the first is not disturbed', async () => {
+  const gate = latch()
+  const { gate: slow, wrapStore } = pausing(({ type }) => type === 'run-start')
+  const agents = { a: agent() }
+  const [one, two] = open(
+    { agents, scripts: { m: createTold(() => [text('mine'), gate, finish()]) } },
+    { agents, scripts: { m: echo() }, wrapStore },
+  )
+  const late = two!.runtime.start('a', said('2'), { runId: 'run_mine' })
+  await slow.reached
+  const run = await one!.runtime.start('a', said('1'), { runId: 'run_mine' })
+  await gate.reached
+  slow.open()
+  await expect(late).rejects.toMatchObject({ code: 'run-exists' })
+  gate.open()
+  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'mine' })
+  await ended(two!, 'run_mine')
+})
