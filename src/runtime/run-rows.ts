@@ -1,17 +1,5 @@
 import type { Entry } from '../part/entry.ts'
 import { leavable } from '../async/leavable.ts'
-import type { RunRow, Store } from '../part/log.ts'
-
-/** All runs with a status, read page by page. */
-export async function allRuns({ runs }: Store, status: 'running' | 'suspended'): Promise<RunRow[]> {
-  const rows: RunRow[] = []
-  for (;;) {
-    const before = rows.at(-1)?.id
-    const page = await runs.list({ status, limit: 200, ...(before === undefined ? undefined : { before }) })
-    rows.push(...page)
-    if (page.length < 200) return rows
-  }
-}
 
 /** The thread of a run that belongs to no conversation. */
 export function threadOf(runId: string): string {

@@ -117,7 +117,8 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     if (!(await fleet.attended(id))) await stop(id, reason)
   }
 
-  const allRested = () => Promise.all(slots.all().map((run) => run.rested?.promise))
+  const allRested = () =>
+    Promise.all(slots.all().flatMap(({ rested }) => (rested === undefined ? [] : [rested.promise])))
 
   return {
     ...createAnnouncements(slots),
