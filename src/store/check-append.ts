@@ -1,13 +1,35 @@
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
+import { foldRow, type StoredRow } from './run-row.ts'
+
+/** What is to be stored of an append: the entries that are not stored yet, and the run's row after them. */
+export interface Admitted {
+  row: StoredRow
+  rest: readonly Entry[]
+}
+
+/** Checks entries as {@link checkAppend} does, and folds what is to be stored into the row. */
+export function admitEntries(
+  run: string,
+  row: StoredRow | undefined,
+  epoch: number,
+  entries: readonly Entry[],
+  isStored: (entry: Entry) => boolean,
+): 'fenced' | 'duplicate' | Admitted {
+  const stored = checkAppend(run, row, epoch, entries, isStored)
+  if (stored === 'fenced') return 'fenced'
+  if (stored === entries.length) return 'duplicate'
+  const rest = stored === 0 ? entries : entries.slice(stored)
+  return { row: foldRow(row, run, epoch, rest), rest }
+}
 
 /**
  * Checks entries against a run's row. Returns how many of them, from the first, are stored already: if all are, the append is a
  * `duplicate`, else the rest is to be stored. `fenced`: this writer must stop. Throws `bad-entry` for what only a bug can send.
  * `isStored` tells whether the stored entry of the same `seq` is equal.
  */
-export function checkAppend(
+function checkAppend(
   run: string,
   row: Pick<RunRow, 'epoch' | 'lastSeq' | 'status'> | undefined,
   epoch: number,

@@ -109,7 +109,7 @@ export function createCommitQueue(
   function run(): void {
     // An earlier timer may have committed everything.
     if (queue.length === 0) return
-    const wait = checkpoints?.holding
+    const wait = checkpoints?.barrier
     if (wait !== undefined) return void wait.then(run)
     try {
       begin.run()
@@ -120,14 +120,14 @@ export function createCommitQueue(
         setTimeout(run, retryDelay)
         return
       }
-      const writes = take()
+      const writes = emptyQueue()
       fail(writes, error)
       return
     }
-    transact(take())
+    transact(emptyQueue())
   }
 
-  function take(): Write[] {
+  function emptyQueue(): Write[] {
     const writes = queue
     queue = []
     scheduled = undefined

@@ -35,6 +35,22 @@ export function follow<T>(following: Following<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => createCursor(following) }
 }
 
+/** Opens readers of a store in memory: those that are open end when it is closed. */
+export function createCursors(isClosed: () => boolean, pause: Following<unknown>['pause']) {
+  return function open<T>(
+    bell: Bell,
+    key: string,
+    signal: AbortSignal | undefined,
+    start: () => Puller<T>,
+  ): AsyncIterable<T> {
+    const guarded = (): Puller<T> => {
+      const { pull } = start()
+      return { pull: () => (isClosed() ? 'end' : pull()) }
+    }
+    return follow({ start: guarded, bell, key, signal, pause })
+  }
+}
+
 function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): AsyncIterator<T, undefined> {
   const reader = start()
   const done = { value: undefined, done: true } as const

@@ -9,17 +9,16 @@ import {
   type RunIndex,
   type Store,
 } from '../part/log.ts'
-import { createBell, type Bell } from './bell.ts'
-import { checkAppend, isSameEntry } from './check-append.ts'
+import { createBell } from './bell.ts'
+import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
-import { follow, type Pulled, type Puller } from './follow.ts'
+import { createCursors } from './follow.ts'
 import { createKeptChanges, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
-import { readChanges, readMessages } from './readers.ts'
-import { selectEntries } from './select-entries.ts'
+import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 
 interface Kept {
@@ -72,14 +71,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     due: (before, limit) => dueRows(rows(), before, limit),
   })
   let closed = false
-
-  function cursor<T>(of: Bell, key: string, signal: AbortSignal | undefined, open: () => Puller<T>): AsyncIterable<T> {
-    const start = (): Puller<T> => {
-      const { pull } = open()
-      return { pull: () => (closed ? 'end' : pull()) }
-    }
-    return follow({ bell: of, key, signal, pause: (go) => setTimeout(go, 0), start })
-  }
+  const open = createCursors(
+    () => closed,
+    (go) => setTimeout(go, 0),
+  )
 
   /** Throws if the store is closed. */
   function checkOpen(what: string): void {
@@ -90,13 +85,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     checkOpen(`append to run ${run}`)
     if (given.length === 0) return 'stored'
     let kept = runs.get(run)
-    const known = checkAppend(run, kept?.row, epoch, given, (entry) =>
-      isSameEntry(kept!.entries[entry.seq - 1]!, entry),
-    )
-    if (known === 'fenced') return 'fenced'
-    if (known === given.length) return 'duplicate'
-    const entries = known === 0 ? given : given.slice(known)
-    const row = foldRow(kept?.row, run, epoch, entries)
+    const isStored = (entry: Entry) => isSameEntry(kept!.entries[entry.seq - 1]!, entry)
+    const admitted = admitEntries(run, kept?.row, epoch, given, isStored)
+    if (typeof admitted === 'string') return admitted
+    const { row, rest: entries } = admitted
     if (kept) {
       kept.row = row
       for (const entry of entries) kept.entries.push(entry)
@@ -174,18 +166,13 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     read(run, options = {}) {
       // Found now: the run may be dropped before it is read.
       let kept = runs.get(run)
-      return cursor<Entry[]>(bell, run, options.signal, () => {
-        let seq = options.after ?? 0
-        const pull = (): Pulled<Entry[]> => {
+      return open<Entry[]>(bell, run, options.signal, () => {
+        return readEntries(options, (seq) => {
           kept ??= runs.get(run)
-          if (!kept) return dropped.has(run) ? 'end' : 'wait'
-          const value = kept.entries.slice(seq, seq + page)
-          seq += value.length
-          const last = hasEnded(kept.row.status) && seq >= kept.row.lastSeq
-          if (value.length === 0) return last ? 'end' : 'wait'
-          return { value, last, stored: value.length === page }
-        }
-        return selectEntries({ pull }, options)
+          if (!kept) return { entries: [], lastSeq: 0, hasEnded: dropped.has(run) }
+          const { row, entries } = kept
+          return { entries: entries.slice(seq, seq + page), lastSeq: row.lastSeq, hasEnded: hasEnded(row.status) }
+        })
       })
     },
     post: async (run, key, message) => {
@@ -193,9 +180,9 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       return inbox.post(run, key, message)
     },
     inbox: (run, { after, signal } = {}) =>
-      cursor<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
+      open<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
     changes: ({ after, signal } = {}) =>
-      cursor<Change[]>(changeBell, '', signal, () => readChanges((n) => changes.after(n, page), after)),
+      open<Change[]>(changeBell, '', signal, () => readChanges((n) => changes.after(n, page), after)),
     position: async () => {
       checkOpen('read the position')
       return changes.position

@@ -48,8 +48,8 @@ async function write(db: DatabaseSync, checkpoints: Checkpoints, goesOn: (waited
     checkpoints.wrote(3)
     if (!goesOn(waited)) return
     await turn()
-    waited = checkpoints.holding !== undefined
-    await checkpoints.holding
+    waited = checkpoints.barrier !== undefined
+    await checkpoints.barrier
   }
 }
 
@@ -85,7 +85,7 @@ test('where the thread cannot go on SQLite writes back within commits, as by its
   unlinkSync(path)
   checkpoints.wrote(50)
   while (automatic.get()!['wal_autocheckpoint'] !== 1000) await turn()
-  expect(checkpoints.holding).toBeUndefined()
+  expect(checkpoints.barrier).toBeUndefined()
   let commits = 0
   await write(db, checkpoints, () => ++commits < 100)
 })
@@ -145,12 +145,12 @@ function linkOf(path: string): string | undefined {
 
 test('a process with nothing else to do waits for a commit that waits', async () => {
   const said = await inProcess(`
-    while (checkpoints.holding === undefined) {
+    while (checkpoints.barrier === undefined) {
       db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (random(), 1, 1, '')")
       checkpoints.wrote(1)
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await checkpoints.holding
+    await checkpoints.barrier
     console.log('went on')`)
   expect(said).toBe('went on\n')
 })
@@ -160,7 +160,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
   const { promise, resolve } = Promise.withResolvers<void>()
   const latch = {
     wrote: () => undefined,
-    holding: promise as Promise<void> | undefined,
+    barrier: promise as Promise<void> | undefined,
     waits: 0,
     close: async () => undefined,
   }
@@ -171,7 +171,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
   queue.add({ yields: false, apply: () => void order.push('stored'), done, fail })
   for (let i = 0; i < 20; i++) await turn()
   order.push('turned')
-  latch.holding = undefined
+  latch.barrier = undefined
   resolve()
   await stored
   expect(order).toEqual(['turned', 'stored'])

@@ -27,7 +27,7 @@ export interface Checkpoints {
   /** Call this after a commit, with the approximate number of pages that it changed. */
   wrote(pages: number): void
   /** If set, the next commit must wait for it. */
-  readonly holding: Promise<void> | undefined
+  readonly barrier: Promise<void> | undefined
   /** How often commits had to wait so far. */
   readonly waits: number
   /** Call this before the connection is closed. */
@@ -54,7 +54,7 @@ export function createCheckpoints(
   let worker: Worker | undefined
   let running = false
   let waits = 0
-  let held: PromiseWithResolvers<void> | undefined
+  let barrier: PromiseWithResolvers<void> | undefined
   /** Raised when waiting did not help, because a long read transaction is open. */
   let limit = most
   let failed = false
@@ -91,11 +91,11 @@ export function createCheckpoints(
 
   function ended({ log, checkpointed }: Round): void {
     running = false
-    if (held !== undefined) {
+    if (barrier !== undefined) {
       limit = checkpointed < log ? log * 2 : most
       release()
     } else if (log > limit) {
-      held = Promise.withResolvers()
+      barrier = Promise.withResolvers()
       waits++
       begin()
       // The process must not exit while commits wait.
@@ -104,8 +104,8 @@ export function createCheckpoints(
   }
 
   function release(): void {
-    held?.resolve()
-    held = undefined
+    barrier?.resolve()
+    barrier = undefined
     worker?.unref()
   }
 
@@ -123,8 +123,8 @@ export function createCheckpoints(
       written += pages
       if (written >= due && !running && !failed) begin()
     },
-    get holding() {
-      return held?.promise
+    get barrier() {
+      return barrier?.promise
     },
     get waits() {
       return waits

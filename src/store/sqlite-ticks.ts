@@ -2,13 +2,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import { hasEnded, type Appended } from '../part/log.ts'
-import { checkAppend, isSameEntry } from './check-append.ts'
+import { admitEntries, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
 import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import type { Position, Recent } from './recent.ts'
-import { claimRow, foldRow, type StoredRow } from './run-row.ts'
+import { claimRow, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
 import { pageRows, type Origin, type Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
@@ -115,13 +115,11 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringCha
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
       const before = rowOf(run)
-      const known = checkAppend(run, before, epoch, entries, storedEntries(run))
-      if (known === 'fenced') owned.delete(run)
-      if (known === 'fenced') return 'fenced'
-      if (known === entries.length) return 'duplicate'
-      const rest = known === 0 ? entries : entries.slice(known)
-      const text = known === 0 ? lines : encodeEntries(run, rest)
-      const row = foldRow(before, run, epoch, rest)
+      const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
+      if (admitted === 'fenced') owned.delete(run)
+      if (typeof admitted === 'string') return admitted
+      const { row, rest } = admitted
+      const text = rest === entries ? lines : encodeEntries(run, rest)
       if (!open) gathered.set(run, { before, row, entries: [...rest], lines: text, n: 0 })
       else {
         open.row = row

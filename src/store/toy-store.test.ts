@@ -1,0 +1,130 @@
+/**
+ * How small a store may be: one that keeps everything in memory and for ever passes the whole contract. What every store needs is
+ * imported: the checks, the fold of a row, readers, and the fleet of one process.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Entry } from '../part/entry.ts'
+import { hasEnded, type Change, type InboxMessage, type KeptView, type Store } from '../part/log.ts'
+import { createBell } from './bell.ts'
+import { admitEntries, isSameEntry } from './check-append.ts'
+import { decodeMessage, encodeMessage } from './encode.ts'
+import { createFleet } from './fleet.ts'
+import { createCursors } from './follow.ts'
+import { readChanges, readEntries, readMessages } from './readers.ts'
+import { dueRows, selectRows } from './run-query.ts'
+import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
+import { checkFork, runExists, storeClosed } from './store-error.ts'
+import { storeContract } from './store.contract.ts'
+
+interface ToyRun {
+  row: StoredRow
+  entries: Entry[]
+  view?: KeptView
+  origin?: { source: string; seq: number }
+}
+
+function toyStore(): Store {
+  const runs = new Map<string, ToyRun>()
+  const inboxes = new Map<string, InboxMessage[]>()
+  const changes: Change[] = []
+  const bell = createBell()
+  let closed = false
+  const open = createCursors(() => closed, setImmediate)
+
+  const rows = () => Array.from(runs.values(), ({ row }) => row)
+  const inboxOf = (run: string) => inboxes.get(run) ?? inboxes.set(run, []).get(run)!
+  const hasMessage = (run: string, key: string) => inboxOf(run).some((each) => each.key === key)
+  const left = () => rows().filter((row) => isWanted(row, Date.now(), (key) => hasMessage(row.id, key)))
+  const fleet = createFleet({
+    left: () => left().map(({ id }) => id),
+    due: (before, limit) => dueRows(rows(), before, limit),
+  })
+
+  /** Does something in one piece, as a transaction would, and wakes the readers of a key. */
+  async function act<T>(wakes: string | undefined, task: () => T): Promise<T> {
+    if (closed) throw storeClosed('use this store')
+    const result = task()
+    if (wakes !== undefined) setImmediate(bell.ring, wakes)
+    return result
+  }
+
+  return {
+    durable: false,
+    fleet,
+    log: {
+      append: (run, epoch, batch) =>
+        act(`run ${run}`, () => {
+          const entries = typeof batch === 'function' ? batch() : batch
+          const known = runs.get(run)
+          if (entries.length === 0) return 'stored'
+          const isStored = (each: Entry) => isSameEntry(known!.entries[each.seq - 1]!, each)
+          const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
+          if (typeof admitted === 'string') return admitted
+          const { row, rest } = admitted
+          runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...rest] })
+          changes.push({ n: changes.length + 1, run, entries: [...rest] })
+          setImmediate(bell.ring, 'changes')
+          return 'stored'
+        }),
+      claim: (run, epoch) =>
+        act(undefined, () => {
+          const row = claimRow(runs.get(run)?.row, epoch)
+          if (row) runs.get(run)!.row = row
+          if (row) fleet.claimed(run)
+          return row !== undefined
+        }),
+      read: (run, options = {}) =>
+        open(bell, `run ${run}`, options.signal, () =>
+          readEntries(options, (after) => {
+            const { row, entries } = runs.get(run) ?? {}
+            return {
+              entries: entries?.slice(after, after + 1000) ?? [],
+              hasEnded: row !== undefined && hasEnded(row.status),
+              lastSeq: row?.lastSeq ?? 0,
+            }
+          }),
+        ),
+      post: (run, key, message) =>
+        act(`inbox ${run}`, () => {
+          const text = encodeMessage(run, key, message)
+          const winner = inboxOf(run).find((each) => each.key === key)
+          if (winner) return { first: false, message: winner.message }
+          inboxOf(run).push({ n: inboxOf(run).length + 1, key, message: decodeMessage(text) })
+          return { first: true, message }
+        }),
+      inbox: (run, { after, signal } = {}) =>
+        open(bell, `inbox ${run}`, signal, () => readMessages((n) => inboxOf(run)[n], after)),
+      changes: ({ after, signal } = {}) =>
+        open(bell, 'changes', signal, () => readChanges((n) => structuredClone(changes.slice(n, n + 1000)), after)),
+      position: () => act(undefined, () => changes.length),
+      fork: (source, seq, run) =>
+        act(`run ${run}`, () => {
+          const [from, known] = [runs.get(source), runs.get(run)]
+          checkFork(source, seq, from?.row.lastSeq)
+          if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
+          if (known) return
+          const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run))
+          runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
+        }),
+    },
+    runs: {
+      get: (run) => act(undefined, () => runs.get(run) && publicRow(runs.get(run)!.row)),
+      list: (query = {}) => act(undefined, () => selectRows(rows(), query).map(publicRow)),
+      due: (before, limit = 1000) => act(undefined, () => dueRows(rows(), before, limit)),
+      view: (run) => act(undefined, () => structuredClone(runs.get(run)?.view)),
+      keepView: (run, seq, view) =>
+        act(undefined, () => {
+          const known = runs.get(run)
+          const text = encodeMessage(run, 'view', view)
+          if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeMessage(text) }
+        }),
+    },
+    async close() {
+      closed = true
+      fleet.close()
+      bell.ringAll()
+    },
+  }
+}
+
+storeContract('toy', toyStore)
