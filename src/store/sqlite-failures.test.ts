@@ -1,5 +1,4 @@
 /** Writes that fail, and files that are not ours to read. */
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
