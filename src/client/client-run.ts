@@ -1,4 +1,5 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
+import { compact } from '../part/compact.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
@@ -77,16 +78,16 @@ export interface ClientRun extends AsyncIterable<Entry> {
 }
 
 function toResult({ id, status, text, output, usage, cost, error, requests }: ShownRun): ClientResult {
-  return {
+  return compact({
     id,
     outcome: status as ClientResult['outcome'],
     text,
     usage,
-    ...(status === 'suspended' ? { requests } : undefined),
-    ...(output === undefined ? undefined : { output }),
-    ...(cost === undefined ? undefined : { cost }),
-    ...(error === undefined ? undefined : { error }),
-  }
+    requests: status === 'suspended' ? requests : undefined,
+    output,
+    cost,
+    error,
+  })
 }
 
 export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {

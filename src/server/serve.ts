@@ -75,35 +75,39 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
   try {
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
-    project = await openProject({
-      ...options,
-      config,
-      data,
-      logFiles,
-      secrets,
-      log: (line) => note(line, 'warn'),
-      onStore: (failure) => report(reportOfStore(failure)),
-      onRun: (event) => report(reportOfRun(event)),
-      ...(guard === undefined ? undefined : { attribute: guard.attribute }),
-    })
+    project = await openProject(
+      compact({
+        ...options,
+        config,
+        data,
+        logFiles,
+        secrets,
+        log: (line) => note(line, 'warn'),
+        onStore: (failure) => report(reportOfStore(failure)),
+        onRun: (event) => report(reportOfRun(event)),
+        attribute: guard?.attribute,
+      }),
+    )
     const { runtime, agents } = project
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
-    const handler = createHandler({
-      runtime,
-      agentErrors: () => agents.errors,
-      health: () => healthOf(project!, guard),
-      localOnly: isLocal && apiKey === undefined,
-      // A non-loopback host without a key gets here only with `insecureNoAuth`.
-      ...(isLocal || apiKey !== undefined ? undefined : { authorize: () => true }),
-      onError,
-      maxBodyBytes,
-      keepAliveMs,
-      allowedOrigins,
-      openai,
-      ...(apiKey === undefined ? undefined : { apiKey }),
-    })
+    const handler = createHandler(
+      compact({
+        runtime,
+        agentErrors: () => agents.errors,
+        health: () => healthOf(project!, guard),
+        localOnly: isLocal && apiKey === undefined,
+        // A non-loopback host without a key gets here only with `insecureNoAuth`.
+        authorize: isLocal || apiKey !== undefined ? undefined : () => true,
+        onError,
+        maxBodyBytes,
+        keepAliveMs,
+        allowedOrigins,
+        openai,
+        apiKey,
+      }),
+    )
     const server = createServer({ noDelay: true }, createNodeListener(reportRequests(handler, report), onError))
     server.on('clientError', refuse)
     await listen(server, wanted, host)
