@@ -28,6 +28,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   boot: async (bench) => [await boot(bench)],
   'in-process': ({ options }) => alone('in-process.ts', options),
   provider: ({ options }) => alone('provider.ts', options),
+  thread: ({ options }) => alone('thread.ts', options),
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
     if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]
@@ -44,7 +45,7 @@ const hasStrace = spawnSync('strace', ['-V']).status === 0
 async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only, commandLine.options.quick, commandLine.before)
   const asksServers = commandLine.scenarios.some(
-    (name) => name !== 'in-process' && name !== 'provider' && name !== 'log',
+    (name) => name !== 'in-process' && name !== 'provider' && name !== 'log' && name !== 'thread',
   )
   if (asksServers && rows.some(({ isPeer }) => isPeer)) await installPeers(say)
   process.on('exit', removeFolders)

@@ -15,6 +15,7 @@ export const usage = `npm run bench [-- scenario… options]
   in-process    CPU per delta for each stage of Millrace, without sockets
   provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
   log           the log alone: appends/s, also with readers, or with a second process locking the file
+  thread        one chat turn in a thread of 10 and of 10,000 runs
 
   --only row,row   run only these rows; floor,millrace installs no other packages
   --before dir     also measure the rows of another checkout of Millrace, built, as before-text, before-ui …
@@ -44,6 +45,7 @@ export const scenarioNames = [
   'in-process',
   'provider',
   'log',
+  'thread',
 ] as const
 export type ScenarioName = (typeof scenarioNames)[number]
 

@@ -3,7 +3,7 @@
  * run that has ended or waits is kept, so that the views of old databases and of lost writes heal.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { hasEnded, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
+import { hasEnded, type KeptView, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { keptVersion, toView, type KeptRun } from './kept-run.ts'
 import { foldRun, type FoldedRun } from './run-fold.ts'
 import type { RunView } from './run-view.ts'
@@ -12,6 +12,9 @@ type Runs = Pick<Store, 'log' | 'runs'>
 
 /** A run as it is kept. Undefined if there is no such run. */
 export async function readKept(store: Runs, run: string): Promise<KeptRun | undefined> {
+  const kept = usable(await store.runs.view(run))
+  // Nothing comes behind the end.
+  if (kept !== undefined && hasEnded(kept.status)) return kept
   const row = await store.runs.get(run)
   return row && keptOf(store, row)
 }
@@ -35,13 +38,17 @@ export async function readView(store: Runs, run: string): Promise<RunView | unde
 }
 
 async function load({ log, runs }: Runs, { id, lastSeq }: RunRow): Promise<Loaded | undefined> {
-  const found = await runs.view(id)
-  const kept = found?.view as KeptRun | undefined
-  if (found?.seq === lastSeq && kept?.version === keptVersion) return { kept }
+  const kept = usable(await runs.view(id))
+  if (kept?.lastSeq === lastSeq) return { kept }
   const fold = await foldLog(log.read(id))
   if (fold === undefined) return undefined
   if (fold.end !== undefined || fold.open.suspended) await keepView(runs, id, fold)
   return { kept: fold.kept(), fold }
+}
+
+function usable(found: KeptView | undefined): KeptRun | undefined {
+  const kept = found?.view as KeptRun | undefined
+  return kept?.version === keptVersion ? kept : undefined
 }
 
 interface Loaded {

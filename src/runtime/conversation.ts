@@ -1,6 +1,6 @@
 /** For `history: server`: the conversation before a run, as a chain of the kept views of earlier runs. */
 import { readInput, readKept } from '../fold/read-view.ts'
-import type { Store } from '../part/log.ts'
+import { hasEnded, type Store } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import { predecessor } from './predecessor.ts'
 
@@ -39,23 +39,68 @@ export async function conversation(
     if (isFull && (next[0]?.role === 'user' || next[0]?.role === 'system')) {
       return { messages: turns.reverse().flat(), cut: true }
     }
-    const kept = await readKept(store, at)
-    if (kept === undefined) {
+    const found = await readTurn(store, at)
+    if (found === undefined) {
       // The process died before the run's first entry, so only its place in the thread is stored.
       at = await predecessor(store.log, threadId, at)
       continue
     }
-    // Of a run that continues another all messages of the input are new, and kept.
-    const isFirst = kept.previousRunId === undefined
-    const asked = isFirst ? messagesOf(await readInput(store.log, at)) : kept.asked
-    const turn: Message[] = [...asked, ...withoutResults(kept.messages, next)]
+    const turn: Message[] = [...found.asked, ...withoutResults(found.messages, next)]
     turns.push(turn)
     messages += turn.length
-    if (limit !== undefined) characters += JSON.stringify(turn).length
+    characters += found.characters
     next = turn
-    at = kept.previousRunId
+    at = found.previous
   }
   return { messages: turns.reverse().flat(), cut: false }
+}
+
+/** What a run that has ended adds to its conversation. */
+interface EndedTurn {
+  asked: Message[]
+  messages: Message[]
+  characters: number
+  previous: string | undefined
+}
+
+/** Characters of turns that stay in memory for each store, so that the next message of a long thread does not read them all. */
+const mostCached = 16_000_000
+
+interface Cache {
+  turns: Map<string, EndedTurn>
+  characters: number
+}
+
+const caches = new WeakMap<Store['runs'], Cache>()
+
+async function readTurn(store: Store, run: string): Promise<EndedTurn | undefined> {
+  const cache = caches.get(store.runs) ?? { turns: new Map<string, EndedTurn>(), characters: 0 }
+  caches.set(store.runs, cache)
+  const known = cache.turns.get(run)
+  if (known !== undefined) {
+    cache.turns.delete(run)
+    cache.turns.set(run, known)
+    return known
+  }
+  const kept = await readKept(store, run)
+  if (kept === undefined) return undefined
+  const { messages, previousRunId: previous } = kept
+  // Of a run that continues another all messages of the input are new, and kept.
+  const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
+  const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
+  const turn = { asked, messages, characters, previous }
+  if (hasEnded(kept.status)) remember(cache, run, turn)
+  return turn
+}
+
+function remember(cache: Cache, run: string, turn: EndedTurn): void {
+  cache.turns.set(run, turn)
+  cache.characters += turn.characters
+  for (const [oldest, { characters }] of cache.turns) {
+    if (cache.characters <= mostCached) break
+    cache.turns.delete(oldest)
+    cache.characters -= characters
+  }
 }
 
 function withoutResults(messages: Message[], next: readonly Message[]): Message[] {
