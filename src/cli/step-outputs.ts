@@ -6,8 +6,8 @@ import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
-import { turnMessages } from '../fold/turn-messages.ts'
-import { createTurns, type Turns } from '../fold/turns.ts'
+import { replyMessages } from '../fold/reply-messages.ts'
+import { createToolLoop, type ToolLoop } from '../fold/tool-loop.ts'
 
 export interface StepOutput {
   step: string
@@ -24,21 +24,21 @@ const calls: ReadonlySet<StepKind> = new Set(['model-call', 'tool-call', 'client
 /** Leaves out steps without an output, and the answer itself. */
 export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
   const answers: string[] = []
-  const steps = new Map<string, { turns?: Turns; result?: unknown }>()
+  const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
     if (type === 'step-start' && entry.answer) answers.push(step)
     if (answers.some((path) => isUnder(step, path))) continue
     if (type === 'step-start' && !calls.has(kindOf(entry)) && !containers.has(kindOf(entry))) {
-      if (!steps.has(step)) steps.set(step, { turns: createTurns(step) })
+      if (!steps.has(step)) steps.set(step, { loop: createToolLoop(step) })
     } else if (type === 'step-finish' && entry.result !== undefined) {
       const found = steps.get(step)
       if (found !== undefined) found.result = entry.result
     }
-    for (const [path, { turns }] of steps) if (isUnder(step, path)) turns?.apply(entry)
+    for (const [path, { loop }] of steps) if (isUnder(step, path)) loop?.apply(entry)
   }
-  return [...steps].flatMap(([step, { turns, result }]) => {
-    const messages = turns === undefined ? [] : turnMessages(turns.list)
+  return [...steps].flatMap(([step, { loop, result }]) => {
+    const messages = loop === undefined ? [] : replyMessages(loop.list)
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })

@@ -3,8 +3,8 @@ import { messageOf, MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import { readJson } from '../part/read-json.ts'
 import type { CallSettings } from '../part/settings.ts'
-import { badOutput } from '../fold/turn-messages.ts'
-import type { Turn } from '../fold/turns.ts'
+import { badOutput } from '../fold/reply-messages.ts'
+import type { Reply } from '../fold/tool-loop.ts'
 import { checkValue, firstFaults } from '../pipeline/check-input.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import type { ValueSchema } from '../pipeline/value-schema.ts'
@@ -21,7 +21,7 @@ export interface Verdict {
 
 export interface ObjectJudge {
   /** Judges a complete model call. Undefined if its answer is valid, or if it called our tools. */
-  judge(turn: Turn): Verdict | undefined
+  judge(reply: Reply): Verdict | undefined
   /** How many more tries the model has. Unless it is 0, no text can be shown before it is judged. */
   retries: number
 }
@@ -33,14 +33,14 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
   if (output === undefined && responseFormat === undefined) return undefined
   return {
     retries: output?.retries ?? defaultRetries,
-    judge(turn) {
-      if (hasOwnCalls(turn)) return undefined
-      const reason = turn.finish?.reason.unified
+    judge(reply) {
+      if (hasOwnCalls(reply)) return undefined
+      const reason = reply.finish?.reason.unified
       const isCut = reason === 'length' || reason === 'content-filter'
       // The protocol tells the client that the answer was cut off, and another try would be cut off again.
       if (isCut && output === undefined) return undefined
       try {
-        readObject(textOf({ role: 'assistant', content: turn.content }), output?.schema, responseFormat)
+        readObject(textOf({ role: 'assistant', content: reply.content }), output?.schema, responseFormat)
         return undefined
       } catch (error) {
         return { error: error as MillraceError, again: !isCut }
@@ -49,8 +49,8 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
   }
 }
 
-/** Whether the turn has calls that the provider does not run itself. */
-export function hasOwnCalls({ calls }: Turn): boolean {
+/** Whether the reply has calls that the provider does not run itself. */
+export function hasOwnCalls({ calls }: Reply): boolean {
   return calls.some(({ providerExecuted }) => !providerExecuted)
 }
 

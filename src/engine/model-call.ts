@@ -4,7 +4,7 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
 import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
-import type { Turn } from '../fold/turns.ts'
+import type { Reply } from '../fold/tool-loop.ts'
 import type { Usage } from '../part/usage.ts'
 import { toProvider } from '../fold/call-ids.ts'
 import { costOf } from './pricing.ts'
@@ -15,7 +15,7 @@ import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
 import type { LanguageModel } from '../models/language-model.ts'
 import { inStep, type Scope } from './scope.ts'
 import { stricter } from './time-limits.ts'
-import { estimateTurn, missingUsage } from './unfinished.ts'
+import { estimateReply, missingUsage } from './unfinished.ts'
 
 export interface ModelStep {
   /** The step whose loop this call belongs to. */
@@ -32,13 +32,13 @@ export interface ModelStep {
   /** Called with each piece of the answer's text. */
   onText?: (delta: string) => void
   /** Judges a complete call. Without it every answer is valid. */
-  verdict?: (turn: Turn) => Verdict | undefined
+  verdict?: (reply: Reply) => Verdict | undefined
 }
 
 /** Runs one call. Rejects when it has failed after its retries. */
 export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
-  const turns = scope.state.turns(step.root)
-  const path = joinPath(step.root, turns.children + 1)
+  const loop = scope.state.loopAt(step.root)
+  const path = joinPath(step.root, loop.children + 1)
   // A second attempt, after a crash, is the same step.
   if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
@@ -60,16 +60,16 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
     } finally {
       scope.speaking.delete(path)
       // A call that was stopped or failed has a cost, too.
-      usage ??= estimateTurn(
-        turns,
-        turns.list.findLast((turn) => turn.path === path)!,
+      usage ??= estimateReply(
+        loop,
+        loop.list.findLast((reply) => reply.path === path)!,
       )
       const cost = costOf(usage, scope.registry.pricing?.get(model))
       scope.emit(path, { type: 'usage', model, usage, ...(cost === undefined ? undefined : { cost }) })
     }
-    const turn = turns.list.findLast((each) => each.path === path)
-    const finishReason = turn?.finish?.reason.unified
-    if (turn !== undefined) tellVerdict(scope, turn, step.verdict)
+    const reply = loop.list.findLast((each) => each.path === path)
+    const finishReason = reply?.finish?.reason.unified
+    if (reply !== undefined) tellVerdict(scope, reply, step.verdict)
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
   })
 }
@@ -88,11 +88,11 @@ function refuseUnpriced({ limits, registry }: Scope, model: string): void {
 export async function settleModelCall(
   scope: Scope,
   root: string,
-  turn: Turn,
+  reply: Reply,
   verdict: ModelStep['verdict'],
 ): Promise<void> {
-  const { path, finish } = turn
-  const missing = missingUsage(scope.state.turns(root), turn)
+  const { path, finish } = reply
+  const missing = missingUsage(scope.state.loopAt(root), reply)
   if (missing !== undefined) scope.emit(path, missing)
   const said = finish !== undefined && finish.reason.unified !== 'error' && finish.reason.unified !== 'interrupted'
   if (!said) {
@@ -100,19 +100,19 @@ export async function settleModelCall(
     return
   }
   await inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
-    tellVerdict(scope, turn, verdict)
-    return { value: undefined, usage: turn.usage!, finishReason: finish.reason.unified }
+    tellVerdict(scope, reply, verdict)
+    return { value: undefined, usage: reply.usage!, finishReason: finish.reason.unified }
   })
 }
 
 /** Emits the verdict before the call is closed, for readers that hold its text back until then. */
-function tellVerdict(scope: Scope, turn: Turn, verdict: ModelStep['verdict']): void {
-  const found = turn.rejected === undefined ? verdict?.(turn) : undefined
+function tellVerdict(scope: Scope, reply: Reply, verdict: ModelStep['verdict']): void {
+  const found = reply.rejected === undefined ? verdict?.(reply) : undefined
   if (found === undefined) return
   if (!found.again) throw found.error
   const attempt =
-    scope.state.turns(parentPath(turn.path)).list.filter(({ rejected }) => rejected !== undefined).length + 2
-  scope.emit(turn.path, { type: 'retry', attempt, delay: 0, error: toErrorValue(found.error) })
+    scope.state.loopAt(parentPath(reply.path)).list.filter(({ rejected }) => rejected !== undefined).length + 2
+  scope.emit(reply.path, { type: 'retry', attempt, delay: 0, error: toErrorValue(found.error) })
 }
 
 async function streamWithFallbacks(
@@ -157,7 +157,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     const feed = createFeed(scope, path, { model, messages: call.messages, silence: watch, onChunk, onText })
     try {
       const signal = watch?.signal ?? outer
-      const messages = toProvider(call.messages, scope.state.turns(step.root))
+      const messages = toProvider(call.messages, scope.state.loopAt(step.root))
       await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       feed.normaliser.end()

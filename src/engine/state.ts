@@ -7,7 +7,7 @@ import type { Log } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
-import type { Turns } from '../fold/turns.ts'
+import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { handedOn, recovered } from './recovery.ts'
 
@@ -43,7 +43,7 @@ export interface RunState extends FoldedRun {
   /** ms for which the run was suspended since a moment (epoch ms). No timeout counts this time. */
   suspendedSince(moment: number): number
   /** The tool loops of all `llm` and `router` steps. */
-  toolLoops(): Turns[]
+  toolLoops(): ToolLoop[]
 }
 
 export interface AskedValue {

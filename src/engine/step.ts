@@ -212,7 +212,7 @@ function refuseSecondRun(scope: Scope, path: string): void {
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 
-/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its turns. */
+/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its replies. */
 export function stepValue(
   scope: Scope,
   step: Step,
@@ -245,7 +245,7 @@ function builtinValue(
   if (step.type === 'router') {
     return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
   }
-  const value = llmResult(scope.state.turns(path).list, usage ?? noUsage, step.config.output?.schema)
+  const value = llmResult(scope.state.loopAt(path).list, usage ?? noUsage, step.config.output?.schema)
   if (!step.config.stream || !answers) return { value }
   return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
 }

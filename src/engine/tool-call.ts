@@ -10,7 +10,7 @@ import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
-import type { Call, Turn } from '../fold/turns.ts'
+import type { Call, Reply } from '../fold/tool-loop.ts'
 import type { ToolUse } from '../pipeline/llm-config.ts'
 import { parseToolInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
@@ -28,14 +28,14 @@ export interface OfferedTool {
   implementation?: ToolImplementation
 }
 
-export interface ToolLoop {
+export interface CallingLoop {
   root: string
   tools: ReadonlyMap<string, OfferedTool>
   messages(): Message[]
 }
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */
-export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void> {
+export async function closeSettled(scope: Scope, { calls }: Reply): Promise<void> {
   for (const { result, startedAt, askedAt } of calls) {
     if (result === undefined) continue
     for (const path of [startedAt, askedAt]) {
@@ -46,10 +46,10 @@ export async function closeSettled(scope: Scope, { calls }: Turn): Promise<void>
   }
 }
 
-export async function settleCall(scope: Scope, loop: ToolLoop, call: Call): Promise<void> {
+export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): Promise<void> {
   const { toolCallId, toolName } = call
   const tool = loop.tools.get(toolName)
-  const nextPath = () => joinPath(loop.root, scope.state.turns(loop.root).children + 1)
+  const nextPath = () => joinPath(loop.root, scope.state.loopAt(loop.root).children + 1)
   const inTool = (path: string, kind: CallKind, body: (path: string) => Promise<Result>) => {
     // Checked synchronously when the call starts, because calls of one message arrive at once.
     if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
@@ -146,7 +146,7 @@ async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'appro
 async function execute(
   scope: Scope,
   path: string,
-  loop: ToolLoop,
+  loop: CallingLoop,
   call: Call,
   implementation: ToolImplementation,
   use: ToolUse | undefined,

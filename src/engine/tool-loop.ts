@@ -1,6 +1,6 @@
 /**
  * The loop of model calls and tool calls that `llm` and `router` share. The next action is derived from the loop's entries in the
- * log (`fold/turns.ts`), so a new run, a resumed run and a recovered run use the same code.
+ * log (`fold/tool-loop.ts`), so a new run, a resumed run and a recovered run use the same code.
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
@@ -9,8 +9,8 @@ import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 import type { CallSettings } from '../part/settings.ts'
-import { badOutput, loopMessages } from '../fold/turn-messages.ts'
-import type { Call, Turn } from '../fold/turns.ts'
+import { badOutput, loopMessages } from '../fold/reply-messages.ts'
+import type { Call, Reply } from '../fold/tool-loop.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
@@ -51,44 +51,44 @@ export interface ToolLoopOptions {
     Pick<LlmConfig, 'output'> &
     CallSettings & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
-  /** Whether the loop ends after these turns. All calls of the last turn have results. */
-  isOver(turns: readonly Turn[]): boolean
+  /** Whether the loop ends after these replies. All calls of the last reply have results. */
+  isOver(replies: readonly Reply[]): boolean
   /** The result of a call that must not be run. */
-  answer?(call: Call, turns: readonly Turn[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
+  answer?(call: Call, replies: readonly Reply[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
   /** Called before every model call. Returns a receiver for its text. `isAnswer`: the text is the answer. */
   watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
   /** Set if the answer is JSON. */
   object?: ObjectJudge
 }
 
-/** Runs the loop to its end, at most `maxSteps` model calls. The result is in its turns. */
+/** Runs the loop to its end, at most `maxSteps` model calls. The result is in its replies. */
 export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const { scope, path, stage, config, tools, isOver, answer, watch, object } = options
   const { registry, state } = scope
-  const turns = state.turns(path)
+  const loop = state.loopAt(path)
   const first = config.model ?? registry.models.defaultModel
   if (first === undefined) {
     throw new MillraceError('unknown-model', 'the step names no model, and the config has no default model.')
   }
   // Resolves all models first: a missing key of the first must not silently switch to the second.
-  const place = { step: path, number: () => turns.list.length - 1 }
+  const place = { step: path, number: () => loop.list.length - 1 }
   const models = [first, ...(config.fallbacks ?? [])].map((name) => {
     return { name, model: atPlace(registry.models.resolve(name), place) }
   })
   const specs = [...tools.values()].map(({ spec }) => spec)
-  const base = () => turns.base?.messages ?? config.messages
-  const messages = () => [...base(), ...loopMessages(turns.list)]
+  const base = () => loop.base?.messages ?? config.messages
+  const messages = () => [...base(), ...loopMessages(loop.list)]
 
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
-  const verdict = (turn: Turn): Verdict | undefined => {
-    const found = object?.judge(turn)
-    const tried = turns.list.filter(({ rejected }) => rejected !== undefined).length
-    const mayAsk = tried < (object?.retries ?? 0) && turns.list.length < config.maxSteps
+  const verdict = (reply: Reply): Verdict | undefined => {
+    const found = object?.judge(reply)
+    const tried = loop.list.filter(({ rejected }) => rejected !== undefined).length
+    const mayAsk = tried < (object?.retries ?? 0) && loop.list.length < config.maxSteps
     return found && { ...found, again: found.again && mayAsk }
   }
 
   for (;;) {
-    const last = turns.list.at(-1)
+    const last = loop.list.at(-1)
     if (last?.error !== undefined) throw toldBefore(last.error)
     if (last !== undefined && !last.closed) {
       await settleModelCall(scope, path, last, verdict)
@@ -98,7 +98,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       await closeSettled(scope, last)
       const open = last.calls.filter((call) => {
         if (call.result !== undefined || call.providerExecuted) return false
-        const said = answer?.(call, turns.list)
+        const said = answer?.(call, loop.list)
         if (said === undefined) return true
         const { toolCallId, toolName } = call
         scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
@@ -106,10 +106,10 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       })
       // Computed once for all calls of a message, because there may be hundreds.
       let told: Message[] | undefined
-      const loop = { root: path, tools, messages: () => (told ??= messages()) }
-      await scope.fork(open.map((call) => () => settleCall(scope, loop, call)))
+      const calling = { root: path, tools, messages: () => (told ??= messages()) }
+      await scope.fork(open.map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason
-      const ends = (last.rejected === undefined && isOver(turns.list)) || turns.list.length >= config.maxSteps
+      const ends = (last.rejected === undefined && isOver(loop.list)) || loop.list.length >= config.maxSteps
       if (ends) endProviderCalls(scope, path)
       if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
       if (ends) return
@@ -121,25 +121,25 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       stage,
       models,
       call: { ...settings(config), messages: messages(), tools: specs },
-      newMessages: turns.base === undefined ? config.messages : [],
+      newMessages: loop.base === undefined ? config.messages : [],
       tools: specs,
       retries: config.retries,
       ...(onChunk === undefined ? undefined : { onChunk }),
       ...(watcher === undefined ? undefined : { onText: watcher.delta }),
       verdict,
     })
-    await call.finally(() => watcher?.end(scope.signal.aborted || isAnswer(turns.list.at(-1))))
+    await call.finally(() => watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1))))
   }
 }
 
 /** Whether a call's text is (part of) the answer: it called none of our tools and was not rejected. */
-function isAnswer(turn: Turn | undefined): boolean {
-  if (turn === undefined) return false
-  return !hasOwnCalls(turn) && turn.rejected === undefined && turn.error?.code !== badOutput
+function isAnswer(reply: Reply | undefined): boolean {
+  if (reply === undefined) return false
+  return !hasOwnCalls(reply) && reply.rejected === undefined && reply.error?.code !== badOutput
 }
 
 /** Whether calls were handed over to the client, which sends their results with its next request. */
-export function handedOver(list: readonly Turn[]): boolean {
+export function handedOver(list: readonly Reply[]): boolean {
   return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
 }
 
@@ -177,8 +177,8 @@ export function usageOf(scope: Scope, path: string): Usage {
   return usage ?? noUsage
 }
 
-/** Computes a loop's result from its turns. */
-export function toolLoopResult(list: readonly Turn[], usage: Usage): ToolLoopResult {
+/** Computes a loop's result from its replies. */
+export function toolLoopResult(list: readonly Reply[], usage: Usage): ToolLoopResult {
   const steps = list.map(stepResult)
   const last = steps.at(-1)
   return {
@@ -193,17 +193,17 @@ export function toolLoopResult(list: readonly Turn[], usage: Usage): ToolLoopRes
   }
 }
 
-function stepResult(turn: Turn): LlmStepResult {
-  const calls = turn.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+function stepResult(reply: Reply): LlmStepResult {
+  const calls = reply.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
   // Of calls with the same id the first counts.
   const inputs = new Map(calls.toReversed().map(({ toolCallId, input }) => [toolCallId, input]))
   return {
-    text: textOf({ role: 'assistant', content: turn.content }),
-    reasoning: turn.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
-    usage: turn.usage ?? noUsage,
-    finishReason: turn.finish?.reason.unified ?? 'other',
+    text: textOf({ role: 'assistant', content: reply.content }),
+    reasoning: reply.content.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
+    usage: reply.usage ?? noUsage,
+    finishReason: reply.finish?.reason.unified ?? 'other',
     toolCalls: calls.map(({ toolCallId, toolName, input }) => ({ toolCallId, toolName, input })),
-    toolResults: turn.calls.flatMap(({ toolCallId, toolName, result }) =>
+    toolResults: reply.calls.flatMap(({ toolCallId, toolName, result }) =>
       result === undefined
         ? []
         : [

@@ -4,17 +4,17 @@ import { isUnder } from '../part/path.ts'
 import { jsonOf } from '../part/read-json.ts'
 import type { FoldedRun } from './run-fold.ts'
 import { textOf } from './run-view.ts'
-import { turnMessages, withoutAsides } from './turn-messages.ts'
-import type { Turn, Turns } from './turns.ts'
+import { replyMessages, withoutAsides } from './reply-messages.ts'
+import type { Reply, ToolLoop } from './tool-loop.ts'
 
 export function answerMessages(fold: FoldedRun): Message[] {
   return answersInOrder(fold).flatMap(({ root, list }) => {
-    return turnMessages(fold.objects.has(root) ? toObject(list) : list)
+    return replyMessages(fold.objects.has(root) ? toObject(list) : list)
   })
 }
 
 /** Answers of parallel branches in file order, as on wires with a single text; others in the order in which they started. */
-function answersInOrder({ answers, orders, turns }: FoldedRun): Turns[] {
+function answersInOrder({ answers, orders, loopAt }: FoldedRun): ToolLoop[] {
   const inOrder = (a: string, b: string) => {
     for (const [path, names] of orders) {
       if (!isUnder(a, path) || !isUnder(b, path)) continue
@@ -23,20 +23,20 @@ function answersInOrder({ answers, orders, turns }: FoldedRun): Turns[] {
     }
     return 0
   }
-  return (orders.length === 0 ? [...answers] : [...answers].toSorted(inOrder)).map(turns)
+  return (orders.length === 0 ? [...answers] : [...answers].toSorted(inOrder)).map(loopAt)
 }
 
-/** The turns of a JSON answer as clients see them: the last one has only the JSON. */
-function toObject(list: readonly Turn[]): Turn[] {
-  return withoutAsides(list).map((turn) => {
-    const text = textOf({ role: 'assistant', content: turn.content })
-    const json = turn.closed && turn.error === undefined ? jsonOf(text) : ''
-    if (json === text) return turn
-    const at = turn.content.findIndex(({ type }) => type === 'text')
-    const content = turn.content.flatMap((part, i): AssistantContent[] => {
+/** The replies of a JSON answer as clients see them: the last one has only the JSON. */
+function toObject(list: readonly Reply[]): Reply[] {
+  return withoutAsides(list).map((reply) => {
+    const text = textOf({ role: 'assistant', content: reply.content })
+    const json = reply.closed && reply.error === undefined ? jsonOf(text) : ''
+    if (json === text) return reply
+    const at = reply.content.findIndex(({ type }) => type === 'text')
+    const content = reply.content.flatMap((part, i): AssistantContent[] => {
       if (part.type !== 'text') return [part]
       return i === at && json !== '' ? [{ ...part, text: json }] : []
     })
-    return { ...turn, content }
+    return { ...reply, content }
   })
 }

@@ -3,8 +3,8 @@ import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import { parentPath } from '../part/path.ts'
-import { turnMessages } from './turn-messages.ts'
-import { createTurns } from './turns.ts'
+import { replyMessages } from './reply-messages.ts'
+import { createToolLoop } from './tool-loop.ts'
 import { createCallIds, toProvider } from './call-ids.ts'
 
 const call = (toolCallId: string): ModelPart => ({ type: 'tool-call', toolCallId, toolName: 't', input: '{}' })
@@ -57,19 +57,19 @@ test('all parts of a call have its name, and behind a crash as well', () => {
 
 test('a provider is told its own ids, unless its conversation holds them for another call', () => {
   const { entries } = say(['main/a/1', call('c')], ['main/b/1', call('c')])
-  const turns = createTurns('main/b')
+  const loop = createToolLoop('main/b')
   const at = { timestamp: 0, step: 'main/b/1' }
   const result = { type: 'tool-result', toolCallId: 'c-2', toolName: 't', result: 'r' } as const
   const start = { type: 'step-start', stepType: 'model-call', attempt: 1 } as const
-  for (const part of [start, entries[1]!, result]) turns.apply({ seq: 1, ...at, ...part } as Entry)
+  for (const part of [start, entries[1]!, result]) loop.apply({ seq: 1, ...at, ...part } as Entry)
   const idsIn = (messages: Message[]) =>
     [...JSON.stringify(messages).matchAll(/"toolCallId":"([^"]+)"/gu)].map(([, id]) => id)
-  const own = turnMessages(turns.list)
+  const own = replyMessages(loop.list)
   expect(idsIn(own)).toEqual(['c-2', 'c-2'])
-  expect(idsIn(toProvider(own, turns))).toEqual(['c', 'c'])
+  expect(idsIn(toProvider(own, loop))).toEqual(['c', 'c'])
   const before: Message = {
     role: 'assistant',
     content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} }],
   }
-  expect(idsIn(toProvider([before, ...own], turns))).toEqual(['c', 'c-2', 'c-2'])
+  expect(idsIn(toProvider([before, ...own], loop))).toEqual(['c', 'c-2', 'c-2'])
 })

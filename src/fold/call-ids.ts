@@ -7,7 +7,7 @@ import type { Entry } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
-import type { Turns } from './turns.ts'
+import type { ToolLoop } from './tool-loop.ts'
 
 export interface CallIds {
   apply(entry: Entry): void
@@ -70,7 +70,7 @@ export function createCallIds(): CallIds {
  * Restores the provider's own ids in the messages for a loop's provider. An id that the conversation already uses for another
  * call (of a router, for example) is not restored: some providers reject duplicate ids.
  */
-export function toProvider(messages: Message[], { list }: Turns): Message[] {
+export function toProvider(messages: Message[], { list }: ToolLoop): Message[] {
   const named = list.flatMap(({ calls }) => calls.filter(({ providerCallId }) => providerCallId !== undefined))
   if (named.length === 0) return messages
   const told = new Set(messages.flatMap(callIdsIn))

@@ -11,7 +11,7 @@ import { addUsage, type Usage } from '../part/usage.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
-import { createTurns, type Turns } from './turns.ts'
+import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 
 /** Apply entries in order; read the view at any time. */
 export interface RunFold {
@@ -36,7 +36,7 @@ export interface FoldedRun extends RunFold {
   readonly resumedInput: Record<string, unknown> | undefined
   readonly steps: ReadonlyMap<string, StepView>
   /** The outputs of steps that call a model and of steps that answer, by path. */
-  readonly loops: ReadonlyMap<string, Turns>
+  readonly loops: ReadonlyMap<string, ToolLoop>
   /** Paths of steps that answer, in the order in which they started. */
   readonly answers: ReadonlySet<string>
   /** Paths of answers that are JSON. */
@@ -50,7 +50,7 @@ export interface FoldedRun extends RunFold {
   readonly facts: readonly string[]
   readonly summary: Summary
   /** The output of a step, which is followed from here on. */
-  turns(path: string): Turns
+  loopAt(path: string): ToolLoop
   kept(): KeptRun
 }
 
@@ -63,9 +63,9 @@ export function createRunFold(): RunFold {
 export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () => false): FoldedRun {
   const open = createOpenItems()
   const steps = new Map<string, StepView>()
-  const loops = new Map<string, Turns>()
+  const loops = new Map<string, ToolLoop>()
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
-  const loopOf = new Map<string, Turns | null>()
+  const loopOf = new Map<string, ToolLoop | null>()
   const answers = new Set<string>()
   const objects = new Set<string>()
   const orders: [path: string, names: string[]][] = []
@@ -93,16 +93,16 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     unanswered,
     facts: [] as string[],
     summary,
-    turns,
+    loopAt,
     apply,
     kept: () => toKept(fold),
     view: () => toView(toKept(fold), { start: fold.start!, end: fold.end, steps: [...steps.values()] }),
   }
 
-  function turns(path: string): Turns {
+  function loopAt(path: string): ToolLoop {
     let loop = loops.get(path)
     if (loop === undefined) {
-      loop = createTurns(path)
+      loop = createToolLoop(path)
       loops.set(path, loop)
       loopOf.clear()
     }
@@ -183,7 +183,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     if (entry.object === true) objects.add(step)
     if (kind === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) answers.add(step)
-    if (answer || follows(entry)) turns(step)
+    if (answer || follows(entry)) loopAt(step)
   }
 
   function finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {

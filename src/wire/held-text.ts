@@ -7,7 +7,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { jsonOf } from '../part/read-json.ts'
-import { badOutput } from '../fold/turn-messages.ts'
+import { badOutput } from '../fold/reply-messages.ts'
 
 export interface HeldText {
   /** The entries to encode instead of this one; undefined, as in most cases, for the entry itself. */

@@ -2,8 +2,8 @@
 import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/settings.ts'
-import { turnMessages } from '../../fold/turn-messages.ts'
-import type { Turn } from '../../fold/turns.ts'
+import { replyMessages } from '../../fold/reply-messages.ts'
+import type { Reply } from '../../fold/tool-loop.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
@@ -47,11 +47,11 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
     stage: config.stage ?? 'response',
     config,
     tools,
-    isOver: (turns) => isLast(turns.at(-1)!),
+    isOver: (replies) => isLast(replies.at(-1)!),
     ...(object === undefined ? undefined : { object }),
     ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
   })
-  const { list } = scope.state.turns(path)
+  const { list } = scope.state.loopAt(path)
   const last = list.at(-1)
   if (object !== undefined && last !== undefined && hasOwnCalls(last) && !handedOver(list)) {
     throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
@@ -70,9 +70,9 @@ export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, ma
   return object !== undefined && (object.retries > 0 || mayCall)
 }
 
-/** Whether the loop ends with this turn: it calls none of our tools, or its calls were handed over to the client. */
-function isLast(turn: Turn): boolean {
-  return !hasOwnCalls(turn) || handedOver([turn])
+/** Whether the loop ends with this reply: it calls none of our tools, or its calls were handed over to the client. */
+function isLast(reply: Reply): boolean {
+  return !hasOwnCalls(reply) || handedOver([reply])
 }
 
 export async function offeredTools(
@@ -115,12 +115,12 @@ async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementati
   return (await mcpToolsOf(scope, server)).get(name)
 }
 
-/** The result of an `llm` step, derived from its turns. */
-export function llmResult(list: readonly Turn[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
+/** The result of an `llm` step, derived from its replies. */
+export function llmResult(list: readonly Reply[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
   const result = toolLoopResult(list, usage)
   return {
     ...result,
-    response: { messages: turnMessages(list) },
+    response: { messages: replyMessages(list) },
     ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(result.text, schema) }),
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Call, Turn } from '../../fold/turns.ts'
+import type { Call, Reply } from '../../fold/tool-loop.ts'
 import { sameCall } from './repeated-calls.ts'
 
 function call(toolName: string, input: string, result: Partial<NonNullable<Call['result']>> | null = {}): Call {
@@ -12,7 +12,7 @@ function call(toolName: string, input: string, result: Partial<NonNullable<Call[
     ...(result === null ? undefined : { result: { ...entry, isError: false, ...result } }),
   }
 }
-const turn = (...calls: Call[]): Turn => ({ path: 's', content: [], calls, closed: true })
+const reply = (...calls: Call[]): Reply => ({ path: 's', content: [], calls, closed: true })
 
 test.each([
   ['the same text', '{"a":1}', true],
@@ -21,14 +21,14 @@ test.each([
   ['no JSON', '{"a":', false],
   ['a prototype name', '{"__proto__":{"a":1}}', false],
 ])('%s', (_, input, isSame) => {
-  const before = turn(call('t', '{"a":1}'), call('t', '{"a":1,"b":[1,{"x":1,"y":2}]}'))
+  const before = reply(call('t', '{"a":1}'), call('t', '{"a":1,"b":[1,{"x":1,"y":2}]}'))
   expect(sameCall(call('t', input), [before]) !== undefined).toBe(isSame)
 })
 
 test('neither another tool, nor what failed or had no outcome of its own, nor what has none yet', () => {
   const others = [call('u', '{}'), call('t', '{}', { isError: true }), call('t', '{}', { outcome: 'denied' })]
   const waiting = call('t', '{}', null)
-  const list = [turn(...others, waiting)]
+  const list = [reply(...others, waiting)]
   expect(sameCall(call('t', '{}'), list)).toBeUndefined()
   waiting.result = call('t', '{}').result!
   expect(sameCall(call('t', '{}'), list)).toBe(waiting)
@@ -36,7 +36,7 @@ test('neither another tool, nor what failed or had no outcome of its own, nor wh
 
 test('looking up 20,000 calls among 20,000 takes seconds at most', () => {
   const calls = () => Array.from({ length: 20_000 }, (_, i) => call('t', `{"n":${i}}`))
-  const before = [turn(...calls())]
+  const before = [reply(...calls())]
   const began = performance.now()
   expect(calls().every((each) => sameCall(each, before) !== undefined)).toBe(true)
   expect(performance.now() - began).toBeLessThan(15_000)

@@ -1,11 +1,11 @@
 /**
  * `router`: a model calls tools until it hands over to a later step; its text is never the answer. It hands over by calling the
- * tool `respond`, by a turn without tool calls, after rounds of only repeated calls, or at `maxSteps`.
+ * tool `respond`, by a reply without tool calls, after rounds of only repeated calls, or at `maxSteps`.
  */
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { respondTool } from '../../part/respond.ts'
-import { turnMessages } from '../../fold/turn-messages.ts'
-import { parseInput, type Call, type Turn } from '../../fold/turns.ts'
+import { replyMessages } from '../../fold/reply-messages.ts'
+import { parseInput, type Call, type Reply } from '../../fold/tool-loop.ts'
 import type { Usage } from '../../part/usage.ts'
 import type { RouterConfig } from '../../pipeline/llm-config.ts'
 import { respondSpec } from '../../part/respond-spec.ts'
@@ -17,7 +17,7 @@ import { sameCall } from './repeated-calls.ts'
 
 /**
  * The value of `result` after a `router` step and the argument of `onFinish`. Calls of `respond` are left out of all lists.
- * `finishReason`: `respond`, `repeats` or `max-steps`, or the model's own if its last turn has no tool calls.
+ * `finishReason`: `respond`, `repeats` or `max-steps`, or the model's own if its last reply has no tool calls.
  */
 export interface RouterResult extends ToolLoopResult {
   /** The conversation followed by the router's calls and their results. Use it as `messages` of the answering step. */
@@ -53,39 +53,42 @@ export async function runRouter({ scope, path, config, clientTools }: RouterOpti
     stage: config.stage ?? 'router',
     config,
     tools,
-    isOver: (turns) => ending(turns, tools) !== undefined,
-    answer: (call, turns) => (isRespond(call) ? { result: 'Handed over.' } : repeated(call, turns.slice(0, -1), tools)),
+    isOver: (replies) => ending(replies, tools) !== undefined,
+    answer: (call, replies) =>
+      isRespond(call) ? { result: 'Handed over.' } : repeated(call, replies.slice(0, -1), tools),
   })
-  const { list } = scope.state.turns(path)
+  const { list } = scope.state.loopAt(path)
   return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
 }
 
-/** The result of a `router` step, derived from its turns. */
+/** The result of a `router` step, derived from its replies. */
 export function routerResult(scope: Scope, path: string, usage: Usage, finishReason: string): RouterResult {
-  const { base, list } = scope.state.turns(path)
-  const turns = list.map(withoutRespond)
-  // Drop turns without calls: their text is not the answer, and some models reject a trailing assistant message.
-  const calling = turns.filter(({ calls }) => calls.some(({ providerExecuted }) => !providerExecuted))
-  const result = toolLoopResult(turns, usage)
+  const { base, list } = scope.state.loopAt(path)
+  const replies = list.map(withoutRespond)
+  // Drop replies without calls: their text is not the answer, and some models reject a trailing assistant message.
+  const calling = replies.filter(({ calls }) => calls.some(({ providerExecuted }) => !providerExecuted))
+  const result = toolLoopResult(replies, usage)
   return {
     ...result,
     finishReason,
-    messages: [...(base?.messages ?? []), ...turnMessages(calling)],
+    messages: [...(base?.messages ?? []), ...replyMessages(calling)],
     context: result.toolResults.map(toLine).join('\n'),
     respond: handedOverWith(list),
   }
 }
 
-/** Why the loop ends after these turns; undefined if it continues. */
-function ending(turns: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
-  const last = turns.at(-1)!
+/** Why the loop ends after these replies; undefined if it continues. */
+function ending(replies: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
+  const last = replies.at(-1)!
   const own = last.calls.filter((call) => !call.providerExecuted)
   if (own.some(isRespond)) return respondTool
   if (own.length === 0) return last.finish?.reason.unified ?? 'stop'
-  if (turns.length < repeatedRounds) return undefined
+  if (replies.length < repeatedRounds) return undefined
   const saysNothingNew = (at: number) =>
-    turns[at]!.calls.every((call) => call.providerExecuted || earlier(call, turns.slice(0, at), tools) !== undefined)
-  const rounds = Array.from({ length: repeatedRounds }, (_, i) => turns.length - 1 - i)
+    replies[at]!.calls.every(
+      (call) => call.providerExecuted || earlier(call, replies.slice(0, at), tools) !== undefined,
+    )
+  const rounds = Array.from({ length: repeatedRounds }, (_, i) => replies.length - 1 - i)
   return rounds.every(saysNothingNew) ? 'repeats' : undefined
 }
 
@@ -93,8 +96,8 @@ function isRespond({ toolName, providerExecuted }: Call): boolean {
   return toolName === respondTool && !providerExecuted
 }
 
-/** The result for a repeated call. The tool does not run again. `before` are the earlier turns. */
-function repeated(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>) {
+/** The result for a repeated call. The tool does not run again. `before` are the earlier replies. */
+function repeated(call: Call, before: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>) {
   const same = earlier(call, before, tools)
   if (same === undefined) return undefined
   const outcome = JSON.stringify(same.result!.result)
@@ -103,23 +106,23 @@ function repeated(call: Call, before: readonly Turn[], tools: ReadonlyMap<string
   }
 }
 
-/** The same call in an earlier turn. Calls to `volatile` tools may be repeated. */
-function earlier(call: Call, before: readonly Turn[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
+/** The same call in an earlier reply. Calls to `volatile` tools may be repeated. */
+function earlier(call: Call, before: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
   return tools.get(call.toolName)?.implementation?.volatile === true ? undefined : sameCall(call, before)
 }
 
-function withoutRespond(turn: Turn): Turn {
-  const hidden = new Set(turn.calls.filter(isRespond).map(({ toolCallId }) => toolCallId))
-  if (hidden.size === 0) return turn
+function withoutRespond(reply: Reply): Reply {
+  const hidden = new Set(reply.calls.filter(isRespond).map(({ toolCallId }) => toolCallId))
+  if (hidden.size === 0) return reply
   return {
-    ...turn,
-    content: turn.content.filter((part) => part.type !== 'tool-call' || !hidden.has(part.toolCallId)),
-    calls: turn.calls.filter(({ toolCallId }) => !hidden.has(toolCallId)),
+    ...reply,
+    content: reply.content.filter((part) => part.type !== 'tool-call' || !hidden.has(part.toolCallId)),
+    calls: reply.calls.filter(({ toolCallId }) => !hidden.has(toolCallId)),
   }
 }
 
-function handedOverWith(turns: readonly Turn[]): RouterResult['respond'] {
-  const call = turns.flatMap(({ calls }) => calls).find(isRespond)
+function handedOverWith(replies: readonly Reply[]): RouterResult['respond'] {
+  const call = replies.flatMap(({ calls }) => calls).find(isRespond)
   if (call === undefined) return null
   const said = parseInput(call.input)
   const { reason, notes } = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>

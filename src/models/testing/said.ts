@@ -1,7 +1,7 @@
 /** Normalizes the output of Millrace and of the AI SDK's `streamText` to one form, so that tests can compare them. */
 import type { TextStreamPart, ToolSet } from 'ai'
 import type { ModelPart } from '../../part/model-part.ts'
-import { parseInput } from '../../fold/turns.ts'
+import { parseInput } from '../../fold/tool-loop.ts'
 import { toUsage } from '../../part/usage.ts'
 
 /** Millrace's parts in that form. Source ids are left out, because some providers generate random ones. */

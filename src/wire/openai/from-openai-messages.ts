@@ -4,7 +4,7 @@
  */
 import { MillraceError } from '../../part/error.ts'
 import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../../part/message.ts'
-import { parseInput } from '../../fold/turns.ts'
+import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 
 /** An invalid or unsupported field of the request. `param` is its place, as in OpenAI's errors. */

@@ -6,17 +6,17 @@ import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { Message } from '../../part/message.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { loopMessages } from '../../fold/turn-messages.ts'
-import { createTurns, type Turns } from '../../fold/turns.ts'
+import { loopMessages } from '../../fold/reply-messages.ts'
+import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
 
 export interface Prompts {
   apply(entry: Entry): void
-  /** System prompt, history and earlier turns of the loop. Call it right after the prompt was applied. */
+  /** System prompt, history and earlier replies of the loop. Call it right after the prompt was applied. */
   messages(prompt: EntryOf<'prompt'>): Message[]
 }
 
 export function createPrompts(): Prompts {
-  const loops = new Map<string, Turns>()
+  const loops = new Map<string, ToolLoop>()
   return {
     apply(entry) {
       const { type, step } = entry
@@ -26,15 +26,15 @@ export function createPrompts(): Prompts {
       const root = parentPath(step)
       let loop = loops.get(root)
       if (loop === undefined && type === 'step-start' && kindOf(entry) === 'model-call') {
-        loops.set(root, (loop = createTurns(root)))
+        loops.set(root, (loop = createToolLoop(root)))
       }
       loop?.apply(entry)
     },
     messages(prompt) {
       const { step, system, messages } = prompt
       const { list = [], base } = loops.get(parentPath(step)) ?? {}
-      const turns = loopMessages(list)
-      const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...turns]
+      const replies = loopMessages(list)
+      const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...replies]
       return [...(system === undefined ? [] : [{ role: 'system' as const, content: system }]), ...before, ...messages]
     },
   }

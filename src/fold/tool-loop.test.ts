@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry, RecordedPart } from '../part/entry.ts'
-import { turnMessages } from './turn-messages.ts'
-import { createTurns } from './turns.ts'
+import { replyMessages } from './reply-messages.ts'
+import { createToolLoop } from './tool-loop.ts'
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
@@ -17,9 +17,9 @@ const first: [string, RecordedPart][] = [
 ]
 
 function fold(said: [string, RecordedPart][]) {
-  const turns = createTurns('main/a')
-  said.forEach(([step, part], i) => turns.apply({ seq: i + 1, timestamp: 0, step, ...part } as Entry))
-  return turnMessages(turns.list)
+  const loop = createToolLoop('main/a')
+  said.forEach(([step, part], i) => loop.apply({ seq: i + 1, timestamp: 0, step, ...part } as Entry))
+  return replyMessages(loop.list)
 }
 const call = { type: 'tool-call', ...search, input: {}, providerExecuted: true }
 const result = { type: 'tool-result', ...search, output: { type: 'text', value: 'found' } }

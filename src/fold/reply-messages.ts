@@ -1,8 +1,8 @@
-/** Converts the turns of a tool loop to messages: for the next model call, and for the conversation. */
+/** Converts the replies of a tool loop to messages: for the next model call, and for the conversation. */
 import type { EntryOf } from '../part/entry.ts'
 import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
 import type { ProviderMetadata } from '../part/model-part.ts'
-import type { Call, Turn } from './turns.ts'
+import type { Call, Reply } from './tool-loop.ts'
 
 /** The error code of an answer that is not the requested JSON. */
 export const badOutput = 'bad-output'
@@ -12,25 +12,25 @@ export function toCorrection(why: string): Message {
   return { role: 'user', content: `${why}\nAnswer again, with nothing but JSON that fits.` }
 }
 
-/** Converts turns to the messages that they add to the conversation, without rejected attempts. */
-export function turnMessages(turns: readonly Turn[]): Message[] {
-  return loopMessages(turns.filter(({ rejected }) => rejected === undefined))
+/** Converts replies to the messages that they add to the conversation, without rejected attempts. */
+export function replyMessages(replies: readonly Reply[]): Message[] {
+  return loopMessages(replies.filter(({ rejected }) => rejected === undefined))
 }
 
-/** For answers that are JSON: removes text of turns with tool calls, which is not part of the answer. */
-export function withoutAsides(turns: readonly Turn[]): Turn[] {
-  return turns.map((turn) => {
-    if (turn.calls.every(({ providerExecuted }) => providerExecuted)) return turn
-    return { ...turn, content: turn.content.filter(({ type }) => type !== 'text') }
+/** For answers that are JSON: removes text of replies with tool calls, which is not part of the answer. */
+export function withoutAsides(replies: readonly Reply[]): Reply[] {
+  return replies.map((reply) => {
+    if (reply.calls.every(({ providerExecuted }) => providerExecuted)) return reply
+    return { ...reply, content: reply.content.filter(({ type }) => type !== 'text') }
   })
 }
 
-/** Converts turns to messages for the next model call: an assistant message each, and a tool message with its outcomes. */
-export function loopMessages(turns: readonly Turn[]): Message[] {
+/** Converts replies to messages for the next model call: an assistant message each, and a tool message with its outcomes. */
+export function loopMessages(replies: readonly Reply[]): Message[] {
   const messages: Message[] = []
-  for (const { content, calls, finish, rejected } of turns) {
+  for (const { content, calls, finish, rejected } of replies) {
     // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
-    // provider runs may arrive with a later turn, and the call must be sent until then.
+    // provider runs may arrive with a later reply, and the call must be sent until then.
     const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
     const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))

@@ -11,10 +11,10 @@ import type { FinishReason, ProviderMetadata } from '../part/model-part.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
-import { badOutput, note, toResultContent } from './turn-messages.ts'
+import { badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 
-/** One tool call of a turn and its progress. */
+/** One tool call of a reply and its progress. */
 export interface Call {
   toolCallId: string
   /** The provider's own id of the call, if it differs. */
@@ -33,7 +33,7 @@ export interface Call {
 }
 
 /** One model call. `finish` is absent while it runs and if it was interrupted. */
-export interface Turn {
+export interface Reply {
   path: string
   content: AssistantContent[]
   calls: Call[]
@@ -50,9 +50,9 @@ export interface Turn {
   rejected?: string
 }
 
-export interface Turns {
+export interface ToolLoop {
   readonly root: string
-  readonly list: Turn[]
+  readonly list: Reply[]
   /** The first prompt, with which the loop started. */
   readonly base: EntryOf<'prompt'> | undefined
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
@@ -62,27 +62,27 @@ export interface Turns {
 
 type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
-export function createTurns(root: string): Turns {
-  const list: Turn[] = []
+export function createToolLoop(root: string): ToolLoop {
+  const list: Reply[] = []
   const blocks = new Map<string, Block>()
-  const turns = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
+  const loop = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
 
-  const turnAt = (path: string) => list.findLast((turn) => turn.path === path)
-  // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest turn's counts, and
-  // of one turn's the first.
-  const callsById = new Map<string, { call: Call; turn: Turn }>()
+  const replyAt = (path: string) => list.findLast((reply) => reply.path === path)
+  // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest reply's counts, and
+  // of one reply's the first.
+  const callsById = new Map<string, { call: Call; reply: Reply }>()
   const callsByRequest = new Map<string, Call>()
   const callOf = (id: string) => callsById.get(id)?.call
-  const index = (turn: Turn, call: Call) => {
-    if (callsById.get(call.toolCallId)?.turn !== turn) callsById.set(call.toolCallId, { call, turn })
+  const index = (reply: Reply, call: Call) => {
+    if (callsById.get(call.toolCallId)?.reply !== reply) callsById.set(call.toolCallId, { call, reply })
   }
 
   function reindex(): void {
     callsById.clear()
     callsByRequest.clear()
-    for (const turn of list) {
-      for (const call of turn.calls) {
-        index(turn, call)
+    for (const reply of list) {
+      for (const call of reply.calls) {
+        index(reply, call)
         if (call.request) callsByRequest.set(call.request.requestId, call)
       }
     }
@@ -105,9 +105,9 @@ export function createTurns(root: string): Turns {
         const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
         blocks.set(entry.id, block)
-        // A stream that a step returned is an answer without a model call: the step itself is the only turn.
-        if (step === root && turnAt(root) === undefined) list.push(newTurn(root))
-        turnAt(step)?.content.push(block)
+        // A stream that a step returned is an answer without a model call: the step itself is the only reply.
+        if (step === root && replyAt(root) === undefined) list.push(newReply(root))
+        replyAt(step)?.content.push(block)
         break
       }
       case 'text-end':
@@ -118,74 +118,74 @@ export function createTurns(root: string): Turns {
       case 'step-start':
         if (parentPath(step) !== root) break
         // A second attempt has the same number.
-        turns.children = Math.max(turns.children, numberOf(step))
-        if (kindOf(entry) === 'model-call') list.push(newTurn(step))
+        loop.children = Math.max(loop.children, numberOf(step))
+        if (kindOf(entry) === 'model-call') list.push(newReply(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
           if (call) call[kindOf(entry) === 'tool-call' ? 'startedAt' : 'askedAt'] = step
         }
         break
       case 'step-finish': {
-        const turn = turnAt(step)
-        if (!turn) break
-        turn.closed = true
-        if (entry.error) turn.error = entry.error
+        const reply = replyAt(step)
+        if (!reply) break
+        reply.closed = true
+        if (entry.error) reply.error = entry.error
         break
       }
       case 'step-reset': {
-        const at = list.findIndex((turn) => turn.path === step)
+        const at = list.findIndex((reply) => reply.path === step)
         if (at >= 0) {
           list.splice(at, 1)
-          if (step !== root) turns.children = numberOf(step) - 1
+          if (step !== root) loop.children = numberOf(step) - 1
         }
         for (const { calls, content } of list) {
           for (const call of calls) {
             if (call.startedAt === step) delete call.startedAt
-            // Results of provider-executed calls stay valid, whichever turn they arrived with.
+            // Results of provider-executed calls stay valid, whichever reply they arrived with.
             if (call.result?.step === step) content.push(toResultContent(call.result))
           }
         }
         if (step === root) list.length = 0
         reindex()
-        if (step === root || turns.base?.step === step) turns.base = undefined
+        if (step === root || loop.base?.step === step) loop.base = undefined
         break
       }
       case 'prompt': {
-        turns.base ??= entry
-        const turn = turnAt(step)
-        if (turn) turn.model = entry.model
+        loop.base ??= entry
+        const reply = replyAt(step)
+        if (reply) reply.model = entry.model
         break
       }
       case 'retry': {
-        const turn = turnAt(step)
-        if (turn && entry.model !== undefined) turn.model = entry.model
-        if (turn && entry.error.code === badOutput) turn.rejected = entry.error.message
+        const reply = replyAt(step)
+        if (reply && entry.model !== undefined) reply.model = entry.model
+        if (reply && entry.error.code === badOutput) reply.rejected = entry.error.message
         break
       }
       case 'usage': {
-        const turn = turnAt(step)
-        if (turn) turn.usage = entry.usage
+        const reply = replyAt(step)
+        if (reply) reply.usage = entry.usage
         break
       }
       case 'tool-call': {
-        const turn = turnAt(step)
-        if (!turn) break
+        const reply = replyAt(step)
+        if (!reply) break
         const { toolCallId, toolName, input, providerExecuted = false, providerMetadata, providerCallId } = entry
         const call: Call = { toolCallId, toolName, input, providerExecuted }
         if (providerCallId !== undefined) call.providerCallId = providerCallId
-        turn.calls.push(call)
-        index(turn, call)
+        reply.calls.push(call)
+        index(reply, call)
         const content: AssistantContent = { type: 'tool-call', toolCallId, toolName, input: parseInput(input) }
         if (providerExecuted) content.providerExecuted = true
         note(content, providerMetadata)
-        turn.content.push(content)
+        reply.content.push(content)
         break
       }
       case 'tool-result': {
         const call = callOf(entry.toolCallId)
         if (entry.preliminary === true || !call) break
         call.result = entry
-        if (call.providerExecuted) turnAt(step)?.content.push(toResultContent(entry))
+        if (call.providerExecuted) replyAt(step)?.content.push(toResultContent(entry))
         break
       }
       case 'request': {
@@ -205,29 +205,29 @@ export function createTurns(root: string): Turns {
         const { mediaType, data, providerMetadata } = entry
         const content: AssistantContent = { type: 'file', mediaType, data: typeof data === 'string' ? data : data.url }
         note(content, providerMetadata)
-        turnAt(step)?.content.push(content)
+        replyAt(step)?.content.push(content)
         break
       }
       case 'custom': {
         const content: AssistantContent = { type: 'custom', kind: entry.kind as `${string}.${string}` }
         note(content, entry.providerMetadata)
-        turnAt(step)?.content.push(content)
+        replyAt(step)?.content.push(content)
         break
       }
       case 'finish': {
-        const turn = turnAt(step)
-        if (!turn) break
-        turn.finish = { reason: entry.finishReason }
+        const reply = replyAt(step)
+        if (!reply) break
+        reply.finish = { reason: entry.finishReason }
         const usage = toUsage(entry.usage)
-        if (usage) turn.finish.usage = usage
-        if (entry.providerMetadata) turn.finish.providerMetadata = entry.providerMetadata
+        if (usage) reply.finish.usage = usage
+        if (entry.providerMetadata) reply.finish.providerMetadata = entry.providerMetadata
         break
       }
       default:
     }
   }
 
-  return turns
+  return loop
 }
 
 /** `main/answer/3` → 3. */
@@ -235,7 +235,7 @@ function numberOf(path: string): number {
   return Number(path.slice(path.lastIndexOf('/') + 1))
 }
 
-function newTurn(path: string): Turn {
+function newReply(path: string): Reply {
   return { path, content: [], calls: [], closed: false }
 }
 
