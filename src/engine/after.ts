@@ -2,7 +2,7 @@
 import { joinPath } from '../part/path.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { inContainer } from './container.ts'
-import { Suspended, tell, type Scope } from './scope.ts'
+import { Suspended, emitError, type Scope } from './scope.ts'
 import { runSteps } from './walk.ts'
 
 export interface Leftover {
@@ -31,6 +31,6 @@ async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string):
       )
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted) throw error
-    tell(scope, '', error)
+    emitError(scope, '', error)
   }
 }

@@ -22,15 +22,15 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
 }
 
 /** Calls `onAbort` with the text so far, once for each `llm` or `router` step that was stopped, at any depth. */
-export async function tellAbort(
+export async function notifyAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
-  { error, aborted = true, graceMs, root: under = '', told = new Set() }: Telling,
+  { error, aborted = true, graceMs, root: under = '', notified = new Set() }: AbortNotice,
 ): Promise<void> {
   const calls = state.toolLoops().map(async ({ root, list }) => {
     // A step that failed by itself is closed and has called `onError`.
-    if (!state.open.steps.has(root) || !isUnder(root, under) || told.has(root)) return
-    told.add(root)
+    if (!state.open.steps.has(root) || !isUnder(root, under) || notified.has(root)) return
+    notified.add(root)
     const config = findToolLoop(state, pipeline, root)
     if (!aborted) return invoke(config?.onError, { error })
     const text = list
@@ -43,7 +43,7 @@ export async function tellAbort(
   await within(Promise.allSettled(calls), graceMs)
 }
 
-interface Telling {
+interface AbortNotice {
   error: unknown
   /** Whether the step was stopped rather than failed. Default true. */
   aborted?: boolean
@@ -51,7 +51,7 @@ interface Telling {
   /** Only steps at or under this path. */
   root?: string
   /** Paths of steps whose callback was called. */
-  told?: Set<string>
+  notified?: Set<string>
 }
 
 /** Finds a step's config by path, in the pipeline or in that of the innermost called agent around the step. */

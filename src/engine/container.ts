@@ -1,7 +1,7 @@
 /** What all steps that contain lists of steps share. */
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
-import { inStep, toldBefore, type NewStep, type Scope } from './scope.ts'
+import { inStep, asRecorded, type NewStep, type Scope } from './scope.ts'
 
 export interface StepOutcome {
   value: unknown
@@ -34,7 +34,7 @@ export async function inContainer(
   body: () => Promise<StepOutcome>,
 ): Promise<StepOutcome> {
   const finished = scope.state.finished.get(path)
-  if (finished?.error !== undefined) throw toldBefore(finished.error)
+  if (finished?.error !== undefined) throw asRecorded(finished.error)
   if (finished !== undefined) return body()
   return inStep(scope, path, start, async () => ({ value: await body() }))
 }

@@ -5,7 +5,7 @@
 import { toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { Outcome, RunEnd } from '../part/part.ts'
 import { noUsage } from '../part/usage.ts'
-import { tell, type Scope } from './scope.ts'
+import { emitError, type Scope } from './scope.ts'
 import type { RunState } from './state.ts'
 import { missingUsages } from './unfinished.ts'
 
@@ -19,12 +19,12 @@ export interface Ending {
 }
 
 export function emitEnd(state: RunState, emit: Scope['emit'], { outcome, error, output, closing, now }: Ending): void {
-  const say = (step: string, part: Parameters<typeof emit>[1]) => attempt(() => emit(step, part))
+  const emitIfPossible = (step: string, part: Parameters<typeof emit>[1]) => attempt(() => emit(step, part))
   attempt(() => {
-    for (const { step, part } of missingUsages(state)) say(step, part)
+    for (const { step, part } of missingUsages(state)) emitIfPossible(step, part)
   })
   attempt(() => {
-    for (const { step, part } of state.open.closing({ now, ...closing })) say(step, part)
+    for (const { step, part } of state.open.closing({ now, ...closing })) emitIfPossible(step, part)
   })
   const { usage, cost } = state
   const end: RunEnd = {
@@ -63,7 +63,7 @@ export function endRun(scope: Scope, error: unknown, output: unknown): void {
   if (error !== undefined && !state.open.answered) {
     value = toErrorValue(error, 'run-failed')
     outcome = endOutcomes.has(value.code) ? (value.code as Outcome) : 'failed'
-    if (outcome === 'failed') attempt(() => tell(scope, '', error))
+    if (outcome === 'failed') attempt(() => emitError(scope, '', error))
   }
   const why = value ?? { code: 'ended', message: 'The run has ended.' }
   const closing = { outcome: 'aborted', error: why } as const

@@ -152,7 +152,7 @@ export async function withLimit<T>(
     if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
     const reason = limit.signal.reason as MillraceError
     // The steps inside leave it to the limit that stopped them to close them.
-    await scope.tellAbort(root, reason)
+    await scope.notifyAbort(root, reason)
     closeUnder(scope, root, reason)
     throw reason
   } finally {

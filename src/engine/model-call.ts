@@ -69,7 +69,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
     }
     const reply = loop.list.findLast((each) => each.path === path)
     const finishReason = reply?.finish?.reason.unified
-    if (reply !== undefined) tellVerdict(scope, reply, step.verdict)
+    if (reply !== undefined) emitVerdict(scope, reply, step.verdict)
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
   })
 }
@@ -100,13 +100,13 @@ export async function settleModelCall(
     return
   }
   await inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
-    tellVerdict(scope, reply, verdict)
+    emitVerdict(scope, reply, verdict)
     return { value: undefined, usage: reply.usage!, finishReason: finish.reason.unified }
   })
 }
 
 /** Emits the verdict before the call is closed, for readers that hold its text back until then. */
-function tellVerdict(scope: Scope, reply: Reply, verdict: ModelStep['verdict']): void {
+function emitVerdict(scope: Scope, reply: Reply, verdict: ModelStep['verdict']): void {
   const found = reply.rejected === undefined ? verdict?.(reply) : undefined
   if (found === undefined) return
   if (!found.again) throw found.error

@@ -12,7 +12,7 @@ export interface PartialOutput {
   end(isAnswer: boolean): void
 }
 
-export function createPartialOutput(tell: (value: unknown) => void): PartialOutput {
+export function createPartialOutput(emit: (value: unknown) => void): PartialOutput {
   let text = ''
   let next = least
   let reading = false
@@ -30,7 +30,7 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
     const json = JSON.stringify(value)
     if (json === last) return
     last = json
-    tell(value)
+    emit(value)
   }
 
   return {
@@ -41,7 +41,7 @@ export function createPartialOutput(tell: (value: unknown) => void): PartialOutp
     },
     end(isAnswer) {
       over = true
-      if (!isAnswer && last !== undefined) tell(last.startsWith('[') ? [] : {})
+      if (!isAnswer && last !== undefined) emit(last.startsWith('[') ? [] : {})
     },
   }
 }

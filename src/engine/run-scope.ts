@@ -2,7 +2,7 @@
 import type { Message } from '../part/message.ts'
 import { defaultAnswerChars } from '../models/outside/read-limits.ts'
 import type { Leftover } from './after.ts'
-import { createInvoke, tellAbort } from './callbacks.ts'
+import { createInvoke, notifyAbort } from './callbacks.ts'
 import type { Limit } from './limits.ts'
 import type { PendingRequests } from './pending-requests.ts'
 import type { RunnerOptions } from './runner.ts'
@@ -34,7 +34,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
   const called = new Set<string>()
   let ids = 0
   let history: Message[] = []
-  const callAbort: RunScope['callAbort'] = (how) => tellAbort(scope, pipeline, { ...how, graceMs, told: called })
+  const callAbort: RunScope['callAbort'] = (how) => notifyAbort(scope, pipeline, { ...how, graceMs, notified: called })
 
   const scope: Scope = {
     runId: options.runId,
@@ -77,7 +77,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
       })
     },
     speaking: parts.speaking,
-    tellAbort: (root, error) => callAbort({ error, root }),
+    notifyAbort: (root, error) => callAbort({ error, root }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void leftover.deferred.push(task),
   }

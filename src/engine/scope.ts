@@ -70,7 +70,7 @@ export interface Scope {
   /** Schedules the `after` steps of a called agent. They run when the answer has ended, before the caller's own. */
   afterwards(scope: Scope, pipeline: Pipeline, path: string): void
   /** Calls `onAbort` of every open `llm` and `router` step at or under a path, before the steps are closed from outside. */
-  tellAbort(root: string, error: unknown): Promise<void>
+  notifyAbort(root: string, error: unknown): Promise<void>
   /** Calls a registered callback. If it throws, a `warning` is recorded. */
   invoke(name: string | undefined, event: unknown): Promise<void>
   /** Schedules a task for when the answer has ended, before the `after` steps. */
@@ -82,21 +82,21 @@ export class Suspended extends Error {
   override readonly name = 'Suspended'
 }
 
-const told = new WeakSet<object>()
+const recorded = new WeakSet<object>()
 
 /** Emits the `error` part of a failure, only once however many steps rethrow it. */
-export function tell(scope: Scope, path: string, error: unknown): void {
+export function emitError(scope: Scope, path: string, error: unknown): void {
   if (typeof error === 'object' && error !== null) {
-    if (told.has(error)) return
-    told.add(error)
+    if (recorded.has(error)) return
+    recorded.add(error)
   }
   scope.emit(path, { type: 'error', error: toErrorValue(error, 'step-failed') })
 }
 
 /** Recreates a failure that is already in the log, so that a recovered run can throw it again. */
-export function toldBefore(value: ErrorValue): MillraceError {
+export function asRecorded(value: ErrorValue): MillraceError {
   const error = fromErrorValue(value)
-  told.add(error)
+  recorded.add(error)
   return error
 }
 
@@ -110,7 +110,7 @@ export function toFailure({ step }: Scope, path: string, thrown: unknown): Millr
   const error = toError(thrown)
   if (step?.path !== path) return error
   const named = nameFailure(step, error)
-  if (told.has(error)) told.add(named)
+  if (recorded.has(error)) recorded.add(named)
   return named
 }
 
@@ -157,7 +157,7 @@ export async function inStep<T>(
 export function closeUnder(scope: Scope, path: string, error: Error): void {
   const { state, now, emit } = scope
   if (!state.open.steps.has(path)) return
-  tell(scope, path, error)
+  emitError(scope, path, error)
   for (const { step, part } of missingUsages(state, path)) emit(step, part)
   const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
   for (const { step, part } of state.open.closing(closing)) emit(step, part)

@@ -11,7 +11,7 @@ import { joinPath } from '../part/path.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
-import { inStep, Suspended, toFailure, toldBefore, within, type Scope } from './scope.ts'
+import { inStep, Suspended, toFailure, asRecorded, within, type Scope } from './scope.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
@@ -87,7 +87,7 @@ async function runByType(
   const original = async (changed: BuiltinStep, inner: string): Promise<StepOutcome> => {
     const named = within(scope, { step: scope.step && { ...scope.step, path: inner } })
     const finished = containers.has(step.type) ? undefined : scope.state.finished.get(inner)
-    if (finished?.error !== undefined) throw toldBefore(finished.error)
+    if (finished?.error !== undefined) throw asRecorded(finished.error)
     if (finished !== undefined) return builtinValue(named, changed, inner, finished, place)
     return runBuiltin(named, changed, inner, place, runSteps, isResolved)
   }
@@ -130,7 +130,7 @@ async function runBuiltin(
           const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
           const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
           const run = runLlm({ scope, path, config, clientTools, answer })
-          const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
+          const result = await run.catch((thrown: unknown) => reportError(scope, path, config, thrown))
           const { usage, finishReason } = result
           const finish = () => scope.invoke(config.onFinish, result)
           // A slow callback must not delay the end of the answer.
@@ -147,7 +147,7 @@ async function runBuiltin(
         const fromClient = config.requestTools ? toToolSpecs(scope.input['tools']) : []
         const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
         const run = runRouter({ scope, path, config, clientTools })
-        const result = await run.catch((thrown: unknown) => tellError(scope, path, config, thrown))
+        const result = await run.catch((thrown: unknown) => reportError(scope, path, config, thrown))
         await scope.invoke(config.onFinish, result)
         const { usage, finishReason } = result
         return { value: { value: result }, usage, finishReason }
@@ -265,7 +265,7 @@ function ownModel(written: string, model: string): string {
 }
 
 /** Calls `onError` if the step itself failed, and rethrows the error. */
-async function tellError(scope: Scope, path: string, { onError }: ToolLoopConfig, thrown: unknown): Promise<never> {
+async function reportError(scope: Scope, path: string, { onError }: ToolLoopConfig, thrown: unknown): Promise<never> {
   if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
   const error = toFailure(scope, path, thrown)
   await scope.invoke(onError, { error })

@@ -16,7 +16,7 @@ import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts'
-import { toldBefore, type Scope } from './scope.ts'
+import { asRecorded, type Scope } from './scope.ts'
 import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
 
 /** The result of all model calls of a step. */
@@ -89,7 +89,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
 
   for (;;) {
     const last = loop.list.at(-1)
-    if (last?.error !== undefined) throw toldBefore(last.error)
+    if (last?.error !== undefined) throw asRecorded(last.error)
     if (last !== undefined && !last.closed) {
       await settleModelCall(scope, path, last, verdict)
       continue
@@ -105,8 +105,8 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         return false
       })
       // Computed once for all calls of a message, because there may be hundreds.
-      let told: Message[] | undefined
-      const calling = { root: path, tools, messages: () => (told ??= messages()) }
+      let sent: Message[] | undefined
+      const calling = { root: path, tools, messages: () => (sent ??= messages()) }
       await scope.fork(open.map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason
       const ends = (last.rejected === undefined && isOver(loop.list)) || loop.list.length >= config.maxSteps

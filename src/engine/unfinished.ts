@@ -7,8 +7,8 @@ import { estimateUsage, type Usage } from '../part/usage.ts'
 import type { RunState } from './state.ts'
 
 export function estimateReply({ base, list }: ToolLoop, reply: Reply): Usage {
-  const told = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
-  const input = JSON.stringify(told).length + (base?.system?.length ?? 0)
+  const sent = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
+  const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
   let output = 0
   for (const part of reply.content) {
     if (part.type === 'text' || part.type === 'reasoning') output += part.text.length

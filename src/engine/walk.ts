@@ -5,7 +5,7 @@
 import { joinPath } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import type { Place, StepOutcome } from './container.ts'
-import { toldBefore, type Scope } from './scope.ts'
+import { asRecorded, type Scope } from './scope.ts'
 import { containers, isWrapped, runPipelineStep, stepValue } from './step.ts'
 
 /** Runs a list in order. Its value is that of the last step that ran. A step that is the answer ends the list. */
@@ -14,7 +14,7 @@ export async function runSteps(scope: Scope, steps: readonly Step[], base: strin
   for (const [i, step] of steps.entries()) {
     const path = joinPath(base, step.id)
     const finished = containers.has(step.type) && !isWrapped(scope, step) ? undefined : scope.state.finished.get(path)
-    if (finished?.error !== undefined) throw toldBefore(finished.error)
+    if (finished?.error !== undefined) throw asRecorded(finished.error)
     const last = place.last && i === steps.length - 1
     outcome = finished
       ? stepValue(scope, step, path, finished, place)

@@ -3,7 +3,7 @@ import type { Log, RunIndex } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
 import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
-import { createInvoke, tellAbort } from './callbacks.ts'
+import { createInvoke, notifyAbort } from './callbacks.ts'
 import { emitEnd } from './emit-end.ts'
 import { isMoved } from './moved.ts'
 import type { Registry } from './registry.ts'
@@ -56,7 +56,7 @@ export async function writeEnd(
   const pipeline = code === 'aborted' ? readStored(state.start?.pipeline) : undefined
   if (pipeline !== undefined) {
     const telling = { error, graceMs }
-    await tellAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
+    await notifyAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
   emitEnd(state, writer.emit, {
     outcome: answered ? 'completed' : code,

@@ -73,10 +73,10 @@ export function createCallIds(): CallIds {
 export function toProvider(messages: Message[], { list }: ToolLoop): Message[] {
   const named = list.flatMap(({ calls }) => calls.filter(({ providerCallId }) => providerCallId !== undefined))
   if (named.length === 0) return messages
-  const told = new Set(messages.flatMap(callIdsIn))
+  const used = new Set(messages.flatMap(callIdsIn))
   const ids = new Map(
     named.flatMap(({ toolCallId, providerCallId }) =>
-      told.has(providerCallId!) ? [] : [[toolCallId, providerCallId!]],
+      used.has(providerCallId!) ? [] : [[toolCallId, providerCallId!]],
     ),
   )
   const own = <T extends object>(part: T): T => {

@@ -6,7 +6,7 @@ import { MillraceError, toPublicError, wholeMessage, type ErrorValue } from '../
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { closeUnder, Suspended, toError, toldBefore, within, type Scope } from '../scope.ts'
+import { closeUnder, Suspended, toError, asRecorded, within, type Scope } from '../scope.ts'
 import { afterGrace } from '../../async/with-grace.ts'
 
 export function runParallel(
@@ -22,10 +22,10 @@ export function runParallel(
     path,
     { stepType: 'parallel', kind: 'parallel', ...(order === 'declared' ? { order: names } : undefined) },
     async () => {
-      const told = onError === 'fail' ? failedBefore(scope, path, names) : undefined
-      if (told !== undefined) {
-        closeOthers(scope, path, names, told.name)
-        throw toldBefore(told.error)
+      const known = onError === 'fail' ? failedBefore(scope, path, names) : undefined
+      if (known !== undefined) {
+        closeOthers(scope, path, names, known.name)
+        throw asRecorded(known.error)
       }
       const stop = new AbortController()
       const signal = AbortSignal.any([scope.signal, stop.signal])
@@ -68,7 +68,7 @@ export function runParallel(
         if (!scope.signal.aborted) {
           const { message } = becauseOf(failed.name)
           const detail = wholeMessage(toError(failed.error))
-          await scope.tellAbort(path, new MillraceError('aborted', message, { detail }))
+          await scope.notifyAbort(path, new MillraceError('aborted', message, { detail }))
           closeOthers(scope, path, names, failed.name)
         }
         throw failed.error
@@ -84,7 +84,7 @@ export function runParallel(
 
 /** The error of the branches that were stopped. The cause is reported only at the branch that failed. */
 function becauseOf(name: string): MillraceError {
-  return toldBefore({ code: 'aborted', message: `Stopped because the branch "${name}" failed.` })
+  return asRecorded({ code: 'aborted', message: `Stopped because the branch "${name}" failed.` })
 }
 
 function closeOthers(scope: Scope, path: string, names: string[], failed: string): void {
