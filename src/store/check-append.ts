@@ -1,37 +1,30 @@
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
-import { foldRow, type StoredRow } from './run-row.ts'
 
-/** What is to be stored of an append: the entries that are not stored yet, and the run's row after them. */
-export interface Admitted {
-  row: StoredRow
-  rest: readonly Entry[]
-}
-
-/** Checks entries as {@link checkAppend} does, and folds what is to be stored into the row. */
+/**
+ * Checks entries against a run's row. Returns those that are not stored yet, or why there is nothing to store. Throws `bad-entry`
+ * for what only a bug can send. `isStored` tells whether the stored entry of the same `seq` is equal.
+ */
 export function admitEntries(
   run: string,
-  row: StoredRow | undefined,
+  row: Row | undefined,
   epoch: number,
   entries: readonly Entry[],
   isStored: (entry: Entry) => boolean,
-): 'fenced' | 'duplicate' | Admitted {
-  const stored = checkAppend(run, row, epoch, entries, isStored)
+): 'fenced' | 'duplicate' | readonly Entry[] {
+  const stored = countStored(run, row, epoch, entries, isStored)
   if (stored === 'fenced') return 'fenced'
   if (stored === entries.length) return 'duplicate'
-  const rest = stored === 0 ? entries : entries.slice(stored)
-  return { row: foldRow(row, run, epoch, rest), rest }
+  return stored === 0 ? entries : entries.slice(stored)
 }
 
-/**
- * Checks entries against a run's row. Returns how many of them, from the first, are stored already: if all are, the append is a
- * `duplicate`, else the rest is to be stored. `fenced`: this writer must stop. Throws `bad-entry` for what only a bug can send.
- * `isStored` tells whether the stored entry of the same `seq` is equal.
- */
-function checkAppend(
+type Row = Pick<RunRow, 'epoch' | 'lastSeq' | 'status'>
+
+/** How many of the entries, from the first, are stored already. */
+function countStored(
   run: string,
-  row: Pick<RunRow, 'epoch' | 'lastSeq' | 'status'> | undefined,
+  row: Row | undefined,
   epoch: number,
   entries: readonly Entry[],
   isStored: (entry: Entry) => boolean,

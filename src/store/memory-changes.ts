@@ -1,80 +1,43 @@
-/** The changes of all kept runs, in memory: positions only, the entries are those of the runs. */
+/** The changes of all kept runs, in memory. A run has only their positions; the entries are those of the run. */
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 
-/** A run's entries, until it is dropped. */
 export interface ChangedRun {
-  id: string
-  entries: Entry[] | undefined
-  /** The number of its changes. */
-  changes: number
+  row: { id: string }
+  /** `seq` s is at index s - 1. */
+  entries: Entry[]
+  /** Pairs of a position and the number of entries after it. The first pair is not a change, but what the run began with. */
+  marks: number[]
 }
 
-export interface KeptChanges {
-  readonly position: number
-  /** Adds a change: the entries of the run from this index on. */
-  add(run: ChangedRun, from: number): void
-  /** Drops the changes of a run. */
-  drop(run: ChangedRun): void
-  /** At most `most` changes after this one. */
-  after(n: number, most: number): Change[]
+/** At most about `most` changes after this position, of all runs. `last`: the last position. */
+export function changesAfter(runs: Iterable<ChangedRun>, after: number, most: number, last: number): Change[] {
+  const all = [...runs]
+  for (let from = after; from < last;) {
+    const found = all.flatMap((run) => changesBetween(run, from, from + most)).toSorted((a, b) => a.n - b.n)
+    if (found.length > 0) return found
+    // Those of dropped runs are gone: go on at the next one that is kept.
+    from = Math.min(...all.map(({ marks }) => (marks[2 * indexAfter(marks, from)] ?? Infinity) - 1))
+  }
+  return []
 }
 
-export function createKeptChanges(): KeptChanges {
-  // Parallel lists, sorted by `ns`: no object for each append.
-  let ns: number[] = []
-  let runs: ChangedRun[] = []
-  let starts: number[] = []
-  let ends: number[] = []
-  let position = 0
-  let dropped = 0
-
-  function compact(): void {
-    const kept = runs.map(({ entries }) => entries !== undefined)
-    const keep = (_: unknown, i: number) => kept[i]!
-    ns = ns.filter(keep)
-    starts = starts.filter(keep)
-    ends = ends.filter(keep)
-    runs = runs.filter(keep)
-    dropped = 0
+function changesBetween({ row, entries, marks }: ChangedRun, after: number, end: number): Change[] {
+  const changes: Change[] = []
+  for (let i = indexAfter(marks, after); 2 * i < marks.length && marks[2 * i]! <= end; i++) {
+    changes.push({ n: marks[2 * i]!, run: row.id, entries: entries.slice(marks[2 * i - 1], marks[2 * i + 1]) })
   }
+  return changes
+}
 
-  /** The index of the first change after `n`. */
-  function indexAfter(n: number): number {
-    let low = 0
-    let high = ns.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (ns[middle]! <= n) low = middle + 1
-      else high = middle
-    }
-    return low
+/** The index of the first pair after a position. */
+function indexAfter(marks: number[], position: number): number {
+  let low = 1
+  let high = marks.length / 2
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (marks[2 * middle]! <= position) low = middle + 1
+    else high = middle
   }
-
-  return {
-    get position() {
-      return position
-    },
-    add(run, from) {
-      ns.push(++position)
-      runs.push(run)
-      starts.push(from)
-      ends.push(run.entries!.length)
-      run.changes++
-    },
-    drop(run) {
-      run.entries = undefined
-      dropped += run.changes
-      // At most half of the lists are of dropped runs, and each is moved once on average.
-      if (dropped > ns.length / 2) compact()
-    },
-    after(n, most) {
-      const changes: Change[] = []
-      for (let i = indexAfter(n); i < ns.length && changes.length < most; i++) {
-        const { id, entries } = runs[i]!
-        if (entries !== undefined) changes.push({ n: ns[i]!, run: id, entries: entries.slice(starts[i], ends[i]) })
-      }
-      return changes
-    },
-  }
+  return low
 }

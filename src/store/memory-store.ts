@@ -14,18 +14,15 @@ import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors } from './follow.ts'
-import { createKeptChanges, type ChangedRun } from './memory-changes.ts'
+import { changesAfter, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
-import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type StoredRow } from './run-row.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 
-interface Kept {
+interface Kept extends ChangedRun {
   row: StoredRow
-  /** `seq` s is at index s - 1. */
-  entries: Entry[]
-  changed: ChangedRun
   fork?: { source: string; seq: number }
   /** As JSON text, so that no object is shared with its reader. */
   view?: { seq: number; text: string }
@@ -58,7 +55,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const dropped = new Set<string>()
   const bell = createBell()
   const changeBell = createBell()
-  const changes = createKeptChanges()
+  /** The position of the last change. */
+  let position = 0
   const rung = new Set<string>()
   const inbox = createKeptInbox()
   const rows = () => Array.from(runs.values(), ({ row }) => row)
@@ -88,14 +86,11 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     const isStored = (entry: Entry) => isSameEntry(kept!.entries[entry.seq - 1]!, entry)
     const admitted = admitEntries(run, kept?.row, epoch, given, isStored)
     if (typeof admitted === 'string') return admitted
-    const { row, rest: entries } = admitted
-    if (kept) {
-      kept.row = row
-      for (const entry of entries) kept.entries.push(entry)
-    } else {
-      kept = keepRun(row, [...entries])
-    }
-    changes.add(kept.changed, kept.entries.length - entries.length)
+    if (kept) updateRow(kept.row, admitted)
+    else kept = keepRun(foldRow(undefined, run, epoch, admitted), [])
+    const { row } = kept
+    for (const entry of admitted) kept.entries.push(entry)
+    kept.marks.push(++position, kept.entries.length)
     if (rung.size === 0) later(ringAll)
     rung.add(run)
     if (hasEnded(row.status)) dropOld(run, kept)
@@ -103,7 +98,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   function keepRun(row: StoredRow, entries: Entry[]): Kept {
-    const kept: Kept = { row, entries, changed: { id: row.id, entries, changes: 0 } }
+    const kept: Kept = { row, entries, marks: [0, entries.length] }
     runs.set(row.id, kept)
     dropped.delete(row.id)
     return kept
@@ -133,10 +128,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       const old = ended.shift()!
       // A reader that has waited since before the run started has not been woken yet.
       if (rung.has(old)) bell.ring(old)
-      const { row, changed } = runs.get(old)!
-      const { threadId } = row
+      const { threadId } = runs.get(old)!.row
       runs.delete(old)
-      changes.drop(changed)
       dropped.add(old)
       if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
@@ -182,10 +175,12 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     inbox: (run, { after, signal } = {}) =>
       open<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
     changes: ({ after, signal } = {}) =>
-      open<Change[]>(changeBell, '', signal, () => readChanges((n) => changes.after(n, page), after)),
+      open<Change[]>(changeBell, '', signal, () =>
+        readChanges((n) => changesAfter(runs.values(), n, page, position), after),
+      ),
     position: async () => {
       checkOpen('read the position')
-      return changes.position
+      return position
     },
     fork: async (source, seq, run) => fork(source, seq, run),
   }

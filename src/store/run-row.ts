@@ -60,6 +60,12 @@ export function ofFork(entry: Entry, run: string): Entry {
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
 export function foldRow(row: StoredRow | undefined, run: string, epoch: number, entries: readonly Entry[]): StoredRow {
   const next = row ? { ...row, epoch } : startRow(run, epoch, entries[0] as EntryOf<'run-start'>)
+  updateRow(next, entries)
+  return next
+}
+
+/** Folds entries into a row, which is changed. */
+export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
   for (const entry of entries) {
     switch (entry.type) {
       case 'suspend':
@@ -97,7 +103,6 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
     next.lastSeq = last.seq
     next.updatedAt = last.timestamp
   }
-  return next
 }
 
 /** Undefined if either cost is unknown. */

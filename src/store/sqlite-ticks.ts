@@ -8,7 +8,7 @@ import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import type { Position, Recent } from './recent.ts'
-import { claimRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
 import { pageRows, type Origin, type Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
@@ -118,13 +118,13 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringCha
       const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
       if (admitted === 'fenced') owned.delete(run)
       if (typeof admitted === 'string') return admitted
-      const { row, rest } = admitted
-      const text = rest === entries ? lines : encodeEntries(run, rest)
-      if (!open) gathered.set(run, { before, row, entries: [...rest], lines: text, n: 0 })
+      const text = admitted === entries ? lines : encodeEntries(run, admitted)
+      const row = foldRow(before, run, epoch, admitted)
+      if (!open) gathered.set(run, { before, row, entries: [...admitted], lines: text, n: 0 })
       else {
         open.row = row
         open.lines += open.lines === '' ? text : `\n${text}`
-        for (const entry of rest) open.entries.push(entry)
+        for (const entry of admitted) open.entries.push(entry)
       }
       return 'stored'
     },

@@ -60,9 +60,9 @@ function toyStore(): Store {
           const isStored = (each: Entry) => isSameEntry(known!.entries[each.seq - 1]!, each)
           const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
           if (typeof admitted === 'string') return admitted
-          const { row, rest } = admitted
-          runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...rest] })
-          changes.push({ n: changes.length + 1, run, entries: [...rest] })
+          const row = foldRow(known?.row, run, epoch, admitted)
+          runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...admitted] })
+          changes.push({ n: changes.length + 1, run, entries: [...admitted] })
           setImmediate(bell.ring, 'changes')
           return 'stored'
         }),
