@@ -31,6 +31,8 @@ export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' 
   asked: Message[]
   steps?: StepView[]
   firstTokenAt?: number
+  /** Its last entry has an output. */
+  hasOutput?: true
   /** The `seq` of the last `resume`, 0 if there is none. */
   resumedAt: number
   /** What all `resume`s brought, merged. */
@@ -48,8 +50,6 @@ export function toKept(fold: FoldedRun): KeptRun {
   if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
   const messages = answerMessages(fold)
-  const asked = messagesOf(input)
-  const isNew = previousRunId !== undefined
   return {
     version: keptVersion,
     runId,
@@ -59,14 +59,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
     startedAt: timestamp,
     lastSeq: fold.lastSeq,
-    asked: isNew
-      ? asked
-      : asked.slice(
-          Math.max(
-            0,
-            asked.findLastIndex(({ role }) => role === 'user'),
-          ),
-        ),
+    asked: previousRunId === undefined ? fromLastUser(messagesOf(input)) : messagesOf(input),
     messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
     usage: end?.usage ?? usage ?? noUsage,
     requests: [...open.requests.values()],
@@ -85,11 +78,21 @@ export function toKept(fold: FoldedRun): KeptRun {
       endedAt: end?.timestamp,
       cost: end === undefined ? usage && cost : end.cost,
       error: end?.error,
+      hasOutput: end?.output === undefined ? undefined : (true as const),
     }),
   }
 }
 
-/** Adds what the log has: its first entry, its last one if the run has ended, and the steps if they were not kept. */
+function fromLastUser(messages: Message[]): Message[] {
+  return messages.slice(
+    Math.max(
+      0,
+      messages.findLastIndex(({ role }) => role === 'user'),
+    ),
+  )
+}
+
+/** Adds what the log has: its first entry, its last one if it has the output, and the steps if they were not kept. */
 export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSource): RunView {
   const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
   const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept

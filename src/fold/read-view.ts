@@ -30,11 +30,16 @@ export async function readView(store: Runs, run: string): Promise<RunView | unde
   const { kept, fold } = (row && (await load(store, row))) ?? {}
   if (kept === undefined || fold !== undefined) return fold?.view()
   const start = await entryAt(store.log, run, 1)
-  const end = hasEnded(kept.status) ? await entryAt(store.log, run, kept.lastSeq) : undefined
-  const isKept = kept.steps !== undefined && start?.type === 'run-start'
-  if (isKept && end?.type === 'run-end') return toView(kept, { start, end })
-  if (isKept && end === undefined) return toView(kept, { start })
+  if (kept.steps !== undefined && start?.type === 'run-start') {
+    return toView(kept, { start, end: { output: await readOutput(store.log, run, kept) } })
+  }
   return (await foldLog(store.log.read(run)))?.view()
+}
+
+/** The output with which a run has ended. */
+export async function readOutput(log: Log, run: string, { hasOutput, lastSeq }: KeptRun): Promise<unknown> {
+  const end = hasOutput === true ? await entryAt(log, run, lastSeq) : undefined
+  return end?.type === 'run-end' ? end.output : undefined
 }
 
 async function load({ log, runs }: Runs, { id, lastSeq }: RunRow): Promise<Loaded | undefined> {
