@@ -1,27 +1,26 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
-import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
-import { addUsage, noUsage } from '../part/usage.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
 import type { BuiltinStep, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
-import { toMessages, toToolSpecs } from './input.ts'
-import { joinPath } from '../part/path.ts'
+import { toToolSpecs } from './input.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
 import { inStep, Suspended, toFailure, asRecorded, within, type Scope } from './scope.ts'
+import { builtinValue, isWrapped } from './step-value.ts'
 import { formatStepName, toStepName } from './step-name.ts'
+import { offersTools, resolveToolLoop } from './tool-loop-config.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
-import { holdsText, llmResult, runLlm } from './steps/llm.ts'
+import { holdsText, runLlm } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
 import { runParallel } from './steps/parallel.ts'
-import { routerResult, runRouter } from './steps/router.ts'
+import { runRouter } from './steps/router.ts'
 import { runWrapped } from './steps/wrapped.ts'
 
 /** Throws a `MillraceError` that names the step, unless the run itself ends or a limit around the step is exceeded. */
@@ -58,11 +57,6 @@ export async function runPipelineStep(
     // A failure before the step's start is not named yet.
     throw toFailure(scope, path, error)
   }
-}
-
-/** Whether the program has replaced the built-in step of this type by its own handler. */
-export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep {
-  return step.type !== 'custom' && registry.steps.has(step.type)
 }
 
 /** Runs the program's handler if it has replaced this type. The handler may call the built-in step. */
@@ -212,74 +206,10 @@ function refuseSecondRun(scope: Scope, path: string): void {
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 
-/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its replies. */
-export function stepValue(
-  scope: Scope,
-  step: Step,
-  path: string,
-  finish: EntryOf<'step-finish'>,
-  place: Place,
-): StepOutcome {
-  if (!isWrapped(scope, step)) return builtinValue(scope, step, path, finish, place)
-  const { result: value, finishReason } = finish
-  return { value, ...(finishReason !== undefined && place.answers ? { answer: { finishReason } } : undefined) }
-}
-
-function builtinValue(
-  scope: Scope,
-  step: Step,
-  path: string,
-  finish: EntryOf<'step-finish'>,
-  { answers }: Place,
-): StepOutcome {
-  if (step.type !== 'llm' && step.type !== 'router') {
-    const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
-    return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
-  }
-  let usage = finish.usage
-  if (usage === undefined) {
-    for (const [at, { usage: spent }] of scope.state.finished) {
-      if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
-    }
-  }
-  if (step.type === 'router') {
-    return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
-  }
-  const value = llmResult(scope.state.loopAt(path).list, usage ?? noUsage, step.config.output?.schema)
-  if (!step.config.stream || !answers) return { value }
-  return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
-}
-
-function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConfig, fromClient: unknown): boolean {
-  return (
-    tools.length + toolSources.length + clientTools.length > 0 || (Array.isArray(fromClient) && fromClient.length > 0)
-  )
-}
-
-/** A model name from a request must not open the log of another client's run. */
-function ownModel(written: string, model: string): string {
-  if (model === written || !/^\s*recording\s*:/u.test(model)) return model
-  throw new MillraceError('bad-input', 'Only the agent file can name a recording. A reference cannot.', {
-    status: 400,
-  })
-}
-
 /** Calls `onError` if the step itself failed, and rethrows the error. */
 async function reportError(scope: Scope, path: string, { onError }: ToolLoopConfig, thrown: unknown): Promise<never> {
   if (thrown instanceof Suspended || scope.signal.aborted) throw thrown
   const error = toFailure(scope, path, thrown)
   await scope.invoke(onError, { error })
   throw error
-}
-
-function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) => T) {
-  const { system, messages, model, providerOptions, headers } = config
-  return {
-    ...config,
-    messages: toMessages(at(messages), 'messages'),
-    ...(system === undefined ? undefined : { system: String(at(system)) }),
-    ...(model === undefined ? undefined : { model: ownModel(model, String(at(model))) }),
-    ...(providerOptions === undefined ? undefined : { providerOptions: at(providerOptions) }),
-    ...(headers === undefined ? undefined : { headers: at(headers) }),
-  }
 }

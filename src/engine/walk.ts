@@ -6,7 +6,8 @@ import { joinPath } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import type { Place, StepOutcome } from './container.ts'
 import { asRecorded, type Scope } from './scope.ts'
-import { containers, isWrapped, runPipelineStep, stepValue } from './step.ts'
+import { containers, runPipelineStep } from './step.ts'
+import { isWrapped, stepValue } from './step-value.ts'
 
 /** Runs a list in order. Its value is that of the last step that ran. A step that is the answer ends the list. */
 export async function runSteps(scope: Scope, steps: readonly Step[], base: string, place: Place): Promise<StepOutcome> {

@@ -1,0 +1,52 @@
+/** The outcomes of steps that have finished in the log, for a run that continues. */
+import type { EntryOf } from '../part/entry.ts'
+import { joinPath } from '../part/path.ts'
+import { addUsage, noUsage } from '../part/usage.ts'
+import type { BuiltinStep, Step } from '../pipeline/pipeline.ts'
+import type { Place, StepOutcome } from './container.ts'
+import type { Scope } from './scope.ts'
+import { llmResult } from './steps/llm.ts'
+import { routerResult } from './steps/router.ts'
+
+/** Whether the program has replaced the built-in step of this type by its own handler. */
+export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep {
+  return step.type !== 'custom' && registry.steps.has(step.type)
+}
+
+/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its replies. */
+export function stepValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  place: Place,
+): StepOutcome {
+  if (!isWrapped(scope, step)) return builtinValue(scope, step, path, finish, place)
+  const { result: value, finishReason } = finish
+  return { value, ...(finishReason !== undefined && place.answers ? { answer: { finishReason } } : undefined) }
+}
+
+export function builtinValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  { answers }: Place,
+): StepOutcome {
+  if (step.type !== 'llm' && step.type !== 'router') {
+    const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
+    return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
+  }
+  let usage = finish.usage
+  if (usage === undefined) {
+    for (const [at, { usage: spent }] of scope.state.finished) {
+      if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
+    }
+  }
+  if (step.type === 'router') {
+    return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
+  }
+  const value = llmResult(scope.state.loopAt(path).list, usage ?? noUsage, step.config.output?.schema)
+  if (!step.config.stream || !answers) return { value }
+  return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
+}
