@@ -8,7 +8,7 @@ import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
-import { createAnswering } from '../wire/answering.ts'
+import { createAnswering } from '../fold/answering.ts'
 import type { RunReader } from './run-reader.ts'
 
 const patience = 1000
@@ -70,7 +70,7 @@ export async function awaitAcceptance(
             const { step, head } = entry
             // In a parallel step other answers follow, so the head of one does not apply to all.
             const isAlone = !parallels.some((path) => isUnder(step, path))
-            if (head !== undefined && isAlone && answering.speaks(step)) return { kind: 'response', head }
+            if (head !== undefined && isAlone && answering.has(step)) return { kind: 'response', head }
             break
           }
           case 'run-start':
@@ -81,7 +81,7 @@ export async function awaitAcceptance(
           case 'step-finish':
             break
           default:
-            if (showsSteps || answering.speaks(entry.step)) return { kind: 'stream' }
+            if (showsSteps || answering.has(entry.step)) return { kind: 'stream' }
         }
       }
     }

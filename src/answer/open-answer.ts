@@ -1,7 +1,11 @@
 /** Attaches a client to a run and opens its cursor: presence, what it replays, and the encoder. */
+import type { Log } from '../part/log.ts'
+import { messagesOf, type Message } from '../part/message.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Turned } from '../runtime/continue.ts'
-import type { Piece, Wire } from '../wire/wire.ts'
+import { conversation } from '../runtime/history.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Piece, Wire, WireContext } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { createAnswerSource, type AnswerSource } from './answer-source.ts'
 import { createRunReader, type RunReader } from './run-reader.ts'
@@ -39,7 +43,9 @@ export async function openAnswer<Options extends object, Out extends Piece>(
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   try {
     const standing = rest.standing ?? (how === 'joined' ? await readStanding(log, runId) : undefined)
-    const encoder = wire.createEncoder({ resumedAt: standing?.resumedAt ?? from }, options)
+    const at: WireContext = { resumedAt: standing?.resumedAt ?? from }
+    if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
+    const encoder = wire.createEncoder(at, options)
     const reader = createRunReader(log, runId, seeks ? from - 1 : 0)
     const { keepAlive } = wire
     const filter = standing?.filter
@@ -48,6 +54,18 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     release?.()
     throw error
   }
+}
+
+/** The conversation before a run whose thread's history is the server's. Otherwise its `run-start` has it. */
+async function readHistory({ store }: Runtime, runId: string): Promise<Message[]> {
+  const [start] = await firstEntries(store.log, runId)
+  if (start?.type !== 'run-start' || start.previousRunId === undefined) return []
+  return conversation(store, start.threadId, start.previousRunId, messagesOf(start.input))
+}
+
+async function firstEntries(log: Log, runId: string) {
+  for await (const batch of log.read(runId, { limit: 1 })) return batch
+  return []
 }
 
 /** Reads an answer to its end. Undefined if the client disconnected before. */

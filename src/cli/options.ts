@@ -73,7 +73,7 @@ function unknownType(type: string): InvalidArgumentError {
   return kin.length > 0 ? new InvalidArgumentError(`Did you mean ${kin.join(', ')}?`) : unknownWord(type, partTypes)
 }
 
-function unknownWord(word: string, words: readonly string[]): InvalidArgumentError {
+export function unknownWord(word: string, words: readonly string[]): InvalidArgumentError {
   const meant = nearest(word, words)
   return new InvalidArgumentError(`${meant === undefined ? '' : `Did you mean ${meant}? `}Known: ${words.join(', ')}.`)
 }

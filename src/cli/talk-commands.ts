@@ -1,7 +1,14 @@
 /** The commands that talk to agents: `run`, `chat` and `answer`. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { builtinWires } from '../wire/builtin-wires.ts'
-import { choice, collect, dataAbout, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
+import { collect, dataAbout, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
+
+/** Packs and configs may add formats, so any name is accepted until the config is loaded. */
+const formatOption = () =>
+  new Option('--format <wire>', 'Output format')
+    .choices([...builtinWires.keys()])
+    .argParser((name: string) => name)
+    .default('text')
 
 export function addTalkCommands(program: Command): void {
   program
@@ -11,7 +18,7 @@ export function addTalkCommands(program: Command): void {
     .argument('<agent>', 'Agent id, or the path of a YAML file')
     .option('-m, --message <text>', 'User message (default: read from stdin)')
     .option('--input <file>', 'JSON file to use as $input')
-    .addOption(choice('--format <wire>', 'Output format', [...builtinWires.keys()]).default('text'))
+    .addOption(formatOption())
     .option('-y, --yes', 'Approve every tool call that needs approval')
     .option('--thread <id>', 'Continue this conversation')
     .option('--file <path>', 'Attach an image, PDF or other file (repeatable)', collect)

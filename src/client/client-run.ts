@@ -4,7 +4,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
-import { isUnder } from '../part/path.ts'
+import { createAnswering } from '../fold/answering.ts'
 import type { Usage } from '../part/usage.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { request, type Connection } from './request.ts'
@@ -206,10 +206,10 @@ export function startRun(connection: Connection, client: MillraceClient, options
 
   function words(): AsyncGenerator<string, void, void> {
     return leavable(async function* (signal) {
-      const answers: string[] = []
+      const answering = createAnswering()
       for await (const entry of client.follow(await id, 0, { types: ['step-start', 'text-delta'], signal })) {
-        if (entry.type === 'step-start' && entry.answer) answers.push(entry.step)
-        else if (entry.type === 'text-delta' && answers.some((path) => isUnder(entry.step, path))) yield entry.delta
+        if (entry.type === 'step-start') answering.note(entry)
+        else if (entry.type === 'text-delta' && answering.has(entry.step)) yield entry.delta
       }
     })
   }

@@ -8,6 +8,7 @@ import { parentPath } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
+import { createAnswering } from './answering.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
@@ -66,6 +67,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
   const loops = new Map<string, ToolLoop>()
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
   const loopOf = new Map<string, ToolLoop | null>()
+  const answering = createAnswering()
   const answers = new Set<string>()
   const objects = new Set<string>()
   const orders: [path: string, names: string[]][] = []
@@ -113,6 +115,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     fold.lastSeq = entry.seq
     const { step } = entry
     if (entry.type === 'step-start') begin(entry)
+    else if (entry.type === 'text-start' || entry.type === 'reasoning-start') beginBlock(step)
     let loop = loopOf.get(step)
     if (loop === undefined) {
       loop = loops.get(step) ?? loops.get(parentPath(step)) ?? null
@@ -181,9 +184,18 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     steps.set(step, view)
     if (entry.order !== undefined) orders.push([step, entry.order])
     if (entry.object === true) objects.add(step)
+    answering.note(entry)
     if (kind === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) answers.add(step)
     if (answer || follows(entry)) loopAt(step)
+  }
+
+  /** Text of the answer that comes from no model call of a known step: the step that emits it is an answer of its own. */
+  function beginBlock(step: string): void {
+    if (!answering.has(step) || loops.has(step)) return
+    if (loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
+    answers.add(step)
+    loopAt(step)
   }
 
   function finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {

@@ -68,6 +68,7 @@ const config = settings<Config>({
   tools: named(),
   callbacks: named(),
   steps: named(),
+  wires: named(),
   packs: rule('a list of modules', Array.isArray),
   models: settings<NonNullable<Config['models']>>({ default: text, endpoints: list(endpoint), providers: named() }),
   env: list(rule('the name of an environment variable', isText)),

@@ -5,6 +5,7 @@ import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
 import type { LanguageModel, Pricing } from '../models/language-model.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
+import type { Wire } from '../wire/wire.ts'
 import type { Pack } from './packs.ts'
 
 /** All keys are optional. A name that YAML uses but nothing registers is a load error. */
@@ -15,8 +16,10 @@ export interface Config {
   callbacks?: Record<string, Callback>
   /** Step types with the Beddel contract, `(config, context) => value`. Default: {@link handlerRegistry}. */
   steps?: Record<string, PrimitiveHandler>
+  /** Protocols by the names that `run --format` and `POST /api/chat?format=` take. Default: {@link wireRegistry}. */
+  wires?: Record<string, Wire>
   /**
-   * Modules that provide steps, tools, callbacks and agents: `[import('millrace-pack-…')]`. The config's own entries override
+   * Modules that provide steps, tools, callbacks, wires and agents: `[import('millrace-pack-…')]`. The config's own entries override
    * those of packs; it is an error when two packs define the same name. For `createRuntime`, await the imports.
    */
   packs?: (Pack | PromiseLike<Pack>)[]

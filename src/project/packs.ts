@@ -1,15 +1,17 @@
-/** Packs: step types, tools, callbacks and agents, published as a module. */
+/** Packs: step types, tools, callbacks, protocols and agents, published as a module. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
+import type { Wire } from '../wire/wire.ts'
 import type { Config } from './config.ts'
-import { callbackRegistry, handlerRegistry, toolRegistry } from './registries.ts'
+import { callbackRegistry, handlerRegistry, toolRegistry, wireRegistry } from './registries.ts'
 
 /** The exports of a pack's module, named or as its default export. */
 export interface Pack {
   steps?: Record<string, PrimitiveHandler>
   tools?: Record<string, ToolImplementation>
   callbacks?: Record<string, Callback>
+  wires?: Record<string, Wire>
   /** Agent id → YAML text. Served along with the project's agents; those override agents of the same id. */
   agents?: Record<string, string>
 }
@@ -19,10 +21,11 @@ export interface Unpacked extends Omit<Config, 'packs'> {
   tools: Record<string, ToolImplementation>
   callbacks: Record<string, Callback>
   steps: Record<string, PrimitiveHandler>
+  wires: Record<string, Wire>
   agents: Record<string, string>
 }
 
-const kinds = ['steps', 'tools', 'callbacks', 'agents'] as const
+const kinds = ['steps', 'tools', 'callbacks', 'wires', 'agents'] as const
 
 /** Awaits the packs of a config. Throws `bad-config` when one cannot be loaded. */
 export async function awaitPacks(config: Config): Promise<Config> {
@@ -39,7 +42,7 @@ export async function awaitPacks(config: Config): Promise<Config> {
 }
 
 /**
- * Merges a config with its packs. If the config has no `tools` (`callbacks`, `steps`), those of the registries are used.
+ * Merges a config with its packs. If the config has no `tools` (`callbacks`, `steps`, `wires`), those of the registries are used.
  * Throws `bad-config` for a pack that is still a promise, a module that is not a pack, and a name that two packs define.
  */
 export function unpack({ packs = [], ...config }: Config): Unpacked {
@@ -47,9 +50,10 @@ export function unpack({ packs = [], ...config }: Config): Unpacked {
     steps: config.steps ?? handlerRegistry,
     tools: config.tools ?? toolRegistry,
     callbacks: config.callbacks ?? callbackRegistry,
+    wires: config.wires ?? wireRegistry,
     agents: {},
   }
-  const all = { steps: empty(), tools: empty(), callbacks: empty(), agents: empty() }
+  const all = { steps: empty(), tools: empty(), callbacks: empty(), wires: empty(), agents: empty() }
   for (const [i, module] of packs.entries()) {
     const pack = read(module, i)
     for (const kind of kinds) {

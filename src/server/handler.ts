@@ -12,8 +12,10 @@ import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import { unknownAgent } from '../runtime/runtime-errors.ts'
 import type { Agent, Runtime } from '../runtime/runtime.ts'
+import { wireRegistry } from '../project/registries.ts'
 import { textWire } from '../wire/text/text.ts'
 import { uiWire } from '../wire/ui/ui.ts'
+import type { Wire } from '../wire/wire.ts'
 import { createCors } from './http/cors.ts'
 import { foreignFault } from './http/foreign.ts'
 import { hashText } from './http/hash-text.ts'
@@ -64,6 +66,8 @@ export interface HandlerOptions {
   waitUntil?: (ended: Promise<unknown>) => void
   /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
+  /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: {@link wireRegistry}. */
+  wires?: ReadonlyMap<string, Wire>
   /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
 }
@@ -72,6 +76,7 @@ export interface HandlerContext extends AnswerContext {
   maxBodyBytes: number
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
+  wires: ReadonlyMap<string, Wire>
   protocol: string
 }
 
@@ -92,9 +97,10 @@ export function createHandler(options: HandlerOptions): Handler {
     keepAliveMs = 15_000,
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
+  const { wires = new Map(Object.entries(wireRegistry)) } = options
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
-  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, protocol }
+  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, wires, protocol }
   const began = performance.now()
   const app = new Hono()
   const allowedOrigins = new Set(options.allowedOrigins)

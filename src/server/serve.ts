@@ -12,6 +12,7 @@ import { createHandler } from './handler.ts'
 import { loadConfig } from '../project/load-config.ts'
 import { isLoopback } from './http/loopback.ts'
 import { createNodeListener } from './http/node-listener.ts'
+import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { reportRequests } from './report-requests.ts'
 import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
@@ -95,6 +96,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const handler = createHandler(
       compact({
         runtime,
+        wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
         health: () => healthOf(project!, guard),
         localOnly: isLocal && apiKey === undefined,

@@ -2,10 +2,11 @@
  * Each `golden/<case>.ndjson` is a run; beside it stands what each wire sends of it. `UPDATE_GOLDEN=1` writes the files
  * again: read the diff before you commit it.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
+import { golden as goldenFile } from '../../test/golden.ts'
 import { complete } from '../../test/openai-items.ts'
 import type { OpenAiOptions } from './openai/openai-output.ts'
 import { openaiWire } from './openai/openai.ts'
@@ -24,12 +25,7 @@ test('there are cases', () => {
   expect(names.length).toBeGreaterThanOrEqual(15)
 })
 
-function golden(file: string, body: string): void {
-  const url = new URL(file, folder)
-  if (process.env['UPDATE_GOLDEN']) writeFileSync(url, body)
-  if (!existsSync(url)) throw new Error(`golden/${file} is missing: run with UPDATE_GOLDEN=1 and read what it wrote`)
-  expect(body, `golden/${file}`).toBe(readFileSync(url, 'utf8'))
-}
+const golden = (file: string, body: string) => goldenFile(new URL(file, folder), body)
 
 interface Asked<Options> extends WireContext {
   options?: Partial<Options>

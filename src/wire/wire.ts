@@ -49,6 +49,7 @@ export interface Projection {
   readonly state: WireState
 }
 
+/** Creates the state machine of one run for one client. */
 export type CreateProjection<Event, Options extends object> = (
   sink: Sink<Event>,
   context: WireContext,
@@ -111,6 +112,7 @@ export interface Wire<Options extends object = object, Out extends Piece = strin
   createEncoder(context?: WireContext, options?: Partial<Options>): Encoder<Out>
 }
 
+/** The two halves of a wire, its name, and its traits. */
 export interface WireParts<Event, Options extends object, Out extends Piece> extends WireTraits {
   /** The name that users write (`--format`). */
   name: string

@@ -1,9 +1,9 @@
 /** `millrace run`: one run. Streams the answer to stdout, everything else to stderr. */
 import { dirname } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
-import { builtinWires } from '../../wire/builtin-wires.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
+import { namedWire } from '../named-wire.ts'
 import { checkAgent, openBackend } from '../backend.ts'
 import { readInput, type InputFlags } from '../run-input.ts'
 import { reportRun } from '../run-report.ts'
@@ -25,6 +25,7 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   const agent = nameAgent(text, flags.dir)
   const isFile = agent.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
+  const wire = await namedWire(flags.format, place.dir)
   // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(agent, place)
   const input = await readInput(flags)
@@ -43,7 +44,7 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
     agent: agent.id,
     input,
     threadId: flags.thread,
-    wire: builtinWires.get(flags.format)!,
+    wire,
     ask: createAsk(flags),
     onStart: (id) => process.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })

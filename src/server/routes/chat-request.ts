@@ -1,6 +1,7 @@
 /** Reads the requests of the chat routes. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
 import { listedAgents } from '../../runtime/listed.ts'
@@ -14,17 +15,32 @@ import type { Wire } from '../../wire/wire.ts'
 import type { HandlerContext } from '../handler.ts'
 import { preferredType } from '../http/accept.ts'
 import { optionalText, readJson } from '../http/body.ts'
+import { bad } from '../http/query.ts'
 
 export interface ChatWire {
   wire: Wire
   options: Partial<UiOptions>
 }
 
-/** The wire that the client accepts. */
-export function readWire(request: Request, otherwise: Wire): ChatWire {
+/** The wire that the URL names (`?format=`), or that the client accepts. Throws `bad-input`. */
+export function readWire({ wires }: HandlerContext, request: Request, otherwise: Wire): ChatWire {
+  const format = request.url.includes('?') ? new URL(request.url).searchParams.get('format') : null
+  if (format !== null) return { wire: namedWire(wires, format), options: optionsOf(request) }
   const wanted = preferredType(request, ['text/plain', 'text/event-stream'])
   const wire = wanted === undefined ? otherwise : wanted === 'text/plain' ? textWire : uiWire
-  return { wire, options: { ui7: request.headers.get('x-millrace-ui') === '7' } }
+  return { wire, options: optionsOf(request) }
+}
+
+/** The log shows prompts, so a chat cannot ask for it. */
+function namedWire(wires: ReadonlyMap<string, Wire>, format: string): Wire {
+  const wire = wires.get(format)
+  if (wire !== undefined && wire.showsLog !== true) return wire
+  const known = [...wires.values()].filter(({ showsLog }) => showsLog !== true).map(({ name }) => name)
+  throw bad('format', `one of ${known.join(', ')}${didYouMean(format.slice(0, 60), known)}`)
+}
+
+function optionsOf({ headers }: Request): Partial<UiOptions> {
+  return { ui7: headers.get('x-millrace-ui') === '7' }
 }
 
 export async function readChat({ runtime, maxBodyBytes }: HandlerContext, request: Request, wire: Wire): Promise<Turn> {

@@ -15,7 +15,7 @@ import { chatPolicy, readChat, readWire } from './chat-request.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime, waitUntil } = context
-  const { wire, options } = readWire(request, defaultWire)
+  const { wire, options } = readWire(context, request, defaultWire)
   const turn = await readChat(context, request, wire)
   const { run, how, from } = await continueOrStart(runtime, turn)
   const { id: runId } = run
@@ -51,7 +51,7 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   // A run that was not started by a chat (but by /api/runs or a program) goes on when a reader disconnects.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
-  const { wire, options } = readWire(request, uiWire)
+  const { wire, options } = readWire(context, request, uiWire)
   const answer = await openAnswer(context, { runId: row.id, wire, options, standing, policy })
   return answerResponse(wire, row.id, answer)
 }

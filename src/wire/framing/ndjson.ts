@@ -2,6 +2,7 @@
 import type { Framing } from '../wire.ts'
 import { createTextFrames } from './text-frames.ts'
 
+/** Frames each event as a line of JSON. */
 export function ndjson<Event extends object>(): Framing<Event> {
   return {
     contentType: 'application/x-ndjson',

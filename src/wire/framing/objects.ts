@@ -1,6 +1,7 @@
 /** Events as they are, for transports with messages of their own, and for a body that is one JSON. Undefined fields do not count. */
 import type { Framing } from '../wire.ts'
 
+/** Does not frame: pieces are lists of events. */
 export function objects<Event>(contentType = 'application/json'): Framing<Event, Event[]> {
   return {
     contentType,

@@ -2,6 +2,7 @@
 import type { Framing } from '../wire.ts'
 import { createTextFrames } from './text-frames.ts'
 
+/** How events become server-sent events. All are optional. */
 export interface SseOptions<Event> {
   headers?: Readonly<Record<string, string>>
   /** The event id, with which an `EventSource` reconnects. Default: none. */
@@ -10,6 +11,7 @@ export interface SseOptions<Event> {
   done?: string
 }
 
+/** Frames each event as a server-sent event. */
 export function sse<Event extends object>({ headers = {}, id, done }: SseOptions<Event> = {}): Framing<Event> {
   const data = (event: Event) => `data: ${JSON.stringify(event)}\n\n`
   const withId = (event: Event) => {

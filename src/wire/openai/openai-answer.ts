@@ -7,7 +7,7 @@ import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Usage } from '../../part/usage.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
-import { createAnswering } from '../answering.ts'
+import { createAnswering } from '../../fold/answering.ts'
 import { createHeldText } from '../held-text.ts'
 import { createOpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
@@ -43,11 +43,11 @@ export function createOpenAiAnswer(
     prompts?.apply(entry)
     switch (entry.type) {
       case 'text-delta':
-        if (!answering.speaks(entry.step)) return
+        if (!answering.has(entry.step)) return
         ending.said(entry.step)
         return say(words.add(entry))
       case 'reasoning-delta':
-        if (textOnly || !answering.speaks(entry.step)) return
+        if (textOnly || !answering.has(entry.step)) return
         return think(thoughts.add(entry))
       case 'tool-input-delta':
         return calls.inputDelta(entry)

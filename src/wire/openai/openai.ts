@@ -29,6 +29,7 @@ import { createOpenAiAnswer } from './openai-answer.ts'
 import { createChunkOutput, type OpenAiEvent } from './openai-chunk.ts'
 import type { OpenAiOptions } from './openai-output.ts'
 
+/** OpenAI Chat Completions (and Completions) over SSE. */
 export const openaiWire = createWire<OpenAiEvent, OpenAiOptions>({
   name: 'openai',
   project: (sink, context, options) => createOpenAiAnswer(context, options, createChunkOutput(sink, options)),

@@ -13,6 +13,7 @@ import { ndjson } from '../framing/ndjson.ts'
 import { sse } from '../framing/sse.ts'
 import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
+/** An entry, or a failure that is not in the log. */
 export type PartsEvent = Entry | { type: 'error'; seq?: undefined; error: ErrorValue }
 
 /** Options of a log as a wire. */
@@ -21,6 +22,7 @@ export interface PartsOptions {
   types: readonly string[]
 }
 
+/** The log as lines of JSON. */
 export const partsWire = createWire({
   name: 'parts',
   project: projectParts,
@@ -28,6 +30,7 @@ export const partsWire = createWire({
   showsLog: true,
 })
 
+/** The log over SSE, with the `seq` as event id. */
 export const partsSseWire = createWire({
   name: 'parts-sse',
   project: projectParts,

@@ -13,11 +13,12 @@
  */
 import type { Entry } from '../../part/entry.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
-import { createAnswering } from '../answering.ts'
+import { createAnswering } from '../../fold/answering.ts'
 import { plain } from '../framing/plain.ts'
 import { createHeldText } from '../held-text.ts'
 import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
+/** The text of the answer, without frames. */
 export const textWire = createWire({ name: 'text', project: projectText, framing: plain, isRaw: true })
 
 function projectText({ send }: Sink<string>, { resumedAt = 0 }: WireContext): Projection {
@@ -35,7 +36,7 @@ function projectText({ send }: Sink<string>, { resumedAt = 0 }: WireContext): Pr
     if (projection.state !== 'open') return
     switch (entry.type) {
       case 'text-delta':
-        if (answering.speaks(entry.step)) send(words.add(entry))
+        if (answering.has(entry.step)) send(words.add(entry))
         return
       case 'step-start':
         answering.note(entry)

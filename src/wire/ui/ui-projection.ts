@@ -4,7 +4,7 @@ import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { createAnswering } from '../answering.ts'
+import { createAnswering } from '../../fold/answering.ts'
 import { errorText } from '../error-text.ts'
 import { createHeldText } from '../held-text.ts'
 import type { Projection, Sink, WireContext } from '../wire.ts'
@@ -51,7 +51,7 @@ export function projectUi(
         return sink.send({ type: 'start', messageId: runId })
       case 'step-start':
         answering.note(entry)
-        if (kindOf(entry) === 'model-call' && answering.speaks(entry.step)) steps.startCall(entry.step)
+        if (kindOf(entry) === 'model-call' && answering.has(entry.step)) steps.startCall(entry.step)
         return
       case 'step-finish':
         tools.forgetInputs(entry.step)
@@ -80,7 +80,7 @@ export function projectUi(
       case 'run-end':
         return endRun(entry)
       default:
-        if (answering.speaks(entry.step)) applyAnswer(entry)
+        if (answering.has(entry.step)) applyAnswer(entry)
     }
   }
 

@@ -29,6 +29,7 @@ import { createWire } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
 import { projectUi } from './ui-projection.ts'
 
+/** The AI SDK UI message stream over SSE. */
 export const uiWire = createWire({
   name: 'ui',
   project: projectUi,

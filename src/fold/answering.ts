@@ -1,6 +1,6 @@
 /**
- * Decides which paths of a run belong to its answer: steps with `answer: true` and everything below them, except steps inside a
- * tool. A sub-agent's text is the result of the tool, unless it has a step with `answer: true` itself.
+ * What belongs to the answer of a run, for wires, views and clients alike: steps with `answer: true` and everything below them,
+ * except steps inside a tool. A sub-agent's text is the result of the tool, unless it has a step with `answer: true` itself.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
@@ -10,15 +10,15 @@ export interface Answering {
   readonly started: boolean
   note(entry: EntryOf<'step-start'>): void
   /** Whether this path belongs to the answer. One Map lookup for a known path. */
-  speaks(path: string): boolean
+  has(path: string): boolean
 }
 
 export function createAnswering(): Answering {
   const places = new Map([['', false]])
-  function speaks(path: string): boolean {
+  function has(path: string): boolean {
     const known = places.get(path)
     if (known !== undefined) return known
-    const place = speaks(parentPath(path))
+    const place = has(parentPath(path))
     places.set(path, place)
     return place
   }
@@ -32,6 +32,6 @@ export function createAnswering(): Answering {
     } else if (toolCallId !== undefined) places.set(step, false)
   }
 
-  const answering = { started: false, note, speaks }
+  const answering = { started: false, note, has }
   return answering
 }
