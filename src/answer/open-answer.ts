@@ -3,7 +3,7 @@ import type { Log } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Turned } from '../runtime/continue.ts'
-import { conversation } from '../runtime/history.ts'
+import { conversation, historyLimit } from '../runtime/conversation.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Piece, Wire, WireContext } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
@@ -60,7 +60,8 @@ export async function openAnswer<Options extends object, Out extends Piece>(
 async function readHistory({ store }: Runtime, runId: string): Promise<Message[]> {
   const [start] = await firstEntries(store.log, runId)
   if (start?.type !== 'run-start' || start.previousRunId === undefined) return []
-  return conversation(store, start.threadId, start.previousRunId, messagesOf(start.input))
+  const asked = { following: messagesOf(start.input), limit: historyLimit }
+  return (await conversation(store, start.threadId, start.previousRunId, asked)).messages
 }
 
 async function firstEntries(log: Log, runId: string) {
