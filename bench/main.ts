@@ -29,6 +29,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   'in-process': ({ options }) => alone('in-process.ts', options),
   provider: ({ options }) => alone('provider.ts', options),
   thread: ({ options }) => alone('thread.ts', options),
+  suspended: ({ options }) => alone('suspended.ts', options),
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
     if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]
@@ -37,6 +38,8 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   },
 }
 
+const withoutServers: ReadonlySet<ScenarioName> = new Set(['in-process', 'provider', 'thread', 'suspended', 'log'])
+
 /** Delays each fsync of a process by 20 ms. */
 const slowDisk = ['strace', '-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync']
 slowDisk.push('-e', 'inject=fsync,fdatasync:delay_exit=20000')
@@ -44,9 +47,7 @@ const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 async function main(commandLine: CommandLine): Promise<void> {
   const rows = selectRows(commandLine.only, commandLine.options.quick, commandLine.before)
-  const asksServers = commandLine.scenarios.some(
-    (name) => name !== 'in-process' && name !== 'provider' && name !== 'log' && name !== 'thread',
-  )
+  const asksServers = commandLine.scenarios.some((name) => !withoutServers.has(name))
   if (asksServers && rows.some(({ isPeer }) => isPeer)) await installPeers(say)
   process.on('exit', removeFolders)
   const machine = machineFacts()

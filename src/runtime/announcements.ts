@@ -38,17 +38,15 @@ export function createAnnouncements(slots: Slots): Announcements {
         slots.release(run)
       }
       return {
-        async start(owned) {
+        start(owned) {
           run.owned = owned
           slots.send(run, { type: 'started', epoch: owned.epoch })
-          try {
-            const how = await run.execution!.begun
-            finish(begins.resolve)
-            return how
-          } catch (error) {
-            finish(() => begins.reject(error))
-            throw error
-          }
+          const { begun } = run.execution!
+          begun.then(
+            () => finish(begins.resolve),
+            (error: unknown) => finish(() => begins.reject(error)),
+          )
+          return begun
         },
         refuse(error) {
           slots.send(run, { type: 'refused' })

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { agentSource } from '../../src/project/create-runtime.ts'
 import type { Entry } from '../../src/part/entry.ts'
+import { MillraceError } from '../../src/part/error.ts'
 import type { Part } from '../../src/part/part.ts'
 import type { Store } from '../../src/part/log.ts'
 import { parsePipeline } from '../../src/pipeline/parse.ts'
@@ -266,4 +267,28 @@ test('a recording of a run is given again without the envelope of its entries', 
   const two = await engine.runtime.start('b', { messages })
   expect(await two.result).toMatchObject({ outcome: 'completed', text: 'words' })
   expect(only(await entriesOf(engine.store, two.id), 'text-delta')).toMatchObject([{ step: 'main/other/1' }])
+})
+
+test('an answer whose claim the store refused is not forgotten: the run goes on when the store works again', async () => {
+  const state = { broken: false }
+  const refuse = () => Promise.reject(new MillraceError('store-failed', 'no room', { status: 503 }))
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      claim: (run, epoch) => (state.broken ? refuse() : store.log.claim(run, epoch)),
+    },
+  })
+  const engine = open({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
+  const run = await engine.runtime.start('a', { messages, tools })
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  const [request] = only(await entriesOf(engine.store, run.id), 'request')
+  state.broken = true
+  await expect(run.answer(request!.requestId, { kind: 'tool', output: 1 })).rejects.toMatchObject({
+    code: 'store-failed',
+  })
+  expect((await engine.store.runs.get(run.id))!.status).toBe('suspended')
+  state.broken = false
+  await until(engine.store, run.id, ({ type }) => type === 'run-end')
+  expect(only(await entriesOf(engine.store, run.id), 'run-end')).toMatchObject([{ outcome: 'completed' }])
 })
