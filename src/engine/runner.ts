@@ -4,9 +4,9 @@
  */
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
+import { viewOf } from '../fold/read-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
-import { keepView } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -100,6 +100,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     lastSeq: state.lastSeq,
     redactor: options.secrets.length === 0 ? undefined : createRedactor(options.secrets),
     now,
+    view: () => viewOf(state),
     onEntry(entry) {
       state.apply(entry)
       if (entry.type === 'response') requests.resolve(entry)
@@ -169,10 +170,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const finish = async (type: 'ended' | 'suspended' | 'handed-on'): Promise<RunnerEnd> => {
     writer.seal()
     await writer.stored().catch(() => undefined)
-    if (failure === undefined) {
-      if (type !== 'handed-on') await keepView(options.runs, runId, state)
-      return { type }
-    }
+    if (failure === undefined) return { type }
     return isMoved(failure.error) ? { type: 'moved' } : { type: 'store-failed', error: failure.error }
   }
 

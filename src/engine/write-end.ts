@@ -1,7 +1,7 @@
 /** Ends a run that has no owner: calls its callbacks, closes everything open and writes `run-end`. */
-import type { Log, RunIndex } from '../part/log.ts'
+import type { Log } from '../part/log.ts'
 import type { Outcome } from '../part/part.ts'
-import { keepView } from '../fold/read-view.ts'
+import { viewOf } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
 import { emitEnd } from './emit-end.ts'
@@ -21,7 +21,6 @@ export interface RunEnding {
 
 export interface EndContext {
   log: Log
-  runs: RunIndex
   registry: Registry
   clock: Clock
   graceMs: number
@@ -33,7 +32,7 @@ export interface EndContext {
  * since. Rejects if the store fails.
  */
 export async function writeEnd(
-  { log, runs, registry, clock, graceMs, secrets }: EndContext,
+  { log, registry, clock, graceMs, secrets }: EndContext,
   { run, epoch }: { run: string; epoch: number },
   state: RunState,
   { code, message, outcome }: RunEnding,
@@ -46,6 +45,7 @@ export async function writeEnd(
     lastSeq: state.lastSeq,
     redactor: createRedactor(secrets),
     now,
+    view: () => viewOf(state),
     onEntry: (entry) => state.apply(entry),
     // `stored` below rejects with it.
     onFailure: () => undefined,
@@ -70,6 +70,5 @@ export async function writeEnd(
     if (isMoved(failure)) return 'moved'
     throw failure
   }
-  await keepView(runs, run, state)
   return 'ended'
 }

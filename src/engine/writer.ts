@@ -7,7 +7,7 @@
 import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
 import { moved } from './moved.ts'
-import type { Appended, Log } from '../part/log.ts'
+import type { Appended, KeptView, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
 
@@ -31,6 +31,8 @@ export interface WriterOptions {
   lastSeq: number
   redactor: Redactor | undefined
   now(): number
+  /** The run's view, to be kept with an entry at which the run ends or waits. */
+  view(): KeptView
   /** Called with every new entry, before it is stored. */
   onEntry(entry: Entry): void
   /** Called after each append. */
@@ -58,6 +60,7 @@ export function createWriter({
   lastSeq,
   redactor,
   now,
+  view,
   onEntry,
   onStored,
   onFailure,
@@ -92,6 +95,17 @@ export function createWriter({
     return sent
   }
 
+  function viewToKeep(): KeptView | undefined {
+    const last = sent?.at(-1)?.type
+    if (last !== 'run-end' && last !== 'suspend') return undefined
+    try {
+      return view()
+    } catch {
+      // Who needs it folds the log.
+      return undefined
+    }
+  }
+
   async function drain(): Promise<void> {
     // Waits for the caller's tick to finish, so that everything it emits is one append.
     await Promise.resolve()
@@ -99,11 +113,11 @@ export function createWriter({
       while (pending.length > 0 && failure === undefined) {
         let appended: Appended
         try {
-          appended = await log.append(run, epoch, nextBatch)
+          appended = await log.append(run, epoch, nextBatch, viewToKeep)
         } catch (error) {
           // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
           if (!(error instanceof MillraceError) || error.code !== 'store-failed') throw error
-          appended = await log.append(run, epoch, sent ?? nextBatch)
+          appended = await log.append(run, epoch, sent ?? nextBatch, viewToKeep)
         }
         sent = undefined
         if (appended === 'fenced') throw moved()

@@ -65,10 +65,16 @@ interface Loaded {
 /** Keeps the view of a run that has ended or is suspended. A failure harms nothing: the next reader folds the log. */
 export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Promise<void> {
   try {
-    await runs.keepView(run, fold.lastSeq, fold.kept())
+    const { seq, view } = viewOf(fold)
+    await runs.keepView(run, seq, view)
   } catch {
     // The store fails, or was opened for reading only.
   }
+}
+
+/** The view of a run as it is kept in the store. */
+export function viewOf(fold: FoldedRun): KeptView {
+  return { seq: fold.lastSeq, view: fold.kept() }
 }
 
 /** Folds a log's entries. Undefined if there are none. */

@@ -66,9 +66,10 @@ export interface Log {
    * `seq`, a run that does not start with `run-start`, an entry behind `run-end`.
    *
    * A function is called once, synchronously, right before the write, so entries that arrive while the write is queued are
-   * included instead of waiting for a second write.
+   * included instead of waiting for a second write. `view` is called after it: what it returns is kept in the same write, as by
+   * {@link RunIndex.keepView}, unless the writer is fenced.
    */
-  append(run: string, epoch: number, entries: Batch): Promise<Appended>
+  append(run: string, epoch: number, entries: Batch, view?: () => KeptView | undefined): Promise<Appended>
   /**
    * Makes the caller the owner of a run that has this epoch and has not ended: increments the epoch, which fences earlier owners,
    * and sets the status to `running`. Resolves with whether it did. Fold the log after it, not before.

@@ -5,6 +5,7 @@ import {
   type Appended,
   type Change,
   type InboxMessage,
+  type KeptView,
   type Log,
   type RunIndex,
   type Store,
@@ -97,6 +98,11 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     return 'stored'
   }
 
+  function keepView(run: string, { seq, view }: KeptView): void {
+    const kept = runs.get(run)
+    if (kept && seq >= (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
+  }
+
   function keepRun(row: StoredRow, entries: Entry[]): Kept {
     const kept: Kept = { row, entries, marks: [0, entries.length] }
     runs.set(row.id, kept)
@@ -146,7 +152,12 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   const log: Log = {
-    append: async (run, epoch, given) => append(run, epoch, typeof given === 'function' ? given() : given),
+    append: async (run, epoch, given, view) => {
+      const appended = append(run, epoch, typeof given === 'function' ? given() : given)
+      const toKeep = appended === 'fenced' ? undefined : view?.()
+      if (toKeep !== undefined) keepView(run, toKeep)
+      return appended
+    },
     claim: async (run, epoch) => {
       checkOpen(`claim run ${run}`)
       const kept = runs.get(run)
@@ -207,8 +218,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     },
     async keepView(run, seq, view) {
       checkOpen(`keep the view of run ${run}`)
-      const kept = runs.get(run)
-      if (kept && seq >= (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
+      keepView(run, { seq, view })
     },
   }
 

@@ -56,7 +56,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const changeBell = createBell()
   const pages = createPages(db)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, ring, ringChanges: () => changeBell.ring('') })
+  const ticks = createTicks(db, { runs, pages, feed, views, ring, ringChanges: () => changeBell.ring('') })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   const fleet = createFleet({
@@ -112,14 +112,20 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   const log: Log = {
-    append: async (run, epoch, given) => {
+    append: async (run, epoch, given, view) => {
       let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
       let lines: string | undefined
+      let kept: { seq: number; text: string } | undefined
       const apply = (): Appended => {
         // A write may be applied twice: call `given` only once.
         if (typeof given === 'function') entries ??= given()
         lines ??= encodeEntries(run, entries!)
-        return entries!.length > 0 ? ticks.apply(run, epoch, entries!, lines) : 'stored'
+        if (entries!.length === 0) return 'stored'
+        const appended = ticks.apply(run, epoch, entries!, lines)
+        const toKeep = appended === 'fenced' || kept !== undefined ? undefined : view?.()
+        if (toKeep !== undefined) kept = { seq: toKeep.seq, text: encodeMessage(run, 'view', toKeep.view) }
+        if (kept !== undefined) ticks.keepView(run, kept.seq, kept.text)
+        return appended
       }
       return write(`append to run ${run}`, apply, !ticks.knows(run))
     },

@@ -12,6 +12,7 @@ import { claimRow, foldRow, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
 import { pageRows, type Origin, type Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
+import type { ViewTable } from './sqlite-views.ts'
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -19,6 +20,8 @@ interface Gathered {
   row: StoredRow
   entries: Entry[]
   lines: string
+  /** The view to keep, as JSON. */
+  view?: { seq: number; text: string } | undefined
   /** The id of the row in the table. */
   n: number
 }
@@ -28,6 +31,7 @@ export interface TicksContext {
   runs: RunTable
   pages: Pages
   feed: ChangeFeed
+  views: ViewTable
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
@@ -36,6 +40,8 @@ export interface TicksContext {
 export interface Ticks extends Gathering {
   /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
+  /** Keeps a view with the entries of the open transaction. `text` is JSON. */
+  keepView(run: string, seq: number, text: string): void
   /** Adds a claim to the open transaction. */
   claim(run: string, epoch: number): boolean
   /** The row of a run, also while the open transaction changes it. */
@@ -52,7 +58,7 @@ export interface Ticks extends Gathering {
   reader(run: string, after: number, limit?: number): Puller<Entry[]>
 }
 
-export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringChanges }: TicksContext): Ticks {
+export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, ringChanges }: TicksContext): Ticks {
   const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
@@ -128,6 +134,12 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringCha
       }
       return 'stored'
     },
+    keepView(run, seq, text) {
+      const open = gathered.get(run)
+      // Without new entries the row is in the table already.
+      if (open) open.view = { seq, text }
+      else views.keep(run, seq, text)
+    },
     claim(run, epoch) {
       const before = rowOf(run)
       const row = claimRow(before, epoch)
@@ -140,14 +152,15 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, ring, ringCha
     flush() {
       let pages = 0
       for (const [run, each] of gathered) {
-        const { before, row, entries, lines } = each
+        const { before, row, entries, lines, view } = each
         if (entries.length > 0) each.n = Number(insert.run(run, entries[0]!.seq, row.lastSeq, lines).lastInsertRowid)
         if (!before) runs.insert(row)
         else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
           runs.advance(row)
         } else runs.update(row)
-        // The last pages of the table, its index and the runs.
-        pages += 3 + lines.length / 4096
+        if (view !== undefined) views.keep(run, view.seq, view.text)
+        // The last pages of the table, its index, the runs and the views.
+        pages += 3 + (lines.length + (view?.text.length ?? 0)) / 4096
       }
       return pages
     },

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type Change, type InboxMessage, type KeptView, type Store } from '../part/log.ts'
+import { hasEnded, type Appended, type Change, type InboxMessage, type KeptView, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, encodeMessage } from './encode.ts'
@@ -48,23 +48,35 @@ function toyStore(): Store {
     return result
   }
 
+  function add(run: string, epoch: number, entries: readonly Entry[]): Appended {
+    const known = runs.get(run)
+    if (entries.length === 0) return 'stored'
+    const isStored = (each: Entry) => isSameEntry(known!.entries[each.seq - 1]!, each)
+    const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
+    if (typeof admitted === 'string') return admitted
+    const row = foldRow(known?.row, run, epoch, admitted)
+    runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...admitted] })
+    changes.push({ n: changes.length + 1, run, entries: [...admitted] })
+    setImmediate(bell.ring, 'changes')
+    return 'stored'
+  }
+
+  function keep(run: string, { seq, view }: KeptView): void {
+    const known = runs.get(run)
+    const text = encodeMessage(run, 'view', view)
+    if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeMessage(text) }
+  }
+
   return {
     durable: false,
     fleet,
     log: {
-      append: (run, epoch, batch) =>
+      append: (run, epoch, batch, view) =>
         act(`run ${run}`, () => {
-          const entries = typeof batch === 'function' ? batch() : batch
-          const known = runs.get(run)
-          if (entries.length === 0) return 'stored'
-          const isStored = (each: Entry) => isSameEntry(known!.entries[each.seq - 1]!, each)
-          const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
-          if (typeof admitted === 'string') return admitted
-          const row = foldRow(known?.row, run, epoch, admitted)
-          runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...admitted] })
-          changes.push({ n: changes.length + 1, run, entries: [...admitted] })
-          setImmediate(bell.ring, 'changes')
-          return 'stored'
+          const appended = add(run, epoch, typeof batch === 'function' ? batch() : batch)
+          const toKeep = appended === 'fenced' ? undefined : view?.()
+          if (toKeep) keep(run, toKeep)
+          return appended
         }),
       claim: (run, epoch) =>
         act(undefined, () => {
@@ -112,12 +124,7 @@ function toyStore(): Store {
       list: (query = {}) => act(undefined, () => selectRows(rows(), query).map(publicRow)),
       due: (before, limit = 1000) => act(undefined, () => dueRows(rows(), before, limit)),
       view: (run) => act(undefined, () => structuredClone(runs.get(run)?.view)),
-      keepView: (run, seq, view) =>
-        act(undefined, () => {
-          const known = runs.get(run)
-          const text = encodeMessage(run, 'view', view)
-          if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeMessage(text) }
-        }),
+      keepView: (run, seq, view) => act(undefined, () => keep(run, { seq, view })),
     },
     async close() {
       closed = true

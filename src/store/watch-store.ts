@@ -63,7 +63,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
       ...inner,
       log: {
         ...inner.log,
-        append: (run, epoch, entries) => watched(inner.log.append(run, epoch, entries)),
+        append: (run, epoch, entries, view) => watched(inner.log.append(run, epoch, entries, view)),
         claim: (run, epoch) => watched(inner.log.claim(run, epoch)),
         fork: (source, seq, run) => watched(inner.log.fork(source, seq, run)),
         post: (run, key, message) => watched(inner.log.post(run, key, message)),

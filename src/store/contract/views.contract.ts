@@ -40,6 +40,29 @@ export function viewsContract(current: () => Store): void {
       expect(await store.runs.view('r')).toEqual({ seq: 9, view: 9 })
     })
 
+    test('a view that comes with entries is kept with them, and never without', async () => {
+      const view = (seq: number) => () => ({ seq, view: { at: seq } })
+      await store.log.append('r', 1, [entry(2, { type: 'suspend', requests: [] })], view(2))
+      expect(await store.runs.view('r')).toEqual({ seq: 2, view: { at: 2 } })
+      await store.log.claim('r', 1)
+      const resume = entry(3, { type: 'resume', protocol: 'chat' })
+      expect(await store.log.append('r', 1, [resume], view(3))).toBe('fenced')
+      expect(await store.runs.view('r')).toMatchObject({ seq: 2 })
+      await store.log.append(
+        'r',
+        2,
+        () => [resume],
+        () => undefined,
+      )
+      expect(await store.runs.view('r')).toMatchObject({ seq: 2 })
+      // The acknowledgement was lost, and with it, for all the writer knows, the view.
+      expect(await store.log.append('r', 2, [resume], view(3))).toBe('duplicate')
+      expect(await store.runs.view('r')).toEqual({ seq: 3, view: { at: 3 } })
+      const whole = [startEntry('short'), endEntry(2)]
+      await store.log.append('short', 1, whole, view(2))
+      expect(await store.runs.view('short')).toEqual({ seq: 2, view: { at: 2 } })
+    })
+
     test('is nobody else’s object, and of an unknown run nothing is kept', async () => {
       const view = { messages: ['a'] }
       await store.runs.keepView('r', 1, view)
