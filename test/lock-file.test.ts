@@ -47,7 +47,7 @@ describe.each([
 })
 
 const renew =
-  'Run `npm pack ../.. && npm install --package-lock-only` in examples/nextjs; CONTRIBUTING.md says what to mend then.'
+  'Run `npm pack ../.. && npm install --package-lock-only millrace@file:…` in examples/nextjs; CONTRIBUTING.md says what to mend then.'
 test('the example for Next.js takes the package as it is packed here', () => {
   const { version, dependencies } = read('package.json') as Locked
   const { dependencies: wanted } = read('examples/nextjs/package.json') as Locked

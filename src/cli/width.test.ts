@@ -14,6 +14,8 @@ test.each([
   ['🎉🎉', 4],
   ['👩‍👩‍👧', 2],
   ['❤️', 2],
+  // A conjunct of two consonants, as terminals show it.
+  ['नमस्ते', 4],
   ['', 0],
 ])('%s takes %i columns', (text, width) => {
   expect(widthOf(text)).toBe(width)

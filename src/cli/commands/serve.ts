@@ -6,7 +6,6 @@ import { checkAgents, checkData, initCure } from '../folders.ts'
 import { limitsLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
-import { widthOf } from '../width.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
 import { listedAgents } from '../../runtime/listed.ts'
 
@@ -75,7 +74,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   // Last: a reader of this line may send a signal.
   if (flags.json)
     report({ level: 'info', event: 'ready', message: `Millrace is ready at ${served.url}`, url: served.url })
-  else if (!flags.quiet) process.stdout.write(`${welcome(dir, served, apiKey)}\n`)
+  else if (!flags.quiet) process.stdout.write(`${await welcome(dir, served, apiKey)}\n`)
 }
 
 function counted(count: number, one: string, many: string): string {
@@ -120,8 +119,11 @@ async function start(options: ServeOptions): Promise<Served> {
   }
 }
 
-function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): string {
+async function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): Promise<string> {
   const agents = listedAgents(project.agents)
+  // A start waits for the widths of characters only if an id needs them.
+  const isAscii = agents.every(({ id }) => /^[ -~]*$/u.test(id))
+  const widthOf = isAscii ? (id: string) => id.length : (await import('../width.ts')).widthOf
   const width = Math.max(...agents.map(({ id }) => widthOf(id)), 6)
   const lines = agents.map(({ id, pipeline: { metadata } }) => {
     const what = metadata.description ?? metadata.name ?? ''
