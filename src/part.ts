@@ -1,6 +1,7 @@
 /** `millrace/part`: what can happen in a run, the order it happens in, and what a log comes to. Browser-safe. */
 export type * from './part/model-part.ts'
 export type * from './part/part.ts'
+export type * from './part/request-part.ts'
 export { kindOf, type StepKind } from './part/step-kind.ts'
 export { mergeDeltas, toRecorded, type Entry, type EntryOf, type RecordedPart } from './part/entry.ts'
 export { MillraceError, toErrorValue, type ErrorValue } from './part/error.ts'

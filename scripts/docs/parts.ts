@@ -1,9 +1,9 @@
-/** docs/parts.md: the parts of a run, out of the words beside their types in src/part/model-part.ts and src/part/part.ts. */
+/** docs/parts.md: the parts of a run, out of the words beside their types in src/part/model-part.ts, part.ts and request-part.ts. */
 import { readFileSync } from 'node:fs'
 import { maxDepth, tooDeep } from '../../src/part/json.ts'
 import { code, markdownTable } from './table.ts'
 
-const source = ['model-part', 'part']
+const source = ['model-part', 'part', 'request-part']
   .map((name) => readFileSync(new URL(`../../src/part/${name}.ts`, import.meta.url), 'utf8'))
   .join('\n')
 const grammar = readFileSync(new URL('../../src/fold/grammar.ts', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 /** The short id of an open request, and the command that answers it. */
 import type { EntryOf } from '../part/entry.ts'
-import type { InputRequest } from '../part/part.ts'
+import type { InputRequest } from '../part/request-part.ts'
 
 /** The request id without the prefix of the run id. */
 export function shortRequestId(run: string, { requestId }: EntryOf<'request'>): string {

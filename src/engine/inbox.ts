@@ -1,7 +1,8 @@
 /** A run's inbox: messages that are posted for the run, and how its owner copies them into the log. */
 import { MillraceError } from '../part/error.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
-import type { Answer, Part } from '../part/part.ts'
+import type { Part } from '../part/part.ts'
+import type { Answer } from '../part/request-part.ts'
 import type { Scope } from './scope.ts'
 
 /** Delivers the messages after number `n` and resolves with the last number. Without a signal it reads only those that exist. */

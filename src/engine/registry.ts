@@ -1,6 +1,7 @@
 /** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
-import type { InputRequest, Part } from '../part/part.ts'
+import type { Part } from '../part/part.ts'
+import type { InputRequest } from '../part/request-part.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 

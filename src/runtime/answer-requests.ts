@@ -1,7 +1,7 @@
 /** Answers of clients to the open requests of runs: at most one counts for each. */
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
-import type { Answer } from '../part/part.ts'
+import type { Answer } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import { readKept } from '../fold/read-view.ts'
 import { endOfRequest } from './answer-to.ts'

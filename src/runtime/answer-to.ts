@@ -3,7 +3,7 @@ import type { PostedAnswer } from '../engine/inbox.ts'
 import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
 import { entryAt } from '../fold/read-view.ts'
 import type { Store } from '../part/log.ts'
-import type { Answer } from '../part/part.ts'
+import type { Answer } from '../part/request-part.ts'
 
 /** How a request of a run ended. Undefined while it is open, or if it does not exist. */
 export async function endOfRequest(

@@ -1,6 +1,6 @@
 /** Refuses an answer that is not of the kind, or not the value, that a request asks for. */
 import { MillraceError } from '../part/error.ts'
-import type { Answer, RequestPart } from '../part/part.ts'
+import type { Answer, RequestPart } from '../part/request-part.ts'
 import { firstFaults } from '../pipeline/check-input.ts'
 import { tooMuchWork, validate } from '../pipeline/json-schema/validate.ts'
 import { wrongAnswer } from './runtime-errors.ts'

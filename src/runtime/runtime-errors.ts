@@ -1,6 +1,6 @@
 /** Errors of the runtime, each with its HTTP status. */
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
-import type { RequestPart } from '../part/part.ts'
+import type { RequestPart } from '../part/request-part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { AgentSource } from './runtime.ts'
 import { listedAgents } from './listed.ts'

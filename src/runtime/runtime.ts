@@ -5,7 +5,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
-import type { Answer } from '../part/part.ts'
+import type { Answer } from '../part/request-part.ts'
 import { createCleaner } from '../fold/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'

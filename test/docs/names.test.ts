@@ -84,7 +84,9 @@ test('step types, config keys, file keys and parts exist', () => {
   expect(after('llm: ').filter((key) => !keys.includes(key))).toEqual([])
   const top = Object.keys((agentJsonSchema() as { properties: object }).properties)
   expect(after('file: ').filter((key) => !top.includes(key))).toEqual([])
-  const source = ['model-part', 'part'].map((name) => readFileSync(`src/part/${name}.ts`, 'utf8')).join('\n')
+  const source = ['model-part', 'part', 'request-part']
+    .map((name) => readFileSync(`src/part/${name}.ts`, 'utf8'))
+    .join('\n')
   const parts = after('part: ')
   expect(parts.filter((part) => !source.includes(`type: '${part}'`) && !source.includes(`V3<'${part}'>`))).toEqual([])
   expect([after('type: '), after('llm: '), after('file: '), parts].map(({ length }) => length > 1)).not.toContain(false)

@@ -2,7 +2,7 @@
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../../part/log.ts'
-import type { Answer } from '../../part/part.ts'
+import type { Answer } from '../../part/request-part.ts'
 import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'

@@ -3,7 +3,7 @@
  * it again with the outputs filled in) or in `tool` messages at the end. A user message after them starts a new turn, so
  * there are no answers then. The server matches them with open requests.
  */
-import type { Answer } from '../../part/part.ts'
+import type { Answer } from '../../part/request-part.ts'
 import { approvalsOf, toResult } from '../model-message.ts'
 import { toAnswer, toToolPart } from './ui-tool-part.ts'
 import { toArray, toFields, type Fields } from './ui-parts.ts'

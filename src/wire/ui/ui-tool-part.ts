@@ -1,5 +1,5 @@
 /** Reads a tool part of an AI SDK `UIMessage`. The input is untrusted. */
-import type { Answer } from '../../part/part.ts'
+import type { Answer } from '../../part/request-part.ts'
 import type { ToolCallContent, ToolOutput, ToolResultContent } from '../../part/message.ts'
 import { bad, toOptions, toString, type Fields } from './ui-parts.ts'
 

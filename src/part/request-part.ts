@@ -1,0 +1,54 @@
+/** Questions of a run to a person or a client, and their answers. */
+/** `request`: a question to a person or a client about a tool call. Answered at most once, over any protocol. */
+export interface ToolRequest {
+  type: 'request'
+  requestId: string
+  kind: 'tool' | 'approval'
+  toolCallId: string
+  toolName: string
+  input: unknown
+  /** Epoch ms; after that the request is closed as unavailable. */
+  deadline: number
+}
+
+/** `request`: a question of a step to a person or a client, without a tool call. */
+export interface InputRequest {
+  type: 'request'
+  requestId: string
+  kind: 'input'
+  /** Why the step asks, as a word for programs. */
+  reason?: string
+  /** The question, for people. */
+  message?: string
+  /** JSON Schema of the value. Another value is refused. */
+  schema?: Record<string, unknown>
+  /** What a client needs besides to show the question. */
+  metadata?: Record<string, unknown>
+  deadline: number
+}
+
+interface WithoutCall {
+  toolCallId?: never
+  toolName?: never
+  input?: never
+}
+
+/** A question to a person or a client. */
+export type RequestPart = ToolRequest | (InputRequest & WithoutCall)
+
+/** `response`: the end of a request: its answer, or `closed` with the reason (deadline, new turn, end of the run). */
+export interface ResponsePart {
+  type: 'response'
+  requestId: string
+  outcome: 'answered' | 'closed'
+  answer?: Answer
+  reason?: string
+  protocol?: string
+}
+
+/** A client's answer to a request: a tool's output (or error), whether it approves, or a value (or that there will be none). */
+export type Answer =
+  | { kind: 'tool'; output: unknown; isError?: boolean }
+  | { kind: 'approval'; approved: boolean; reason?: string }
+  | { kind: 'input'; value: unknown }
+  | { kind: 'input'; cancelled: true }
