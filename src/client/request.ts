@@ -1,4 +1,5 @@
 /** Sends one request to a Millrace server. Anything but a success rejects with a `MillraceError` with the server's message. */
+import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 
 export interface Connection {
@@ -30,7 +31,7 @@ export async function request({ url, headers, fetch }: Connection, path: string,
         ...init.headers,
       },
       ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? undefined : { signal }),
+      ...compact({ signal }),
     })
   } catch (cause) {
     if (signal?.aborted) throw cause

@@ -2,6 +2,7 @@
  * Writes the last entries of a run: it closes everything that is open, then emits the one `run-end`. Without a `run-end` the
  * run would be recovered or ended again at each start. So if an entry cannot be made it is left out, and `run-end` still comes.
  */
+import { compact } from '../part/compact.ts'
 import { toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { Outcome, RunEnd } from '../part/part.ts'
 import { noUsage } from '../part/usage.ts'
@@ -32,7 +33,7 @@ export function emitEnd(state: RunState, emit: Scope['emit'], { outcome, error, 
     outcome,
     usage: usage ?? noUsage,
     ...(cost === undefined || usage === undefined ? undefined : { cost }),
-    ...(error === undefined ? undefined : { error }),
+    ...compact({ error }),
   }
   attempt(() => emit('', output === undefined ? end : { ...end, output }))
   if (state.end === undefined) emit('', { type: 'run-end', outcome, usage: noUsage, ...(error && { error }) })

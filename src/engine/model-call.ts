@@ -1,4 +1,5 @@
 /** Runs one model call as a step: emits the prompt, the parts (`model-feed.ts`), usage and end; handles retries and fallbacks. */
+import { compact } from '../part/compact.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
@@ -50,7 +51,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
       type: 'prompt',
       stage,
       model,
-      ...(system === undefined ? undefined : { system }),
+      ...compact({ system }),
       messages,
       ...(tools.length === 0 ? undefined : { tools }),
     })

@@ -124,7 +124,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       newMessages: loop.base === undefined ? config.messages : [],
       tools: specs,
       retries: config.retries,
-      ...(onChunk === undefined ? undefined : { onChunk }),
+      ...compact({ onChunk }),
       ...(watcher === undefined ? undefined : { onText: watcher.delta }),
       verdict,
     })

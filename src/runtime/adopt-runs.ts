@@ -1,4 +1,5 @@
 /** Goes on with runs that want an owner, as the fleet names them: left by a crash, due, or answered elsewhere. */
+import { compact } from '../part/compact.ts'
 import type { Store } from '../part/log.ts'
 import type { Supervisor } from './supervisor.ts'
 
@@ -57,7 +58,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
       const rows = await runs.list({
         status: 'suspended',
         limit: 200,
-        ...(before === undefined ? undefined : { before }),
+        ...compact({ before }),
       })
       const later = rows.filter(({ updatedAt }) => updatedAt > Date.now())
       found.push(...later.map(({ id }) => id))

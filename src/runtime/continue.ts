@@ -1,4 +1,5 @@
 /** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { keptOf, readInput } from '../fold/read-view.ts'
 import { hasEnded } from '../part/log.ts'
@@ -80,7 +81,7 @@ async function resumed({ agents, store, answerAll, open, redact }: Runtime, turn
     const counted = await answerAll(row.id, matched, {
       protocol,
       input,
-      ...(labels === undefined ? undefined : { labels }),
+      ...compact({ labels }),
     })
     // If two clients answer at the same time, the first answer counts and the other client gets a 409.
     for (const [toolCallId, requestId] of waiting) {
@@ -116,11 +117,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
-    ...(threadId === undefined ? undefined : { threadId }),
-    ...(labels === undefined ? undefined : { labels }),
-    ...(handOver === undefined ? undefined : { handOver }),
-    ...(turnKey === undefined ? undefined : { turnKey }),
-    ...(settings === undefined ? undefined : { settings }),
+    ...compact({ threadId, labels, handOver, turnKey, settings }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
 }

@@ -1,4 +1,5 @@
 /** Events about the outcome of each run, for monitoring. Derived from the same log that readers get. */
+import { compact } from '../part/compact.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import type { Usage } from '../part/usage.ts'
@@ -40,9 +41,9 @@ function toRunEvent({ start, end, usage, open, ...state }: RunState, error?: Err
     protocol: start.protocol,
     outcome: end?.outcome ?? (why === undefined ? 'suspended' : 'failed'),
     ms: Math.max(0, state.lastTimestamp - start.timestamp - state.suspendedSince(start.timestamp)),
-    ...(usage === undefined ? undefined : { usage }),
+    ...compact({ usage }),
     ...(cost === undefined || usage === undefined ? undefined : { cost }),
-    ...(why === undefined ? undefined : { error: why }),
+    ...compact({ error: why }),
     ...(end === undefined && why === undefined ? { requests: open.requests.size } : undefined),
   }
 }

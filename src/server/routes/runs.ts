@@ -39,7 +39,7 @@ export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<R
 export function toPage({ before, limit }: { before?: string | undefined; limit?: string | undefined }): RunQuery {
   if (before === '') throw bad('before', 'the id of a run')
   return {
-    ...(before === undefined ? undefined : { before }),
+    ...compact({ before }),
     ...(limit === undefined ? undefined : { limit: wholeNumber(limit, 'limit', 1, 1000) }),
   }
 }
@@ -148,7 +148,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...(threadId === undefined ? undefined : { threadId }),
+    ...compact({ threadId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
