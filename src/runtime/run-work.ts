@@ -54,7 +54,7 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
   /** Ends a run that was claimed for that. */
   async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
     try {
-      const context = { log: store.log, runs: store.runs, registry, clock, graceMs, secrets }
+      const context = { log: store.log, registry, clock, graceMs, secrets }
       const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
       if (how === 'ended') notify(onRun, state)
       send(run, { type: how })
