@@ -47,3 +47,8 @@ export function encodeMessage(run: string, key: string, message: unknown): strin
 export function decodeMessage(text: string): unknown {
   return recordable(JSON.parse(text))
 }
+
+/** Decodes a kept view. It is made of entries, whose values may be nested as deep as values may be, and holds them somewhat deeper. */
+export function decodeView(text: string): unknown {
+  return JSON.parse(text)
+}

@@ -12,7 +12,7 @@ import {
 } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
-import { decodeMessage, encodeMessage } from './encode.ts'
+import { decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors } from './follow.ts'
 import { changesAfter, type ChangedRun } from './memory-changes.ts'
@@ -214,7 +214,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async view(run) {
       checkOpen(`get the view of run ${run}`)
       const view = runs.get(run)?.view
-      return view && { seq: view.seq, view: decodeMessage(view.text) }
+      return view && { seq: view.seq, view: decodeView(view.text) }
     },
     async keepView(run, seq, view) {
       checkOpen(`keep the view of run ${run}`)

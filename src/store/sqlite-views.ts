@@ -1,7 +1,7 @@
 /** The `views` table: what the entries of a run amount to, for whoever would otherwise fold them again. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeptView } from '../part/log.ts'
-import { decodeMessage } from './encode.ts'
+import { decodeView } from './encode.ts'
 
 export interface ViewTable {
   get(run: string): KeptView | undefined
@@ -18,7 +18,7 @@ export function createViewTable(db: DatabaseSync): ViewTable {
   return {
     get(run) {
       const row = select.get(run)
-      return row && { seq: Number(row.seq), view: decodeMessage(String(row.view)) }
+      return row && { seq: Number(row.seq), view: decodeView(String(row.view)) }
     },
     keep: (run, seq, text) => void insert.run(run, seq, text),
   }

@@ -7,7 +7,7 @@ import type { Entry } from '../part/entry.ts'
 import { hasEnded, type Appended, type Change, type InboxMessage, type KeptView, type Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
-import { decodeMessage, encodeMessage } from './encode.ts'
+import { decodeMessage, decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors } from './follow.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
@@ -64,7 +64,7 @@ function toyStore(): Store {
   function keep(run: string, { seq, view }: KeptView): void {
     const known = runs.get(run)
     const text = encodeMessage(run, 'view', view)
-    if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeMessage(text) }
+    if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeView(text) }
   }
 
   return {
