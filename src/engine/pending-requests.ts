@@ -8,8 +8,8 @@ export interface PendingRequests {
   request: Scope['request']
   /** Continues the branch whose request ends with this entry. */
   resolve(response: EntryOf<'response'>): void
-  /** Unwinds all waiting branches. */
-  rejectAll(error: unknown): void
+  /** Unwinds all waiting branches. `reason` is called if there are any: an error with its stack costs more than a short step. */
+  rejectAll(reason: () => unknown): void
 }
 
 export interface RequestOptions {
@@ -46,7 +46,9 @@ export function createPendingRequests({ state, strands, signal, emit }: RequestO
       strands.unpark()
       waiter.resolve(response)
     },
-    rejectAll(error) {
+    rejectAll(reason) {
+      if (waiting.size === 0) return
+      const error = reason()
       for (const { reject } of waiting.values()) reject(error)
       waiting.clear()
     },

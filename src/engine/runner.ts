@@ -120,7 +120,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     settled.resolve({ type: 'suspended' })
   })
   const requests = createPendingRequests({ state, strands, signal, emit: writer.emit })
-  signal.addEventListener('abort', () => requests.rejectAll(signal.reason), { once: true })
+  signal.addEventListener('abort', () => requests.rejectAll(() => signal.reason), { once: true })
 
   // Emitted before the limits are created, because they count from these parts.
   for (const part of options.first) writer.emit('', part)
@@ -175,7 +175,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
 
   if (how.type === 'suspended') {
-    requests.rejectAll(new Suspended())
+    requests.rejectAll(() => new Suspended())
     await work
     await inbox
     return finish('suspended')
@@ -193,7 +193,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await callAbort({ error, aborted: signal.aborted && failure === undefined && endOutcomes.has(error.code) })
   }
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
-  requests.rejectAll(new Suspended())
+  requests.rejectAll(() => new Suspended())
   return finish('ended')
 }
 

@@ -1,4 +1,7 @@
 /** A copy without the fields that are undefined. */
 export function compact<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T
+  // Not through `Object.entries`: this runs for many entries of a log.
+  const copy = {} as T
+  for (const key in value) if (value[key] !== undefined) copy[key] = value[key]
+  return copy
 }
