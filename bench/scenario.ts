@@ -2,7 +2,6 @@
 import type { Child } from './child.ts'
 import type { Target } from './load.ts'
 import { startRow, type Row } from './rows.ts'
-import { createSteady } from './steady.ts'
 import type { Mode } from './upstream.ts'
 
 export interface Options {
@@ -63,12 +62,6 @@ export interface Result {
   notes: string[]
 }
 
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
-}
-
 /**
  * Each round measures all rows, starting with a different one each time, so that other load on the machine affects all rows
  * equally. The warm-up round does not count. A row that throws is reported and skipped from then on.
@@ -99,47 +92,6 @@ async function inRounds(
 
 type Measure = (server: Child, target: Target) => Promise<Sample>
 
-/**
- * Measures on servers that stay up for all rounds, so that they are warm. Each row is measured in a pair with the reference, in
- * alternating order. If a row fails, its server is stopped.
- */
-export async function inPairs(
-  bench: Bench,
-  rows: readonly Row[],
-  { rounds, reference }: { rounds: number; reference: string },
-  measure: Measure,
-): Promise<{ rows: ResultRow[]; notes: string[] }> {
-  let base = rows.find(({ name }) => name === reference)
-  const spins = () => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin')))
-  const steady = createSteady(spins, bench.options.quick ? 1 : 2)
-  const servers = new Map<Row, Child>()
-  async function measureRow(row: Row): Promise<Sample> {
-    const server = servers.get(row) ?? (await startRow(row, bench.upstream.url, profiling(bench, row)))
-    servers.set(row, server)
-    try {
-      return await measure(server, { ...row.target, url: server.url })
-    } catch (error) {
-      servers.delete(row)
-      if (row === base) base = undefined
-      await bench.load.call('reset')
-      await server.stop()
-      throw error
-    }
-  }
-  try {
-    const results = await inRounds(bench, rows, { rounds, warmUp: true }, async (row, result, round) => {
-      if (round === 0) return void (await measureRow(row))
-      const pair = base === undefined || row === base ? [row] : round % 2 === 0 ? [base, row] : [row, base]
-      const samples = await steady.measure(pair.map((one) => () => measureRow(one)))
-      result.samples.push(samples[pair.indexOf(row)]!)
-      if (base !== undefined) (result.beside ??= []).push(samples[pair.indexOf(base)]!)
-    })
-    return { rows: results, notes: steady.notes() }
-  } finally {
-    await Promise.all([...servers.values()].map((server) => server.stop()))
-  }
-}
-
 /** Starts a new server for each measurement. */
 export async function inRoundsAfresh(
   bench: Bench,
@@ -148,7 +100,7 @@ export async function inRoundsAfresh(
   measure: Measure,
 ): Promise<ResultRow[]> {
   return inRounds(bench, rows, times, async (row, { samples }, round) => {
-    const server = await startRow(row, bench.upstream.url, profiling(bench, row))
+    const server = await startRow(row, bench.upstream.url, profiling(bench, row.name))
     try {
       const sample = await measure(server, { ...row.target, url: server.url })
       if (round > 0) samples.push(sample)
@@ -159,9 +111,9 @@ export async function inRoundsAfresh(
   })
 }
 
-function profiling({ options }: Bench, row: Row): string[] {
+export function profiling({ options }: Bench, name: string): string[] {
   if (options.profile === undefined) return []
-  return ['--cpu-prof', `--cpu-prof-dir=${options.profile}`, `--cpu-prof-name=${row.name}.cpuprofile`]
+  return ['--cpu-prof', `--cpu-prof-dir=${options.profile}`, `--cpu-prof-name=${name}.cpuprofile`]
 }
 
 export async function setMode({ upstream }: Bench, mode: Mode): Promise<void> {

@@ -1,5 +1,6 @@
 /** Formats results as a table: medians, and ratios to the reference row. */
-import { median, type Result, type ResultRow } from './scenario.ts'
+import type { Result, ResultRow } from './scenario.ts'
+import { median, ratioOf, type Spread } from './schedule.ts'
 
 export function formatResult({ title, columns, rows, reference, notes }: Result): string {
   const base = rows.find(({ name, samples }) => name === reference && samples.length > 0)
@@ -12,8 +13,7 @@ export function formatResult({ title, columns, rows, reference, notes }: Result)
         value === undefined
           ? '–'
           : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
-      const quotient = base && ratioOf(row, base, key)?.toFixed(2)
-      return ratio ? [shown, quotient ?? '–'] : [shown]
+      return ratio ? [shown, formatRatio(base && ratioOf(row, base.samples, key))] : [shown]
     }),
   ])
   const widths = heads.map((head, i) => Math.max(head.length, ...lines.map((line) => line[i]!.length)))
@@ -25,19 +25,20 @@ export function formatResult({ title, columns, rows, reference, notes }: Result)
   )
   const failures = rows.filter(({ failed }) => failed !== undefined).map((row) => `${row.title}: ${row.failed}`)
   const ratios =
-    columns.some(({ ratio }) => ratio) && base !== undefined ? [`×: ratio to ${base.title}, median of the rounds`] : []
+    columns.some(({ ratio }) => ratio) && base !== undefined
+      ? [`×: ratio to ${base.title} in each round: the median, and the least and the greatest`]
+      : []
   return [title, '', ...aligned, '', ...ratios, ...notes, ...failures].join('\n').trimEnd()
+}
+
+function formatRatio(ratio: Spread | undefined): string {
+  if (ratio === undefined) return '–'
+  const { median: middle, least, most } = ratio
+  const [shown, ...ends] = [middle, least, most].map((value) => value.toFixed(2))
+  return least === most ? shown! : `${shown} (${ends.join('–')})`
 }
 
 export function medianOf({ samples }: ResultRow, key: string): number | undefined {
   const values = samples.map((sample) => sample[key]).filter((value) => value !== undefined)
   return values.length === 0 ? undefined : median(values)
-}
-
-/** The median of the ratios to the reference, as measured at the same time. */
-function ratioOf(row: ResultRow, base: ResultRow, key: string): number | undefined {
-  const ratios = row.samples
-    .map((sample, i) => (sample[key] ?? Number.NaN) / ((row.beside ?? base.samples)[i]?.[key] ?? Number.NaN))
-    .filter((ratio) => Number.isFinite(ratio))
-  return ratios.length === 0 ? undefined : median(ratios)
 }

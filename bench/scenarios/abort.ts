@@ -1,6 +1,8 @@
 /** A client disconnects mid-stream: how long the model keeps generating, at your cost. */
+import { inPairs } from '../pairs.ts'
 import { reference as usual } from '../rows.ts'
-import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
+import { setMode, type Bench, type Result } from '../scenario.ts'
+import { median } from '../schedule.ts'
 
 const patience = 3000
 
@@ -8,7 +10,7 @@ export async function abort(bench: Bench): Promise<Result> {
   const { reference = usual } = bench.options
   const { rounds = 7 } = bench.options
   const rows = bench.rows.filter((row) => row.stopsWhenLeft)
-  const { rows: results, notes } = await inPairs(bench, rows, { rounds, reference }, async (_server, target) => {
+  const { rows: results, notes } = await inPairs({ ...bench, rows }, { rounds, reference }, async (_server, target) => {
     const times: number[] = []
     for (let i = 0; i < 5; i++) {
       await setMode(bench, { kind: 'paced', perSecond: 100 })

@@ -1,5 +1,7 @@
 /** One request at a time: the latency that a server adds to the model request and to the first delta of the response. */
-import { inPairs, median, setMode, type Bench, type Result } from '../scenario.ts'
+import { inPairs } from '../pairs.ts'
+import { setMode, type Bench, type Result } from '../scenario.ts'
+import { median } from '../schedule.ts'
 import { createSpeedometer } from '../steady.ts'
 
 /** Compared with the minimum that any server must do. */
@@ -26,7 +28,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
   for (let i = 0; i < 200; i++) await isFast()
   let asked = 0
   let counted = 0
-  const { rows, notes } = await inPairs(bench, bench.rows, { rounds, reference }, async (_server, target) => {
+  const { rows, notes } = await inPairs(bench, { rounds, reference }, async (_server, target) => {
     await setMode(bench, { kind: 'first' })
     const all: Way[] = []
     const atFullSpeed: Way[] = []

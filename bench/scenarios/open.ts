@@ -2,7 +2,8 @@
 import type { Child } from '../child.ts'
 import { readUsage } from '../meter.ts'
 import { reference as usual } from '../rows.ts'
-import { inRoundsAfresh, median, setMode, type Bench, type Result, type Sample } from '../scenario.ts'
+import { inRoundsAfresh, setMode, type Bench, type Result, type Sample } from '../scenario.ts'
+import { median } from '../schedule.ts'
 import type { Target } from '../load.ts'
 
 /** Deltas per second of all streams together, so that more streams do not mean more deltas. */

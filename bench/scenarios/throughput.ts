@@ -1,13 +1,14 @@
 /** Parallel streams at full speed: the cost of a delta when the server is the bottleneck. */
 import { forgetPeak, readUsage } from '../meter.ts'
+import { inPairs } from '../pairs.ts'
 import { reference as usual } from '../rows.ts'
-import { inPairs, setMode, type Bench, type Result } from '../scenario.ts'
+import { setMode, type Bench, type Result } from '../scenario.ts'
 
 export async function throughput(bench: Bench): Promise<Result> {
   const { reference = usual } = bench.options
   const { streams, deltas, seconds, rounds = 7 } = bench.options
   let busiest = 0
-  const { rows, notes } = await inPairs(bench, bench.rows, { rounds, reference }, async (server, target) => {
+  const { rows, notes } = await inPairs(bench, { rounds, warmUps: 2, reference }, async (server, target) => {
     forgetPeak(server)
     await setMode(bench, { kind: 'burst', deltas })
     const [before, loadBefore] = [await readUsage(server), await ownCpu(bench)]
