@@ -14,6 +14,7 @@ import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
 import { open } from './scenarios/open.ts'
+import { paced } from './scenarios/paced.ts'
 import { sideBySide } from './scenarios/side-by-side.ts'
 import { throughput } from './scenarios/throughput.ts'
 import { formatResult } from './table.ts'
@@ -23,6 +24,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   'side-by-side': async (bench) => [await sideBySide(bench)],
   'first-delta': async (bench) => [await firstDelta(bench)],
   open,
+  paced: async (bench) => [await paced(bench)],
   carry: async (bench) => [await carry(bench)],
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],

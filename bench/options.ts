@@ -9,6 +9,7 @@ export const usage = `npm run bench [-- scenario… options]
   side-by-side  CPU per delta of a row and the reference at the same time: this ratio holds even on a busy machine
   first-delta   one stream at a time: latency in ms that a server adds to the first delta
   open          many slow streams: memory per stream, latency of deltas
+  paced         1,000 streams of 20 deltas/s: CPU per delta, and how late deltas arrive
   carry         many streams at increasing speed: maximum deltas/s before deltas arrive late
   abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready
@@ -22,11 +23,12 @@ export const usage = `npm run bench [-- scenario… options]
   --before dir     also measure the rows of another checkout of Millrace, built, as before-text, before-ui …
   --reference row  the row that ratios refer to, where it is measured: --only millrace-ui,before-ui
                    --before ../old --reference before-ui shows what a change costs
-  --rounds n       measured rounds (default 7; 1 for open and carry)
+  --rounds n       measured rounds (default 7; 3 for paced; 1 for open and carry)
   --streams n      parallel streams in throughput (default 50)
   --deltas n       deltas per answer in throughput (default 500)
   --seconds n      duration of a row in each round (default 2)
   --open n,n       numbers of streams for open (default 200,2000); carry uses the last
+  --paced n        number of streams for paced (default 1000)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
@@ -40,6 +42,7 @@ export const scenarioNames = [
   'side-by-side',
   'first-delta',
   'open',
+  'paced',
   'carry',
   'abort',
   'boot',
@@ -75,6 +78,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       deltas: { type: 'string' },
       seconds: { type: 'string' },
       open: { type: 'string' },
+      paced: { type: 'string' },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
       name: { type: 'string', default: 'latest' },
@@ -91,7 +95,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   })
   if (!/^[\w.-]+$/u.test(values.name))
     throw new Error('--name must be a file name of letters, digits, dots, dashes and underscores.')
-  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds', otherwise: number) =>
+  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced', otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds')
   return {
     scenarios: scenarios.length === 0 ? [...scenarioNames] : scenarios,
@@ -105,6 +109,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       deltas: number('deltas', quick ? 100 : 500),
       seconds: number('seconds', quick ? 0.5 : 2),
       open: (values.open ?? (quick ? '200' : '200,2000')).split(',').map((each) => positive(each, 'open', true)),
+      paced: number('paced', quick ? 200 : 1000),
       profile: values.profile,
       reference: values.reference,
       quick,

@@ -15,6 +15,8 @@ export interface Row {
   /** Whether a client disconnect stops the model call. */
   stopsWhenLeft: boolean
   target: Omit<Target, 'url'>
+  /** Settings of the server, besides those that all have. */
+  env?: Record<string, string>
   /** Node's arguments for a server that uses this model server. */
   args(upstream: string): string[]
 }
@@ -117,6 +119,8 @@ function rowsOf(build: Build): Row[] {
   )
 }
 
+const thisBuild: Build = { name: 'millrace', title: 'Millrace', command: join(here, '../bin/millrace.js') }
+
 export const rows: readonly Row[] = [
   plain('floor', 'floor: node:http by hand', 'floor.ts', '/'),
   plain('ai-sdk-ui', 'AI SDK 7 streamText, Hono', 'peers/ai-sdk-ui.js', '/api/chat', {
@@ -125,7 +129,13 @@ export const rows: readonly Row[] = [
   plain('ai-sdk-provider', 'AI SDK 7 doStream, node:http', 'peers/ai-sdk-provider.js', '/'),
   plain('langchain', 'LangChain ChatOpenAI, Express', 'peers/langchain.js', '/chat'),
   plain('openai-agents', 'OpenAI Agents, Hono', 'peers/openai-agents.js', '/chat', { mark: '~', end: undefined }),
-  ...rowsOf({ name: 'millrace', title: 'Millrace', command: join(here, '../bin/millrace.js') }),
+  ...rowsOf(thisBuild),
+  {
+    ...millrace(thisBuild, 'ui', wires['ui']!, true),
+    name: 'millrace-package',
+    title: 'Millrace, package decoder',
+    env: { MILLRACE_DECODER: 'package' },
+  },
 ]
 
 /**
@@ -157,7 +167,7 @@ export function selectRows(only: readonly string[], quick = false, before?: stri
 export async function startRow(row: Row, upstream: string, nodeArgs: readonly string[] = []): Promise<Child> {
   return startChild({
     args: [...nodeArgs, ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]), ...row.args(upstream)],
-    env: { PATH: process.env['PATH'], NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark' },
+    env: { PATH: process.env['PATH'], NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark', ...row.env },
     core: core.server,
     awaitReady: true,
     channel: !hasProc,

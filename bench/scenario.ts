@@ -12,6 +12,8 @@ export interface Options {
   seconds: number
   /** Numbers of streams that `open` measures. */
   open: readonly number[]
+  /** Number of streams that `paced` measures. */
+  paced: number
   /** Folder for CPU profiles of the servers. */
   profile: string | undefined
   /** The row that ratios refer to; default: the scenario's own. */

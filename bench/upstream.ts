@@ -31,6 +31,10 @@ const closed: number[] = []
 let closeWaits: ((at: number) => void)[] = []
 /** Deltas sent to paced streams since the mode was set. */
 let sent = 0
+/** Deltas that were sent too long after they were due. */
+let behind = 0
+/** In µs. The timer below fires every 2 ms. */
+const tooLate = 10_000
 
 const head =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -106,9 +110,11 @@ setInterval(() => {
   const now = nowMicros()
   for (const stream of open.values()) {
     if (stream.due > now) continue
-    stream.due += stream.period
     // Read anew for each: the moment is when this delta leaves, not when the round of all of them began.
-    stream.socket.write(nextDelta(stream, nowMicros()), 'latin1')
+    const at = nowMicros()
+    if (at - stream.due > tooLate) behind++
+    stream.due += stream.period
+    stream.socket.write(nextDelta(stream, at), 'latin1')
   }
 }, 2)
 
@@ -151,6 +157,7 @@ answerCalls({
     for (const socket of before) socket.destroy()
     mode = next
     sent = 0
+    behind = 0
     closed.length = 0
     closeWaits = []
   },
@@ -165,6 +172,8 @@ answerCalls({
     }
   },
   finish,
+  /** How many deltas it has sent to paced streams, and how many of them too late. */
+  pacing: () => ({ sent, behind }),
   /** When the client closed a stream: the oldest time not yet reported. */
   nextClose: () => closed.shift() ?? new Promise<number>((resolve) => closeWaits.push(resolve)),
   cpu: ownCpu,

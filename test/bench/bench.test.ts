@@ -13,6 +13,7 @@ import { abort } from '../../bench/scenarios/abort.ts'
 import { carry } from '../../bench/scenarios/carry.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
 import { open } from '../../bench/scenarios/open.ts'
+import { faultsOf, paced } from '../../bench/scenarios/paced.ts'
 import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
 import { createSteady } from '../../bench/steady.ts'
@@ -85,7 +86,16 @@ describe('with its processes', () => {
     upstream,
     load,
     spinner,
-    options: { rounds: 1, streams: 2, deltas: 20, seconds: 0.05, open: [3], profile: undefined, quick: false },
+    options: {
+      rounds: 1,
+      streams: 2,
+      deltas: 20,
+      seconds: 0.05,
+      open: [3],
+      paced: 3,
+      profile: undefined,
+      quick: false,
+    },
     say: () => undefined,
   })
   const expectWhole = ({ rows: measured, columns }: Result, names: string[]) => {
@@ -112,11 +122,12 @@ describe('with its processes', () => {
     for (const { beside } of result.rows) expect(beside).toHaveLength(1)
   })
 
-  test('first-delta, open, carry and abort: what they measure is there', async () => {
+  test('first-delta, open, carry, abort and paced: what they measure is there', async () => {
     const bench = benchOf(['millrace-ui-memory'])
     const results = [await firstDelta(bench), ...(await open(bench)), await carry(bench, [20, 40]), await abort(bench)]
+    results.push(await paced({ ...bench, options: { ...bench.options, quick: true } }))
     for (const result of results) expectWhole(result, ['millrace-ui-memory'])
-    expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort'])
+    expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort', 'paced'])
   })
 
   test('a stream without all its deltas, or without its last frame, fails its row', async () => {
@@ -178,6 +189,21 @@ describe('with its processes', () => {
   })
 })
 
+test('a load generator that is the bottleneck is told, whatever shows it', () => {
+  const sound = { busy: 0.6, behind: 10, sent: 20_000, wanted: 20_000 }
+  expect(faultsOf(sound)).toEqual([])
+  expect(faultsOf({ ...sound, busy: 0.97 })).toEqual(['it used 97 % of its core'])
+  expect(faultsOf({ ...sound, behind: 2000 })).toEqual(['it sent 10 % of the deltas too late'])
+  expect(faultsOf({ ...sound, sent: 15_000 })).toEqual(['it sent 75 % of the deltas'])
+})
+
+test('the row of the package decoder asks for it, and differs in nothing else', () => {
+  const [row] = selectRows(['millrace-package'])
+  expect(row).toMatchObject({ title: 'Millrace, package decoder', env: { MILLRACE_DECODER: 'package' } })
+  expect(row!.target).toEqual(selectRows(['millrace-ui'])[0]!.target)
+  removeFolders()
+})
+
 test('the command line says what there is when it is asked for something else', () => {
   expect(readCommandLine(['throughput', '--only', 'floor,millrace', '--rounds', '3'])).toMatchObject({
     scenarios: ['throughput'],
@@ -200,9 +226,9 @@ test('a quick look is one short round of small answers, of fewer servers', () =>
   })
   const names = selectRows([], true).map(({ name }) => name)
   expect(names).toEqual(expect.arrayContaining(['floor', 'ai-sdk-ui', 'langchain', 'millrace-ui']))
-  // A pair has two servers. Each answers for half a second to warm up, and for as long to be measured.
-  const seconds = names.length * options.seconds * 4
-  expect(seconds).toBeLessThanOrEqual(20)
+  // A pair has two servers. Each answers twice for half a second to warm up, and once to be measured.
+  const seconds = names.length * options.seconds * 6
+  expect(seconds).toBeLessThanOrEqual(35)
   expect(selectRows(['millrace-ui-memory'], true)).toHaveLength(1)
 })
 
