@@ -84,6 +84,11 @@ export interface Log {
   read(run: string, options?: ReadOptions): AsyncIterable<Entry[]>
   /** Posts a message to a run's owner. The first message of a key wins, permanently; later posts return the winner's message. */
   post(run: string, key: string, message: unknown): Promise<Posted>
+  /**
+   * Posts several messages to a run in one write, in order, up to the first whose key is taken. Resolves with one result for each
+   * that was tried: only the last may be another's.
+   */
+  postAll(run: string, messages: readonly NewMessage[]): Promise<Posted[]>
   /** Reads the messages to a run, in order. Without a signal: those stored so far. With a signal: then live, until it aborts. */
   inbox(run: string, options?: InboxOptions): AsyncIterable<InboxMessage>
   /**
@@ -100,6 +105,12 @@ export interface Log {
    * source has no such entry, `bad-entry`.
    */
   fork(source: string, seq: number, run: string): Promise<void>
+}
+
+/** A message to post. */
+export interface NewMessage {
+  key: string
+  message: unknown
 }
 
 export interface Posted {

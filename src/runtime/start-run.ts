@@ -12,7 +12,7 @@ import { threadOf } from './run-rows.ts'
 import { closingError, runExists } from './runtime-errors.ts'
 import type { Agent, StartOptions } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
-import type { ThreadQueue } from './thread-queue.ts'
+import type { ThreadQueue, TriedPlace } from './thread-queue.ts'
 
 export interface StartContext {
   store: Store
@@ -44,15 +44,21 @@ export async function startRun(
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
   const threadId = options.threadId ?? threadOf(runId)
+  const policy = pipeline.onBusy ?? options.onBusy ?? 'interrupt'
   let mayBeAwaited = false
   try {
+    let tried: TriedPlace | undefined
     if (turnKey !== undefined) {
       const key = `${agent}:${turnKey}`
-      const winner = await claimTurn({
+      // A thread that may refuse the run is asked first.
+      const isCertain = options.threadId !== undefined && policy !== 'reject'
+      const place = isCertain ? await queue.lastPlace(threadId, runId) : undefined
+      const { winner, placed } = await claimTurn({
         store,
         threadId: options.threadId,
         key,
         run: runId,
+        place,
         announcements: supervisor,
         shutdown,
       })
@@ -61,9 +67,9 @@ export async function startRun(
         return { runId: winner, threadId: options.threadId ?? threadOf(winner), joined: true }
       }
       mayBeAwaited = true
+      if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
-    const policy = pipeline.onBusy ?? options.onBusy ?? 'interrupt'
-    const ticket = options.threadId === undefined ? {} : await queue.join(threadId, runId, policy)
+    const ticket = options.threadId === undefined ? {} : await queue.join(threadId, runId, policy, tried)
     mayBeAwaited ||= options.threadId !== undefined
     const fromServer = (pipeline.history ?? options.history) === 'server'
     const start: Part = {

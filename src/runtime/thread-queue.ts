@@ -3,7 +3,7 @@
  * is the next one. So concurrent requests each get a position, in whatever process.
  */
 import { MillraceError } from '../part/error.ts'
-import { hasEnded, type RunRow, type Store } from '../part/log.ts'
+import { hasEnded, type NewMessage, type Posted, type RunRow, type Store } from '../part/log.ts'
 import type { BusyPolicy } from '../pipeline/pipeline.ts'
 import type { Announcements } from './announcements.ts'
 import { awaitStart } from './announced-run.ts'
@@ -17,9 +17,23 @@ export interface ThreadQueue {
    * `turn` settles: at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always
    * stopped, because the conversation has continued without its answer.
    */
-  join(threadId: string, run: string, policy: BusyPolicy): Promise<Ticket>
+  join(threadId: string, run: string, policy: BusyPolicy, tried?: TriedPlace): Promise<Ticket>
+  /** The claim to the position behind the last run, for a caller that posts it together with another message. */
+  lastPlace(threadId: string, run: string): Promise<Place>
   /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
   rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
+}
+
+/** The claim to a position in a thread. */
+export interface Place extends NewMessage {
+  /** The run before it; empty in a new thread. */
+  previous: string
+}
+
+/** A claim that was posted already. */
+export interface TriedPlace {
+  place: Place
+  posted: Posted
 }
 
 export interface Ticket {
@@ -97,13 +111,22 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     return (signal) => Promise.race([turn, aborted(signal)])
   }
 
+  async function lastPlace(threadId: string, run: string): Promise<Place> {
+    return placeAfter((await runs.list({ threadId, limit: 1 }))[0]?.id ?? '', run)
+  }
+
   return {
-    async join(threadId, run, policy) {
-      let previous = (await runs.list({ threadId, limit: 1 }))[0]?.id ?? ''
-      for (;;) {
-        if (policy === 'reject' && previous !== '' && (await isBusy(threadId, previous))) throw busy(threadId, previous)
-        const { message } = await log.post(`thread:${threadId}`, `after:${previous}`, { run })
-        const next = (message as { run: string }).run
+    lastPlace,
+    async join(threadId, run, policy, tried) {
+      let { previous } = tried?.place ?? (await lastPlace(threadId, run))
+      for (let posted = tried?.posted; ; posted = undefined) {
+        if (posted === undefined) {
+          if (policy === 'reject' && previous !== '' && (await isBusy(threadId, previous)))
+            throw busy(threadId, previous)
+          const { key, message } = placeAfter(previous, run)
+          posted = await log.post(`thread:${threadId}`, key, message)
+        }
+        const next = (posted.message as { run: string }).run
         // Also if it has the position already, from a process that died before it started the run.
         if (next === run) break
         previous = next
@@ -115,6 +138,10 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
       return previous === undefined ? undefined : queue(threadId, id, previous, 'queue')
     },
   }
+}
+
+function placeAfter(previous: string, run: string): Place {
+  return { previous, key: `after:${previous}`, message: { run } }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,11 +1,12 @@
 import type { InboxMessage, Posted } from '../part/log.ts'
 import { createBell, type Bell } from './bell.ts'
-import { decodeMessage, encodeMessage } from './encode.ts'
+import { decodeMessage } from './encode.ts'
+import type { EncodedMessage } from './post-all.ts'
 
 /** Inboxes of runs, in memory. Messages are stored as JSON text, so that no object is shared with the poster. */
 export interface KeptInbox {
   readonly bell: Bell
-  post(run: string, key: string, message: unknown): Posted
+  post(run: string, message: EncodedMessage): Posted
   next(run: string, after: number): InboxMessage | undefined
   has(run: string, key: string): boolean
   drop(run: string): void
@@ -20,7 +21,7 @@ export function createKeptInbox(): KeptInbox {
   const bell = createBell()
   return {
     bell,
-    post(run, key, message) {
+    post(run, { key, message, text }) {
       const messages = runs.get(run) ?? { byKey: new Map<string, string>(), keys: [] }
       runs.set(run, messages)
       if (run.startsWith('key:')) keys.add(run)
@@ -31,7 +32,7 @@ export function createKeptInbox(): KeptInbox {
       }
       const winner = messages.byKey.get(key)
       if (winner !== undefined) return { first: false, message: decodeMessage(winner) }
-      messages.byKey.set(key, encodeMessage(run, key, message))
+      messages.byKey.set(key, text)
       messages.keys.push(key)
       bell.ring(run)
       return { first: true, message }

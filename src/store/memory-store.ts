@@ -19,6 +19,7 @@ import { changesAfter, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type StoredRow } from './run-row.ts'
+import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 
@@ -179,9 +180,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
         })
       })
     },
-    post: async (run, key, message) => {
+    post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
+    postAll: async (run, messages) => {
       checkOpen(`post to run ${run}`)
-      return inbox.post(run, key, message)
+      return postInOrder(encodeMessages(run, messages), (each) => inbox.post(run, each))
     },
     inbox: (run, { after, signal } = {}) =>
       open<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),

@@ -2,10 +2,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { InboxMessage, Posted } from '../part/log.ts'
 import { decodeMessage } from './encode.ts'
+import type { EncodedMessage } from './post-all.ts'
 
 export interface InboxTable {
-  /** Call this inside a transaction. `text` is JSON. */
-  post(run: string, key: string, text: string): Posted
+  /** Call this inside a transaction. */
+  post(run: string, message: EncodedMessage): Posted
   next(run: string, after: number): InboxMessage | undefined
 }
 
@@ -17,9 +18,9 @@ export function createInboxTable(db: DatabaseSync): InboxTable {
   const winner = db.prepare('SELECT message FROM inbox WHERE run = ? AND key = ?')
   const next = db.prepare('SELECT n, key, message FROM inbox WHERE run = ? AND n > ? ORDER BY n LIMIT 1')
   return {
-    post(run, key, text) {
-      const first = insert.run(run, key, text).changes === 1
-      return { first, message: decodeMessage(first ? text : String(winner.get(run, key)?.message)) }
+    post(run, { key, message, text }) {
+      if (insert.run(run, key, text).changes === 1) return { first: true, message }
+      return { first: false, message: decodeMessage(String(winner.get(run, key)?.message)) }
     },
     next(run, after) {
       const row = next.get(run, after)

@@ -1,5 +1,5 @@
 /** The `runs` table: reads, lists and writes rows. */
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { fold, limitOf, queryWords } from './run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from './run-row.ts'
@@ -34,6 +34,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
        requests = ?, due_at = ?
      WHERE id = ?`,
   )
+  const lists = new Map<string, StatementSync>()
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT ?')
   const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
   const answered = db.prepare(
@@ -46,6 +47,15 @@ export function createRunTable(db: DatabaseSync): RunTable {
        )
      ) ORDER BY number`,
   )
+
+  function listing(condition: string, query: RunQuery): StatementSync {
+    const known = lists.get(condition)
+    if (known !== undefined) return known
+    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT ?`)
+    // A search may have any number of words.
+    if (query.q === undefined) lists.set(condition, statement)
+    return statement
+  }
 
   return {
     get(run) {
@@ -76,8 +86,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
         values.push(cursor.number!)
       }
       const condition = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`
-      return db
-        .prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT ?`)
+      return listing(condition, query)
         .all(...values, limitOf(query))
         .map(toRow)
     },

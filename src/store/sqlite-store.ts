@@ -14,6 +14,7 @@ import { encodeEntries, encodeMessage } from './encode.ts'
 import { follow, type Puller } from './follow.ts'
 import { createFleet } from './fleet.ts'
 import { foldRow, type StoredRow } from './run-row.ts'
+import { encodeMessages, postInOrder } from './post-all.ts'
 import { readMessages } from './readers.ts'
 import { selectEntries } from './select-entries.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
@@ -149,10 +150,13 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         signal: options.signal,
         pause: setImmediate,
       }),
-    post: async (run, key, message) => {
-      const text = encodeMessage(run, key, message)
-      const posted = await write<Posted>(`post to run ${run}`, () => inbox.post(run, key, text))
-      if (posted.first) inboxBell.ring(run)
+    post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
+    postAll: async (run, messages) => {
+      const encoded = encodeMessages(run, messages)
+      const posted = await write<Posted[]>(`post to run ${run}`, () =>
+        postInOrder(encoded, (each) => inbox.post(run, each)),
+      )
+      if (posted[0]?.first) inboxBell.ring(run)
       return posted
     },
     inbox: (run, { after, signal } = {}) =>

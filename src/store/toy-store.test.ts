@@ -4,12 +4,21 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type Appended, type Change, type InboxMessage, type KeptView, type Store } from '../part/log.ts'
+import {
+  hasEnded,
+  type Appended,
+  type Change,
+  type InboxMessage,
+  type KeptView,
+  type Log,
+  type Store,
+} from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors } from './follow.ts'
+import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
@@ -67,58 +76,62 @@ function toyStore(): Store {
     if (known && seq >= (known.view?.seq ?? 0)) known.view = { seq, view: decodeView(text) }
   }
 
-  return {
-    durable: false,
-    fleet,
-    log: {
-      append: (run, epoch, batch, view) =>
-        act(`run ${run}`, () => {
-          const appended = add(run, epoch, typeof batch === 'function' ? batch() : batch)
-          const toKeep = appended === 'fenced' ? undefined : view?.()
-          if (toKeep) keep(run, toKeep)
-          return appended
+  const log: Log = {
+    append: (run, epoch, batch, view) =>
+      act(`run ${run}`, () => {
+        const appended = add(run, epoch, typeof batch === 'function' ? batch() : batch)
+        const toKeep = appended === 'fenced' ? undefined : view?.()
+        if (toKeep) keep(run, toKeep)
+        return appended
+      }),
+    claim: (run, epoch) =>
+      act(undefined, () => {
+        const row = claimRow(runs.get(run)?.row, epoch)
+        if (row) runs.get(run)!.row = row
+        if (row) fleet.claimed(run)
+        return row !== undefined
+      }),
+    read: (run, options = {}) =>
+      open(bell, `run ${run}`, options.signal, () =>
+        readEntries(options, (after) => {
+          const { row, entries } = runs.get(run) ?? {}
+          return {
+            entries: entries?.slice(after, after + 1000) ?? [],
+            hasEnded: row !== undefined && hasEnded(row.status),
+            lastSeq: row?.lastSeq ?? 0,
+          }
         }),
-      claim: (run, epoch) =>
-        act(undefined, () => {
-          const row = claimRow(runs.get(run)?.row, epoch)
-          if (row) runs.get(run)!.row = row
-          if (row) fleet.claimed(run)
-          return row !== undefined
-        }),
-      read: (run, options = {}) =>
-        open(bell, `run ${run}`, options.signal, () =>
-          readEntries(options, (after) => {
-            const { row, entries } = runs.get(run) ?? {}
-            return {
-              entries: entries?.slice(after, after + 1000) ?? [],
-              hasEnded: row !== undefined && hasEnded(row.status),
-              lastSeq: row?.lastSeq ?? 0,
-            }
-          }),
-        ),
-      post: (run, key, message) =>
-        act(`inbox ${run}`, () => {
-          const text = encodeMessage(run, key, message)
+      ),
+    post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
+    postAll: (run, messages) =>
+      act(`inbox ${run}`, () =>
+        postInOrder(encodeMessages(run, messages), ({ key, message, text }) => {
           const winner = inboxOf(run).find((each) => each.key === key)
           if (winner) return { first: false, message: winner.message }
           inboxOf(run).push({ n: inboxOf(run).length + 1, key, message: decodeMessage(text) })
           return { first: true, message }
         }),
-      inbox: (run, { after, signal } = {}) =>
-        open(bell, `inbox ${run}`, signal, () => readMessages((n) => inboxOf(run)[n], after)),
-      changes: ({ after, signal } = {}) =>
-        open(bell, 'changes', signal, () => readChanges((n) => structuredClone(changes.slice(n, n + 1000)), after)),
-      position: () => act(undefined, () => changes.length),
-      fork: (source, seq, run) =>
-        act(`run ${run}`, () => {
-          const [from, known] = [runs.get(source), runs.get(run)]
-          checkFork(source, seq, from?.row.lastSeq)
-          if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
-          if (known) return
-          const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run))
-          runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
-        }),
-    },
+      ),
+    inbox: (run, { after, signal } = {}) =>
+      open(bell, `inbox ${run}`, signal, () => readMessages((n) => inboxOf(run)[n], after)),
+    changes: ({ after, signal } = {}) =>
+      open(bell, 'changes', signal, () => readChanges((n) => structuredClone(changes.slice(n, n + 1000)), after)),
+    position: () => act(undefined, () => changes.length),
+    fork: (source, seq, run) =>
+      act(`run ${run}`, () => {
+        const [from, known] = [runs.get(source), runs.get(run)]
+        checkFork(source, seq, from?.row.lastSeq)
+        if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
+        if (known) return
+        const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run))
+        runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
+      }),
+  }
+
+  return {
+    durable: false,
+    fleet,
+    log,
     runs: {
       get: (run) => act(undefined, () => runs.get(run) && publicRow(runs.get(run)!.row)),
       list: (query = {}) => act(undefined, () => selectRows(rows(), query).map(publicRow)),

@@ -67,6 +67,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
         claim: (run, epoch) => watched(inner.log.claim(run, epoch)),
         fork: (source, seq, run) => watched(inner.log.fork(source, seq, run)),
         post: (run, key, message) => watched(inner.log.post(run, key, message)),
+        postAll: (run, messages) => watched(inner.log.postAll(run, messages)),
       },
       close() {
         closed = true

@@ -186,6 +186,35 @@ test('the same turn 20 times at once is one run, whose end all are told', async 
   expect(model.calls).toHaveLength(1)
 })
 
+test('a turn takes its key and its place in one write; one that joins it takes no place', async () => {
+  const writes: string[][] = []
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      post(run, key, message) {
+        writes.push([key])
+        return store.log.post(run, key, message)
+      },
+      postAll(run, messages) {
+        writes.push(messages.map(({ key }) => key))
+        return store.log.postAll(run, messages)
+      },
+    },
+  })
+  const engine = open({ agents: { a: agent() }, scripts: { m: echo() }, wrapStore })
+  const start = (turnKey: string) => engine.runtime.start('a', said(turnKey), { threadId: 't', turnKey })
+  const first = await start('k')
+  await first.result
+  expect(writes.splice(0)).toEqual([['turn:a:k', 'after:']])
+  expect(await start('k')).toMatchObject({ id: first.id, joined: true })
+  const second = await start('l')
+  await second.result
+  const taken: string[] = []
+  for await (const { key } of engine.store.log.inbox('thread:t')) taken.push(key)
+  expect(taken).toEqual(['turn:a:k', 'after:', 'turn:a:l', `after:${first.id}`])
+})
+
 test('a turn that was refused because the thread was busy may come again', async () => {
   const gate = latch()
   const model = createTold((prompt) =>

@@ -64,9 +64,9 @@ function pausing(isLast: (entry: Entry) => boolean, isLastPost: (key: string) =>
         }
         return store.log.append(run, epoch, entries)
       },
-      async post(run, key, message) {
-        const posted = await store.log.post(run, key, message)
-        if (isLastPost(key)) {
+      async postAll(run, messages) {
+        const posted = await store.log.postAll(run, messages)
+        if (messages.some(({ key }) => isLastPost(key))) {
           gate.arrive()
           await gate.opened
         }

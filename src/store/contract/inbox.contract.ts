@@ -21,6 +21,42 @@ export function inboxContract(current: () => Store): void {
       expect(await store.log.post('s', 'answer:1', 'another run')).toEqual({ first: true, message: 'another run' })
     })
 
+    test('posts several messages in order, up to the first whose key is taken', async () => {
+      const all = [
+        { key: 'turn:1', message: { run: 'a' } },
+        { key: 'after:', message: { run: 'a' } },
+      ]
+      const won = all.map(({ message }) => ({ first: true, message }))
+      expect(await store.log.postAll('t', all)).toEqual(won)
+      expect(await store.log.postAll('t', all)).toEqual([{ first: false, message: { run: 'a' } }])
+      expect(await store.log.postAll('t', [{ key: 'turn:2', message: 2 }, all[1]!, { key: 'x', message: 3 }])).toEqual([
+        { first: true, message: 2 },
+        { first: false, message: { run: 'a' } },
+      ])
+      const keys = (await firstMessages(store, 't', 9)).map(({ key }) => key)
+      expect(keys).toEqual(['turn:1', 'after:', 'turn:2'])
+      expect(await store.log.postAll('t', [])).toEqual([])
+    })
+
+    test('of several messages none is posted if one cannot be encoded', async () => {
+      const all = [
+        { key: 'a', message: 1 },
+        { key: 'b', message: 1n },
+      ]
+      await expect(store.log.postAll('r', all)).rejects.toMatchObject({ code: 'bad-message' })
+      expect(await firstMessages(store, 'r', 9)).toEqual([])
+    })
+
+    test('several messages wake a reader', async () => {
+      const reader = firstMessages(store, 'r', 2, 0, live())
+      await turn()
+      await store.log.postAll('r', [
+        { key: 'a', message: 1 },
+        { key: 'b', message: 2 },
+      ])
+      expect((await reader).map(({ message }) => message)).toEqual([1, 2])
+    })
+
     test('gives what is left in order, then live, and goes on after n', async () => {
       await store.log.post('r', 'a', 1)
       const reader = firstMessages(store, 'r', 3, 0, live())
