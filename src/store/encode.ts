@@ -1,14 +1,18 @@
 /** Encodes and decodes entries and messages for storage. */
+import { createEntryLines } from '../part/entry-lines.ts'
 import { isDelta, toReadable, type Entry } from '../part/entry.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
 
-/** Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle). */
-export function encodeEntries(run: string, entries: readonly Entry[]): string {
+/**
+ * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle). `toLine`: what encodes
+ * this run's entries from tick to tick.
+ */
+export function encodeEntries(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
   let lines = ''
   for (const entry of entries) {
     try {
-      lines += lines === '' ? JSON.stringify(entry) : `\n${JSON.stringify(entry)}`
+      lines += lines === '' ? toLine(entry) : `\n${toLine(entry)}`
     } catch (error) {
       const place = `entry ${entry.seq} (${entry.type}) of run ${run}`
       throw new MillraceError('bad-entry', `${place} cannot be encoded as JSON`, {

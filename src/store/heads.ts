@@ -3,12 +3,15 @@
  * that keep up. A run that is not running and has no reader is dropped, because it may stay suspended for days.
  */
 import type { Entry } from '../part/entry.ts'
+import { createEntryLines } from '../part/entry-lines.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type { StoredRow } from './run-row.ts'
 
 export interface Head {
   row: StoredRow
   recent: Recent
+  /** Encodes the run's entries. */
+  toLine: ReturnType<typeof createEntryLines>
 }
 
 export interface Heads {
@@ -62,8 +65,9 @@ export function createHeads(): Heads {
   return {
     get: (run) => heads.get(run),
     add(run, row, entries, length) {
-      const head = { row, recent: heads.get(run)?.recent ?? createRecent() }
-      heads.set(run, head)
+      let head = heads.get(run)
+      if (head === undefined) heads.set(run, (head = { row, recent: createRecent(), toLine: createEntryLines() }))
+      head.row = row
       head.recent.push(entries, length)
       return head
     },

@@ -10,7 +10,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Appended, Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
-import { encodeEntries, encodeMessage } from './encode.ts'
+import { encodeMessage } from './encode.ts'
 import { follow, type Puller } from './follow.ts'
 import { createFleet } from './fleet.ts'
 import { foldRow, type StoredRow } from './run-row.ts'
@@ -120,7 +120,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       const apply = (): Appended => {
         // A write may be applied twice: call `given` only once.
         if (typeof given === 'function') entries ??= given()
-        lines ??= encodeEntries(run, entries!)
+        lines ??= ticks.encode(run, entries!)
         if (entries!.length === 0) return 'stored'
         const appended = ticks.apply(run, epoch, entries!, lines)
         const toKeep = appended === 'fenced' || kept !== undefined ? undefined : view?.()

@@ -38,6 +38,8 @@ export interface TicksContext {
 }
 
 export interface Ticks extends Gathering {
+  /** Encodes entries of a run as JSON lines. */
+  encode(run: string, entries: readonly Entry[]): string
   /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
   /** Keeps a view with the entries of the open transaction. `text` is JSON. */
@@ -118,6 +120,7 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
       runs.insert(row)
       pages.addFork(row.id, origin)
     },
+    encode: (run, entries) => encodeEntries(run, entries, heads.get(run)?.toLine),
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
       const before = rowOf(run)

@@ -1,4 +1,5 @@
 /** Collects events as text, for framings in which an event is a piece of text around its JSON. */
+import { isPlain } from '../../part/entry-lines.ts'
 import type { Frames } from '../wire.ts'
 
 /** Stands in for the text of a prepared event. In JSON it is ASCII, so that the frames stay one byte a character. */
@@ -19,11 +20,15 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     mute: (isMuted) => void (muted = isMuted),
     send,
     prepare(make) {
-      const [before, after, ...more] = frame(make(marker)).split(marked).map(flat)
+      const [before, after, ...more] = frame(make(marker)).split(marked)
       // The marker is part of another field as well, or the frame is not JSON.
       if (before === undefined || after === undefined || more.length > 0) return (text) => send(make(text))
+      // Joined: a string that was cut from another one, or concatenated, makes each later concatenation slower.
+      const open = [before, '"'].join('')
+      const close = ['"', after].join('')
       return (text) => {
-        if (!muted) written += before + JSON.stringify(text) + after
+        if (muted) return
+        written += isPlain(text) ? open + text + close : before + JSON.stringify(text) + after
       }
     },
     end() {
@@ -35,9 +40,4 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
       return text
     },
   }
-}
-
-/** A copy that does not refer to the string it was cut from, which makes each concatenation slower. */
-function flat(text: string): string {
-  return Array.from(text).join('')
 }

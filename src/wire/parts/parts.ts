@@ -8,6 +8,7 @@
  * | a failure that is not in the log | `{"type":"error","error":{code,message}}`, without `seq` because it is not an entry |
  */
 import type { Entry } from '../../part/entry.ts'
+import { createEntryLines } from '../../part/entry-lines.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { ndjson } from '../framing/ndjson.ts'
 import { sse } from '../framing/sse.ts'
@@ -26,7 +27,7 @@ export interface PartsOptions {
 export const partsWire = createWire({
   name: 'parts',
   project: projectParts,
-  framing: ndjson<PartsEvent>(),
+  framing: ndjson({ toJson }),
   showsLog: true,
 })
 
@@ -34,9 +35,14 @@ export const partsWire = createWire({
 export const partsSseWire = createWire({
   name: 'parts-sse',
   project: projectParts,
-  framing: sse<PartsEvent>({ id: ({ seq }) => seq }),
+  framing: sse<PartsEvent>({ id: ({ seq }) => seq, toJson }),
   showsLog: true,
 })
+
+function toJson(): (event: PartsEvent) => string {
+  const toLine = createEntryLines()
+  return (event) => (event.seq === undefined ? JSON.stringify(event) : toLine(event))
+}
 
 function projectParts(sink: Sink<PartsEvent>, _: WireContext, { types }: Partial<PartsOptions>): Projection {
   const wanted = types && new Set<string>(types)
