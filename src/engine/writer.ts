@@ -4,7 +4,7 @@
  * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
  * one transaction. Readers only see what is stored.
  */
-import { isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
+import { isBareDelta, isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
 import { moved } from './moved.ts'
 import type { Appended, KeptView, Log } from '../part/log.ts'
@@ -75,16 +75,20 @@ export function createWriter({
   let failure: { error: unknown } | undefined
 
   function push(step: string, part: RecordedPart): void {
-    // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own. The number is used up
-    // only if `onEntry` succeeds: after a gap the store would refuse all later entries.
+    // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = seq + 1
     entry.timestamp = now()
     entry.step = step
+    add(entry, weightOf(entry))
+  }
+
+  /** The number is used up only if `onEntry` succeeds: after a gap the store would refuse all later entries. */
+  function add(entry: Entry, characters: number): void {
     onEntry(entry)
     seq = entry.seq
     pending.push(entry)
-    weight += weightOf(entry)
+    weight += characters
     appending ??= drain()
   }
 
@@ -136,6 +140,10 @@ export function createWriter({
   return {
     emit(step, part) {
       if (sealed) return
+      if (redactor === undefined && isBareDelta(part)) {
+        const { type, id, delta } = part
+        return add({ seq: seq + 1, timestamp: now(), step, type, id, delta }, delta.length + 64)
+      }
       const recorded = toRecorded(part)
       if (redactor === undefined) push(step, recorded)
       else for (const clean of redactor.redact(step, recorded)) push(step, clean)

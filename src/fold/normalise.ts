@@ -10,6 +10,7 @@
  *   without their start or behind their call, which has them all.
  * - Leading `custom` parts wait for the first content, so that a call that fails before has said nothing and can be made again.
  */
+import { isBareDelta } from '../part/entry.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import type { Part, SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
@@ -75,10 +76,10 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
   function content(part: Exclude<ContentPart, PartOf<'tool-result'>>): void {
     switch (part.type) {
       case 'text-delta':
-        emit(path, { ...part, id: texts.get(part.id) ?? startBlock('text', texts, part.id) })
+        delta(part, texts.get(part.id) ?? startBlock('text', texts, part.id))
         return
       case 'reasoning-delta':
-        emit(path, { ...part, id: reasonings.get(part.id) ?? startBlock('reasoning', reasonings, part.id) })
+        delta(part, reasonings.get(part.id) ?? startBlock('reasoning', reasonings, part.id))
         return
       case 'text-start':
         closeBlock('text', texts, part.id)
@@ -114,6 +115,10 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
       default:
         emit(path, part)
     }
+  }
+
+  function delta(part: PartOf<'text-delta' | 'reasoning-delta'>, id: string): void {
+    emit(path, isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
   }
 
   function nameBlock(blocks: Map<string, string>, id: string): string {

@@ -11,6 +11,7 @@ import type { FinishReason, ProviderMetadata } from '../part/model-part.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
+import { growing } from './growing.ts'
 import { badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 
@@ -64,7 +65,7 @@ type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: Provi
 
 export function createToolLoop(root: string): ToolLoop {
   const list: Reply[] = []
-  const blocks = new Map<string, Block>()
+  const blocks = new Map<string, { block: Block; add(delta: string): void }>()
   const loop = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
 
   const replyAt = (path: string) => list.findLast((reply) => reply.path === path)
@@ -93,18 +94,16 @@ export function createToolLoop(root: string): ToolLoop {
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta': {
-        const block = blocks.get(entry.id)
-        if (block) {
-          block.text += entry.delta
-          note(block, entry.providerMetadata)
-        }
+        const open = blocks.get(entry.id)
+        open?.add(entry.delta)
+        note(open?.block, entry.providerMetadata)
         break
       }
       case 'text-start':
       case 'reasoning-start': {
         const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
-        blocks.set(entry.id, block)
+        blocks.set(entry.id, { block, add: growing(block) })
         // A stream that a step returned is an answer without a model call: the step itself is the only reply.
         if (step === root && replyAt(root) === undefined) list.push(newReply(root))
         replyAt(step)?.content.push(block)
@@ -112,7 +111,7 @@ export function createToolLoop(root: string): ToolLoop {
       }
       case 'text-end':
       case 'reasoning-end':
-        note(blocks.get(entry.id), entry.providerMetadata)
+        note(blocks.get(entry.id)?.block, entry.providerMetadata)
         blocks.delete(entry.id)
         break
       case 'step-start':

@@ -139,6 +139,15 @@ export function isDelta(entry: Entry): entry is Delta {
   return entry.type === 'text-delta' || entry.type === 'reasoning-delta' || entry.type === 'tool-input-delta'
 }
 
+/** Whether a part is a delta with an id, a text and nothing else, as nearly all are: it can be copied field by field. */
+export function isBareDelta<P extends { type: Part['type'] }>(part: P): part is Bare<P> {
+  if (part.type !== 'text-delta' && part.type !== 'reasoning-delta' && part.type !== 'tool-input-delta') return false
+  let fields = 0
+  for (const _ in part) fields++
+  return fields === 3
+}
+type Bare<P> = Extract<P, { type: Delta['type'] }> & { providerMetadata?: undefined }
+
 function sameBlock(a: Delta, b: Delta): boolean {
   return a.type === b.type && a.id === b.id && a.step === b.step && !a.providerMetadata && !b.providerMetadata
 }

@@ -39,7 +39,8 @@ function countStored(
   // Whoever lost the acknowledgement of the run's end sends it again.
   if (hasRunEnded && entries.at(-1)!.seq > last) return 'fenced'
   if (first > last + 1) throw bad(`run ${run} expects seq ${last + 1}, got ${first}: entries before it are missing`)
-  for (const [i, entry] of entries.entries()) {
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i]!
     const { seq, type } = entry
     if (seq !== first + i) throw bad(`run ${run} expects seq ${first + i}, got ${seq}`)
     if (type === 'run-end' && i < entries.length - 1) throw bad(`run ${run}: nothing may follow run-end (${seq})`)
