@@ -162,7 +162,7 @@ describe('what works in a browser and at the edge', () => {
 
   test('a way to Node would be seen', () => {
     expect(foreign('record.ts', (name) => name === 'node:sqlite')).toHaveLength(1)
-    expect(foreign('server/serve.ts', (name) => name === 'node:http')).toHaveLength(1)
+    expect(foreign('server/serve.ts', (name) => name === 'node:fs')).toHaveLength(1)
   })
 })
 

@@ -1,6 +1,6 @@
 /** docs/cli.md: the help of every command, as the command prints it. */
 import type { Command } from 'commander'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 
 export function cliDoc(): string {
   const program = createProgram()

@@ -3,7 +3,6 @@
  * program itself, so the shell scripts never need an update.
  */
 import type { Argument, Command, Option } from 'commander'
-import { openAccess } from './access.ts'
 import { agentFiles } from './folders.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { partTypes } from '../part/part-types.ts'
@@ -110,6 +109,7 @@ async function threadsIn(given: ReadonlyMap<string, string>): Promise<Completion
 async function rowsIn(given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
   const url = given.get('--url')
   try {
+    const { openAccess } = await import('./access.ts')
     const access = await openAccess({ data: given.get('--data') ?? '.millrace', ...(url !== undefined && { url }) })
     const rows = await access.list(query)
     await access.close()

@@ -1,7 +1,7 @@
 /** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
@@ -20,6 +20,9 @@ import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
 import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { version } from './version.ts'
+
+/** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of a start. */
+const { createServer } = process.getBuiltinModule('node:http')
 
 /** Settings that are left out come from the config, then from the defaults. */
 export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, Partial<Settings> {

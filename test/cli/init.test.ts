@@ -117,7 +117,7 @@ test('serve brings the schema up to date where there is one, and makes none', as
   const fresh = read(cwd, 'agents/millrace.schema.json')
   writeFileSync(join(cwd, 'agents/millrace.schema.json'), '{}')
   const server = await serving([], { cwd })
-  expect(server.err).toContain('agents/millrace.schema.json: updated\n')
+  await server.until('agents/millrace.schema.json: updated\n')
   expect(read(cwd, 'agents/millrace.schema.json')).toBe(fresh)
   server.kill('SIGTERM')
   await server.exit

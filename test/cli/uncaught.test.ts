@@ -27,7 +27,7 @@ export default {
     wait: async function () { await gate; return 'waited' },
     open: () => { open(); return 'opened' },
     held: () => { setTimeout(() => { throw boom() }, 1); return never() },
-    later: () => { setTimeout(() => { throw boom() }, 50); return 'done' },
+    later: () => { setTimeout(() => { throw boom() }, 500); return 'done' },
     fatal: () => { setTimeout(() => { throw Object.assign(boom(), { code: 'ENOMEM' }) }, 1); return never() },
   },
   tools: { stray: { description: 'x', parameters: { type: 'object', properties: {} }, execute: kinds.timer } },

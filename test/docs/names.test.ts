@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { createRuntime } from '../../src/project/create-runtime.ts'
 import { agentJsonSchema } from '../../src/pipeline/agent-schema.ts'
 import { builtinSteps } from '../../src/pipeline/names.ts'

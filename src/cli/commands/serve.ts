@@ -1,7 +1,6 @@
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
-import { refreshSchema } from '../editor-schema.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
 import { limitsLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
@@ -45,7 +44,6 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
   const { project, recovered } = served
-  await updateEditorSchema(dir, note)
   for (const { message } of project.agents.errors) for (const line of message.split('\n')) note(line, 'error')
   if (recovered.resumed + recovered.interrupted > 0) {
     note(
@@ -71,19 +69,25 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     })
   }
 
-  // Last: a reader of this line may send a signal.
+  // After the signals: a reader of this line may send one.
   if (flags.json)
     report({ level: 'info', event: 'ready', message: `Millrace is ready at ${served.url}`, url: served.url })
   else if (!flags.quiet) process.stdout.write(`${await welcome(dir, served, apiKey)}\n`)
+  setImmediate(() => void afterStart(dir, note))
 }
 
 function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** Updates the schema: the config may have changed. A read-only folder is only a warning. */
-async function updateEditorSchema(dir: string, note: Note): Promise<void> {
+/**
+ * What nobody waits for. Loads Node's `fetch`, which the first request needs. Updates the schema: the config may have
+ * changed. A read-only folder is only a warning.
+ */
+async function afterStart(dir: string, note: Note): Promise<void> {
+  Response.json({})
   try {
+    const { refreshSchema } = await import('../editor-schema.ts')
     const file = await refreshSchema(dir)
     if (file !== undefined) note(`${file}: updated`)
   } catch (error) {

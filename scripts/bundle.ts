@@ -1,0 +1,23 @@
+/**
+ * Writes the JavaScript of `dist`: the command and the public doors, over a few chunks that they share. Loading a module costs
+ * Node more than running it. One copy of each module serves the command and a config that imports `millrace`. Packages
+ * stay outside. tsc writes the types.
+ */
+import { rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { rolldown } from 'rolldown'
+import manifest from '../package.json' with { type: 'json' }
+
+const root = resolve(import.meta.dirname, '..')
+const doors = Object.values(manifest.exports).flatMap((door) =>
+  typeof door === 'string' ? [] : [/^\.\/dist\/(.*)\.js$/u.exec(door.default)![1]!],
+)
+const bundle = await rolldown({
+  input: Object.fromEntries(['cli/main', ...doors].map((name) => [name, resolve(root, `src/${name}.ts`)])),
+  platform: 'node',
+  external: /^[^./]/u,
+  transform: { target: 'es2024' },
+})
+rmSync(resolve(root, 'dist/chunks'), { recursive: true, force: true })
+await bundle.write({ dir: resolve(root, 'dist'), chunkFileNames: 'chunks/[name].js' })
+await bundle.close()
