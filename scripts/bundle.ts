@@ -3,12 +3,13 @@
  * Node more than running it. One copy of each module serves the command and a config that imports `millrace`. Packages
  * stay outside. tsc writes the types.
  */
-import { rmSync } from 'node:fs'
+import { globSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import manifest from '../package.json' with { type: 'json' }
 
 const root = resolve(import.meta.dirname, '..')
+const dist = resolve(root, 'dist')
 const doors = Object.values(manifest.exports).flatMap((door) =>
   typeof door === 'string' ? [] : [/^\.\/dist\/(.*)\.js$/u.exec(door.default)![1]!],
 )
@@ -18,6 +19,10 @@ const bundle = await rolldown({
   external: /^[^./]/u,
   transform: { target: 'es2024' },
 })
-rmSync(resolve(root, 'dist/chunks'), { recursive: true, force: true })
-await bundle.write({ dir: resolve(root, 'dist'), chunkFileNames: 'chunks/[name].js' })
+const { output } = await bundle.write({ dir: dist, chunkFileNames: 'chunks/[name].js' })
 await bundle.close()
+// What an earlier build has left.
+const written = new Set(output.map(({ fileName }) => resolve(dist, fileName)))
+for (const file of globSync('**/*.js', { cwd: dist })) {
+  if (!written.has(resolve(dist, file))) rmSync(resolve(dist, file))
+}
