@@ -1,4 +1,4 @@
-/** What a client that connects later must know of the log before it reads it, in one pass. */
+/** What a client that connects later must know of the log before it reads it, in one pass that leaves out what the run says. */
 import { mergeDeltas, type Entry } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import { createSuperseded } from '../fold/superseded.ts'
@@ -12,6 +12,8 @@ export interface Standing {
   filter(entries: Entry[]): Entry[]
 }
 
+const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as const
+
 export async function readStanding(log: Log, runId: string): Promise<Standing> {
   const superseded = createSuperseded()
   const standing: Standing = {
@@ -19,7 +21,7 @@ export async function readStanding(log: Log, runId: string): Promise<Standing> {
     isAnswered: false,
     filter: (entries) => mergeDeltas(superseded.isEmpty ? entries : entries.filter((entry) => !superseded.has(entry))),
   }
-  for await (const batch of log.read(runId)) {
+  for await (const batch of log.read(runId, { types })) {
     for (const entry of batch) {
       superseded.note(entry)
       if (entry.type === 'resume') standing.resumedAt = entry.seq

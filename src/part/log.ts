@@ -27,6 +27,8 @@ export interface ReadOptions {
   limit?: number
   /** Only entries of this step and of the steps below it. */
   step?: string
+  /** Only entries of these types. A store may look over the others without reading them. */
+  types?: readonly Entry['type'][] | undefined
   /** Follow the run: when all stored entries are read, wait for more, until `run-end` or until the signal aborts. */
   signal?: AbortSignal
 }

@@ -42,7 +42,7 @@ export async function closeDue(log: Log, run: string, due: Due, { steady }: Cloc
 /** The open requests of a run, from its log. */
 export async function openRequests(log: Log, run: string): Promise<Request[]> {
   const open = new Map<string, Request>()
-  for await (const batch of log.read(run)) {
+  for await (const batch of log.read(run, { types: ['request', 'response'] })) {
     for (const entry of batch) {
       if (entry.type === 'request') open.set(entry.requestId, entry)
       else if (entry.type === 'response') open.delete(entry.requestId)

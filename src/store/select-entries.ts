@@ -4,9 +4,9 @@ import type { ReadOptions } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
 import type { Puller } from './follow.ts'
 
-/** Applies `before`, `limit` and `step` to a reader that starts after `after`. Without them it is the reader itself. */
-export function selectEntries(reader: Puller<Entry[]>, { before, limit, step }: ReadOptions): Puller<Entry[]> {
-  if (before === undefined && limit === undefined && step === undefined) return reader
+/** Applies all options but `after` to a reader that starts after it. Without them it is the reader itself. */
+export function selectEntries(reader: Puller<Entry[]>, { before, limit, step, types }: ReadOptions): Puller<Entry[]> {
+  if (before === undefined && limit === undefined && step === undefined && types === undefined) return reader
   const end = before ?? Infinity
   let left = limit ?? Infinity
   let done = left <= 0
@@ -21,6 +21,7 @@ export function selectEntries(reader: Puller<Entry[]>, { before, limit, step }: 
       const last = value.at(-1)!.seq
       done = pulled.last === true || last >= end - 1
       if (last >= end) value = value.filter(({ seq }) => seq < end)
+      if (types !== undefined) value = value.filter(({ type }) => types.includes(type))
       if (step !== undefined) value = value.filter((entry) => isUnder(entry.step, step))
       if (value.length > left) value = value.slice(0, left)
       left -= value.length

@@ -15,8 +15,11 @@ export interface Origin {
 }
 
 export interface Pages {
-  /** Entries after this one; at most `rows` rows of the table. */
-  read(run: string, after: number, rows?: number): Entry[]
+  /**
+   * Entries after this one; at most `rows` rows of the table. With `types`, of a row without such entries only the last one, so
+   * that the text of an answer is not parsed by who does not want it.
+   */
+  read(run: string, after: number, rows?: number, types?: readonly Entry['type'][]): Entry[]
   changes(after: number): Change[]
   position(): number
   /** Where a run was forked from. */
@@ -41,12 +44,15 @@ export function createPages(db: DatabaseSync): Pages {
     return row && { source: String(row.source), seq: Number(row.seq) }
   }
 
-  function rowsOf(run: string, after: number, rows: number): Entry[] {
+  function rowsOf(run: string, after: number, rows: number, types?: readonly Entry['type'][]): Entry[] {
+    // As JSON.stringify writes it. Within a string of an entry its quotes would be escaped.
+    const marks = types?.map((type) => `"type":"${type}"`)
     const texts: string[] = []
     let length = 0
     for (const row of select.iterate(run, after + 1, rows)) {
       const text = String((row as unknown as [string])[0])
-      texts.push(text)
+      const holdsOne = marks === undefined || marks.some((mark) => text.includes(mark))
+      texts.push(holdsOne ? text : text.slice(text.lastIndexOf('\n') + 1))
       length += text.length
       if (length >= pageLength) break
     }
@@ -57,15 +63,15 @@ export function createPages(db: DatabaseSync): Pages {
   }
 
   return {
-    read(run, after, rows = pageRows) {
+    read(run, after, rows = pageRows, types) {
       let from = run
       let end = Infinity
       for (let at = origin(run); at !== undefined && after < at.seq; at = origin(at.source)) {
         from = at.source
         end = Math.min(end, at.seq)
       }
+      if (from === run) return rowsOf(from, after, rows, types)
       const entries = rowsOf(from, after, rows)
-      if (from === run) return entries
       return entries.filter(({ seq }) => seq <= end).map((entry) => ofFork(entry, run))
     },
     changes(after) {

@@ -135,21 +135,17 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       if (claimed) fleet.claimed(run)
       return claimed
     },
-    read: (run, options = {}) =>
-      follow<Entry[]>({
-        start: () =>
-          live(
-            selectEntries(
-              ticks.reader(run, options.after ?? 0, options.step === undefined ? options.limit : undefined),
-              options,
-            ),
-            `read run ${run}`,
-          ),
+    read: (run, options = {}) => {
+      const { after = 0, step, types, signal } = options
+      const limit = step === undefined && types === undefined ? options.limit : undefined
+      return follow<Entry[]>({
+        start: () => live(selectEntries(ticks.reader(run, after, limit, types), options), `read run ${run}`),
         bell: entryBell,
         key: run,
-        signal: options.signal,
+        signal,
         pause: setImmediate,
-      }),
+      })
+    },
     post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
     postAll: async (run, messages) => {
       const encoded = encodeMessages(run, messages)

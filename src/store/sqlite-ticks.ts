@@ -56,8 +56,11 @@ export interface Ticks extends Gathering {
   knows(run: string): boolean
   /** Whether this process claimed or started the run, which is running since. */
   owns(run: string): boolean
-  /** Creates a reader: it gets cached entries if it keeps up, else pages of the table. `limit`: it needs no more entries. */
-  reader(run: string, after: number, limit?: number): Puller<Entry[]>
+  /**
+   * Creates a reader: it gets cached entries if it keeps up, else pages of the table. `limit`: it needs no more entries. `types`: it
+   * needs no others, but may get some.
+   */
+  reader(run: string, after: number, limit?: number, types?: readonly Entry['type'][]): Puller<Entry[]>
 }
 
 export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, ringChanges }: TicksContext): Ticks {
@@ -191,7 +194,7 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
       gathered.clear()
       if (isStale) ring()
     },
-    reader(run, after, limit = pageRows) {
+    reader(run, after, limit = pageRows, types) {
       const position: Position = { seq: after }
       const rows = Math.max(1, Math.min(limit, pageRows))
       let joined: Recent | undefined
@@ -208,7 +211,7 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
           const { seq } = position
           if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
           const near = joined?.after(seq)
-          const value = near ?? pages.read(run, seq, rows)
+          const value = near ?? pages.read(run, seq, rows, types)
           const last = value.at(-1)
           if (!last)
             throw new Error(

@@ -13,19 +13,23 @@ export function readOptionsContract(current: () => Store): void {
     })
     const append = (run: string, entries: Batch, epoch = 1) => store.log.append(run, epoch, entries)
 
-    test('between two seqs, at most so many, of one step: every combination gives what a filter gives', async () => {
+    test('between two seqs, at most so many, of one step, of some types: every combination gives what a filter gives', async () => {
       const entries = steps('r')
       for (const batch of cutAt(entries, [1, 2, 5, 9])) await append('r', batch)
       const all = [undefined, 0, 1, 3, 7, 50]
       for (const after of all)
         for (const before of all)
           for (const limit of all)
-            for (const step of [undefined, '', 'main', 'main/a', 'main/a/1', 'main/none']) {
+            for (const [step, types] of [
+              ...[undefined, '', 'main', 'main/a', 'main/a/1', 'main/none'].map((path) => [path, undefined] as const),
+              ...[undefined, 'main/a'].flatMap((path) => ofTypes.map((some) => [path, some] as const)),
+            ]) {
               const expected = entries
                 .filter(({ seq }) => seq > (after ?? 0) && seq < (before ?? 99))
                 .filter((e) => !step || e.step === step || e.step.startsWith(`${step}/`))
+                .filter(({ type }) => types?.includes(type) ?? true)
                 .slice(0, limit)
-              const options: ReadOptions = { after, before, limit, step }
+              const options: ReadOptions = { after, before, limit, step, types }
               for (const signal of [undefined, live()]) {
                 expect(await collect(store.log.read('r', { ...options, signal })), JSON.stringify(options)).toEqual(
                   expected,
@@ -47,6 +51,8 @@ export function readOptionsContract(current: () => Store): void {
     })
   })
 }
+
+const ofTypes: Entry['type'][][] = [[], ['data'], ['run-end', 'run-start'], ['step-start'], ['data', 'run-end']]
 
 /** A run with entries of two steps, one with steps below it. */
 function steps(run: string): Entry[] {
