@@ -88,7 +88,8 @@ interface Decoder {
 
 function decoderOf(head: string): Decoder {
   if (/^transfer-encoding: *chunked/imu.test(head)) return createChunkedDecoder()
-  const length = Number(/^content-length: *(\d+)/imu.exec(head)?.[1] ?? Number.NaN)
+  const noBody = head.startsWith('HTTP/1.1 204')
+  const length = noBody ? 0 : Number(/^content-length: *(\d+)/imu.exec(head)?.[1] ?? Number.NaN)
   if (Number.isNaN(length)) throw new Error('the response is neither chunked nor has a content-length')
   let seen = 0
   return {

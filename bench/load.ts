@@ -94,6 +94,33 @@ async function first({ target }: { target: Target }) {
   return { asked, sent, at }
 }
 
+/** Sends a request and reads until `until` deltas have come, or the whole answer. Returns ms until the first byte and until then. */
+async function timed({ target, until }: { target: Target; until?: number }) {
+  const { url, path, headers = {}, mark } = target
+  const method = target.body === undefined ? 'GET' : 'POST'
+  const body = target.body === undefined ? '' : JSON.stringify(target.body)
+  const enough = Promise.withResolvers<void>()
+  const needle = Buffer.from(mark)
+  let tail: Buffer = Buffer.alloc(0)
+  const began = nowMicros()
+  let first = 0
+  let bytes = 0
+  let seen = 0
+  const opened = openStream({ url: url + path, method, headers, body }, (payload) => {
+    if (first === 0) first = nowMicros()
+    bytes += payload.length
+    // A mark may be cut in two.
+    const data = Buffer.concat([tail, payload])
+    for (let at = data.indexOf(needle); at !== -1; at = data.indexOf(needle, at + 1)) seen++
+    tail = Buffer.from(data.subarray(Math.max(0, data.length - needle.length + 1)))
+    if (until !== undefined && seen >= until) enough.resolve()
+  })
+  await (until === undefined ? opened.done : Promise.race([enough.promise, opened.done]))
+  const at = nowMicros()
+  opened.leave()
+  return { first: (first - began) / 1000, whole: (at - began) / 1000, bytes, seen }
+}
+
 let lateness: number[] = []
 
 /** Opens streams, `atOnce` at a time, and resolves when each has received a delta. */
@@ -147,4 +174,17 @@ function reset(): void {
   held = []
 }
 
-answerCalls({ throughput, first, open, hold, drain, leave, reset, spin, glance, heard: () => heard, cpu: ownCpu })
+answerCalls({
+  throughput,
+  first,
+  timed,
+  open,
+  hold,
+  drain,
+  leave,
+  reset,
+  spin,
+  glance,
+  heard: () => heard,
+  cpu: ownCpu,
+})

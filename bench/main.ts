@@ -13,6 +13,7 @@ import { abort } from './scenarios/abort.ts'
 import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
+import { long } from './scenarios/long.ts'
 import { open } from './scenarios/open.ts'
 import { paced } from './scenarios/paced.ts'
 import { sideBySide } from './scenarios/side-by-side.ts'
@@ -26,6 +27,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   open,
   paced: async (bench) => [await paced(bench)],
   carry: async (bench) => [await carry(bench)],
+  long,
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
   'in-process': ({ options }) => alone('in-process.ts', options),

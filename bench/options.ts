@@ -11,6 +11,8 @@ export const usage = `npm run bench [-- scenario… options]
   open          many slow streams: memory per stream, latency of deltas
   paced         1,000 streams of 20 deltas/s: CPU per delta, and how late deltas arrive
   carry         many streams at increasing speed: maximum deltas/s before deltas arrive late
+  long          a run of a million deltas: memory and CPU per delta as it grows; a new server on a run of 100,000: ms to
+                the first frame
   abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready
   in-process    CPU per delta for each stage of Millrace, without sockets
@@ -44,6 +46,7 @@ export const scenarioNames = [
   'open',
   'paced',
   'carry',
+  'long',
   'abort',
   'boot',
   'in-process',

@@ -164,9 +164,14 @@ export function selectRows(only: readonly string[], quick = false, before?: stri
  * results. Millrace gets an API key, as in real use, so that it searches every delta for it. No delta ends with a prefix of this
  * key: such a delta would be held back until the next one.
  */
-export async function startRow(row: Row, upstream: string, nodeArgs: readonly string[] = []): Promise<Child> {
+export async function startRow(
+  row: Row,
+  upstream: string,
+  nodeArgs: readonly string[] = [],
+  args: readonly string[] = row.args(upstream),
+): Promise<Child> {
   return startChild({
-    args: [...nodeArgs, ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]), ...row.args(upstream)],
+    args: [...nodeArgs, ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]), ...args],
     env: { PATH: process.env['PATH'], NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark', ...row.env },
     core: core.server,
     awaitReady: true,

@@ -13,6 +13,8 @@ export type Mode =
   | { kind: 'paced'; perSecond: number }
   /** One delta with its send time, then silence until `pace` or `finish` is called. */
   | { kind: 'first' }
+  /** Deltas as fast as they are read, too many to prepare. `stays`: silence behind them, until `finish` is called. */
+  | { kind: 'long'; deltas: number; stays?: boolean }
 
 interface Stream {
   socket: Socket
@@ -87,11 +89,41 @@ function answer(socket: Socket, body: string): void {
     socket.write(burst(mode.deltas, wantsUsage))
     return
   }
+  if (mode.kind === 'long') {
+    void pour(socket, mode, wantsUsage)
+    return
+  }
   const period = mode.kind === 'paced' ? 1e6 / mode.perSecond : Number.POSITIVE_INFINITY
   const now = nowMicros()
   const begun: Stream = { socket, wantsUsage, sent: 0, due: now + period, period }
   open.set(socket, begun)
   socket.write(head + role + nextDelta(begun, now), 'latin1')
+}
+
+/** Deltas in one write. */
+const block = 200
+const { service_tier: _, system_fingerprint: __, ...short } = base
+/** As short as servers of one's own send them: an answer may have 256 MB, and a million of the others have more. */
+const shortDelta = (content: string) =>
+  chunk(JSON.stringify({ ...short, choices: [{ index: 0, delta: { content }, finish_reason: null }] }))
+
+async function pour(
+  socket: Socket,
+  { deltas, stays = false }: { deltas: number; stays?: boolean },
+  wantsUsage: boolean,
+) {
+  socket.write(head + role, 'latin1')
+  for (let at = 0; at < deltas && !socket.destroyed; at += block) {
+    const texts = Array.from({ length: Math.min(block, deltas - at) }, (___, i) => shortDelta(deltaText(at + i)))
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    socket.once('close', resolve)
+    if (socket.write(texts.join(''), 'latin1')) setImmediate(resolve)
+    else socket.once('drain', resolve)
+    await promise
+    socket.off('close', resolve)
+  }
+  if (stays) open.set(socket, { socket, wantsUsage, sent: deltas, due: Number.POSITIVE_INFINITY, period: 0 })
+  else socket.write(end(deltas, wantsUsage), 'latin1')
 }
 
 function nextDelta(stream: Stream, now: number): string {
