@@ -3,6 +3,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { Scope } from './scope.ts'
 import type { RunState } from './state.ts'
 import type { Strands } from './strands.ts'
+import { LateMap } from '../fold/late-map.ts'
 
 export interface PendingRequests {
   request: Scope['request']
@@ -21,7 +22,7 @@ export interface RequestOptions {
 }
 
 export function createPendingRequests({ state, strands, signal, emit }: RequestOptions): PendingRequests {
-  const waiting = new Map<string, PromiseWithResolvers<EntryOf<'response'>>>()
+  const waiting = new LateMap<string, PromiseWithResolvers<EntryOf<'response'>>>()
   return {
     async request(path, request, stop) {
       stop.throwIfAborted()

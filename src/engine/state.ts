@@ -10,6 +10,7 @@ import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { handedOn, recovered } from './recovery.ts'
+import { LateMap } from '../fold/late-map.ts'
 
 /** The fold of the run, and what only the engine needs. */
 export interface RunState extends FoldedRun {
@@ -60,15 +61,15 @@ export function createRunState(): RunState {
   const { steps, loops, apply: applyToFold } = fold
   const finished = new Map<string, EntryOf<'step-finish'>>()
   const warnings = new Set<string>()
-  const resets = new Map<string, number>()
+  const resets = new LateMap<string, number>()
   const begun = new Set<string>()
   const inputs: { seq: number; input: Record<string, unknown> }[] = []
   const suspensions: { from: number; to: number }[] = []
   const calls: EntryOf<'usage'>[] = []
-  const calledPipelines = new Map<string, string>()
+  const calledPipelines = new LateMap<string, string>()
   const callIds = createCallIds()
-  const asked = new Map<string, AskedValue[]>()
-  const lists = new Map<string, readonly unknown[]>()
+  const asked = new LateMap<string, AskedValue[]>()
+  const lists = new LateMap<string, readonly unknown[]>()
   // The same object as the fold, so that nothing is held or copied twice.
   const state = Object.assign(fold, {
     input: {} as Record<string, unknown>,

@@ -8,6 +8,7 @@ import type { Message } from '../part/message.ts'
 import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { ToolLoop } from './tool-loop.ts'
+import { LateMap, LateSet } from './late-map.ts'
 
 export interface CallIds {
   apply(entry: Entry): void
@@ -18,10 +19,10 @@ export interface CallIds {
 }
 
 export function createCallIds(): CallIds {
-  const used = new Set<string>()
+  const used = new LateSet<string>()
   /** Loop and provider's id → the log's id. */
-  const names = new Map<string, string>()
-  const called = new Set<string>()
+  const names = new LateMap<string, string>()
+  const called = new LateSet<string>()
 
   function nameOf(root: string, id: string): string {
     const known = names.get(`${root}\n${id}`)

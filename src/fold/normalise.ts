@@ -16,6 +16,7 @@ import type { Part, SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { CallIds } from './call-ids.ts'
 import { callKey, type OpenItems } from './open-items.ts'
+import { LateMap } from './late-map.ts'
 
 export interface NormaliserContext {
   /** The step that the parts belong to. */
@@ -49,9 +50,9 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
   const texts = new Map<string, string>()
   const reasonings = new Map<string, string>()
   /** Inputs whose call has not come yet, and whether they are still open. */
-  const inputs = new Map<string, { isOpen: boolean }>()
+  const inputs = new LateMap<string, { isOpen: boolean }>()
   /** Results that came before their call, by the source's id. */
-  const early = new Map<string, PartOf<'tool-result'>[]>()
+  const early = new LateMap<string, PartOf<'tool-result'>[]>()
   const held: PartOf<'custom'>[] = []
   const normaliser = { hasContent: false, part, end }
 

@@ -13,6 +13,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
+import { LateMap } from './late-map.ts'
 
 /** Apply entries in order; read the view at any time. */
 export interface RunFold {
@@ -71,9 +72,9 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
   const answers = new Set<string>()
   const objects = new Set<string>()
   const orders: [path: string, names: string[]][] = []
-  const asked = new Map<string, EntryOf<'request'>>()
+  const asked = new LateMap<string, EntryOf<'request'>>()
   const ended: EndedRequest[] = []
-  const unanswered = new Map<string, EntryOf<'step-start'>>()
+  const unanswered = new LateMap<string, EntryOf<'step-start'>>()
   const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
   // Plain fields: see `createOpenItems`.
   const fold = {

@@ -14,6 +14,7 @@ import { kindOf } from '../part/step-kind.ts'
 import { growing } from './growing.ts'
 import { badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
+import { LateMap } from './late-map.ts'
 
 /** One tool call of a reply and its progress. */
 export interface Call {
@@ -71,8 +72,8 @@ export function createToolLoop(root: string): ToolLoop {
   const replyAt = (path: string) => list.findLast((reply) => reply.path === path)
   // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest reply's counts, and
   // of one reply's the first.
-  const callsById = new Map<string, { call: Call; reply: Reply }>()
-  const callsByRequest = new Map<string, Call>()
+  const callsById = new LateMap<string, { call: Call; reply: Reply }>()
+  const callsByRequest = new LateMap<string, Call>()
   const callOf = (id: string) => callsById.get(id)?.call
   const index = (reply: Reply, call: Call) => {
     if (callsById.get(call.toolCallId)?.reply !== reply) callsById.set(call.toolCallId, { call, reply })

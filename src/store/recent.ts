@@ -28,24 +28,24 @@ export interface Recent {
 export function createRecent(): Recent {
   const readers = new Set<Position>()
   const batches: { entries: Entry[]; length: number }[] = []
-  let total = 0
   /** Whether the first batch is still cached. */
   let whole = true
-  let waits = true
+  // Plain fields: an object with getters of its own takes four times the memory.
+  const recent = { readers, waits: true, stopWaiting, length: 0, push, after }
 
   /**
    * Until the first reader arrives, keeps everything up to the limit, because that reader starts at the beginning. After
    * that, keeps at least the last batch: new and waiting readers start with it.
    */
   function trim(): void {
-    if (whole && waits && total <= most) return
+    if (whole && recent.waits && recent.length <= most) return
     let seen = Infinity
     for (const { seq } of readers) seen = Math.min(seen, seq)
     let gone = 0
     while (gone < batches.length - 1) {
       const { entries, length } = batches[gone]!
-      if (total <= most && entries.at(-1)!.seq > seen) break
-      total -= length
+      if (recent.length <= most && entries.at(-1)!.seq > seen) break
+      recent.length -= length
       gone++
     }
     if (gone === 0) return
@@ -53,29 +53,24 @@ export function createRecent(): Recent {
     whole = false
   }
 
-  return {
-    readers,
-    get waits() {
-      return waits
-    },
-    stopWaiting() {
-      waits = false
-      trim()
-    },
-    get length() {
-      return total
-    },
-    push(entries, length) {
-      batches.push({ entries, length })
-      total += length
-      trim()
-    },
-    after(seq) {
-      const at = batches.findLastIndex(({ entries }) => entries[0]!.seq <= seq + 1)
-      if (at < 0) return undefined
-      const { entries } = batches[at]!
-      const rest = entries.slice(seq + 1 - entries[0]!.seq)
-      return at === batches.length - 1 ? rest : rest.concat(...batches.slice(at + 1).map((batch) => batch.entries))
-    },
+  function stopWaiting(): void {
+    recent.waits = false
+    trim()
   }
+
+  function push(entries: Entry[], length: number): void {
+    batches.push({ entries, length })
+    recent.length += length
+    trim()
+  }
+
+  function after(seq: number): Entry[] | undefined {
+    const at = batches.findLastIndex(({ entries }) => entries[0]!.seq <= seq + 1)
+    if (at < 0) return undefined
+    const { entries } = batches[at]!
+    const rest = entries.slice(seq + 1 - entries[0]!.seq)
+    return at === batches.length - 1 ? rest : rest.concat(...batches.slice(at + 1).map((batch) => batch.entries))
+  }
+
+  return recent
 }

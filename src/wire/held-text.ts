@@ -8,6 +8,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { jsonOf } from '../part/read-json.ts'
 import { badOutput } from '../fold/reply-messages.ts'
+import { LateMap, LateSet } from '../fold/late-map.ts'
 
 export interface HeldText {
   /** The entries to encode instead of this one; undefined, as in most cases, for the entry itself. */
@@ -25,9 +26,9 @@ interface Held {
 }
 
 export function createHeldText(): HeldText {
-  const roots = new Set<string>()
+  const roots = new LateSet<string>()
   /** By the path of the model call. */
-  const calls = new Map<string, Held>()
+  const calls = new LateMap<string, Held>()
 
   function heldAt(path: string): Held {
     let held = calls.get(path)

@@ -132,34 +132,37 @@ export function createWire<Event, Options extends object = object, Out extends P
     contentType,
     headers,
     keepAlive,
-    createEncoder: (context = {}, options = {}) =>
-      createEncoder(framing.open(), (sink) => project(sink, context, options)),
+    createEncoder(context = {}, options = {}) {
+      const frames = framing.open()
+      return createEncoder(frames, project(frames, context, options))
+    },
   }
 }
 
-function createEncoder<Event, Out extends Piece>(
-  frames: Frames<Event, Out>,
-  project: (sink: Sink<Event>) => Projection,
-): Encoder<Out> {
-  const projection = project(frames)
-  return {
-    get state() {
-      return projection.state
-    },
-    write: projection.apply,
+function createEncoder<Event, Out extends Piece>(frames: Frames<Event, Out>, projection: Projection): Encoder<Out> {
+  const write = (entry: Entry) => {
+    projection.apply(entry)
+    encoder.state = projection.state
+  }
+  // `state` is a plain field: an object with a getter of its own takes four times the memory.
+  const encoder = {
+    state: projection.state,
+    write,
     take: frames.take,
-    encode(entry) {
-      projection.apply(entry)
+    encode(entry: Entry) {
+      write(entry)
       return frames.take()
     },
-    skip(entry) {
+    skip(entry: Entry) {
       frames.mute(true)
-      projection.apply(entry)
+      write(entry)
       frames.mute(false)
     },
-    fail(error) {
+    fail(error: ErrorValue) {
       if (projection.state === 'open') projection.fail(error)
+      encoder.state = projection.state
       return frames.take()
     },
   }
+  return encoder
 }

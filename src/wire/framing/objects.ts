@@ -1,5 +1,5 @@
 /** Events as they are, for transports with messages of their own, and for a body that is one JSON. Undefined fields do not count. */
-import type { Framing } from '../wire.ts'
+import type { Frames, Framing } from '../wire.ts'
 
 /** Does not frame: pieces are lists of events. */
 export function objects<Event>(contentType = 'application/json'): Framing<Event, Event[]> {
@@ -8,15 +8,12 @@ export function objects<Event>(contentType = 'application/json'): Framing<Event,
     keepAlive: [],
     open() {
       let events: Event[] = []
-      let muted = false
       const send = (event: Event): void => {
-        if (!muted) events.push(event)
+        if (!frames.muted) events.push(event)
       }
-      return {
-        get muted() {
-          return muted
-        },
-        mute: (isMuted) => void (muted = isMuted),
+      const frames: Frames<Event, Event[]> & { muted: boolean } = {
+        muted: false,
+        mute: (isMuted) => void (frames.muted = isMuted),
         send,
         prepare: (make) => (text) => send(make(text)),
         end: () => undefined,
@@ -26,6 +23,7 @@ export function objects<Event>(contentType = 'application/json'): Framing<Event,
           return taken
         },
       }
+      return frames
     },
   }
 }

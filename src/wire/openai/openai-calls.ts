@@ -14,6 +14,7 @@ import { isUnder, parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
+import { LateMap, LateSet } from '../../fold/late-map.ts'
 
 export interface OpenAiCallsOptions {
   /** The protocol has no tool calls (text completion): a call of a client tool is a failure. */
@@ -56,15 +57,15 @@ interface Shown {
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const { textOnly, showsServer, toolOutputMaxChars, output } = options
   /** Names of the client's tools, by model call. */
-  const offered = new Map<string, ReadonlySet<string>>()
-  const routers = new Set<string>()
+  const offered = new LateMap<string, ReadonlySet<string>>()
+  const routers = new LateSet<string>()
   /** Steps of running tools. */
-  const toolSteps = new Set<string>()
-  const hiddenIds = new Set<string>()
+  const toolSteps = new LateSet<string>()
+  const hiddenIds = new LateSet<string>()
   /** Calls that were sent and have no outcome yet. */
-  const open = new Map<string, Shown>()
-  const usedIds = new Set<string>()
-  const shownAt = new Set<string>()
+  const open = new LateMap<string, Shown>()
+  const usedIds = new LateSet<string>()
+  const shownAt = new LateSet<string>()
   const handedOverAt: string[] = []
   let isHandingOver = false
   let count = 0

@@ -12,6 +12,7 @@ import { callKey } from '../../fold/open-items.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
+import { LateMap, LateSet } from '../../fold/late-map.ts'
 
 export interface UiTools {
   /** Number of tool inputs without their call. */
@@ -45,10 +46,10 @@ interface Input {
 type Call = Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'>
 
 export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): UiTools {
-  const inputs = new Map<string, Input>()
+  const inputs = new LateMap<string, Input>()
   let cutOff: Input[] = []
-  const calls = new Map<string, Call>()
-  const approvals = new Set<string>()
+  const calls = new LateMap<string, Call>()
+  const approvals = new LateSet<string>()
   let held: { path: string; chunk: UiChunk }[] = []
 
   function call(entry: EntryOf<'tool-call'>): void {

@@ -1,0 +1,81 @@
+/**
+ * A map and a set that take memory with their first entry. A run has thirty that stay empty in most runs, and thousands of runs may
+ * be open: an empty `Map` takes two hundred bytes. Classes, because methods of its own would cost each instance more than that.
+ */
+
+const empty: ReadonlyMap<never, never> = new Map<never, never>()
+const none: ReadonlySet<never> = new Set<never>()
+
+export class LateMap<K, V> implements ReadonlyMap<K, V> {
+  private map: Map<K, V> | undefined = undefined
+
+  get size(): number {
+    return this.map === undefined ? 0 : this.map.size
+  }
+
+  get(key: K): V | undefined {
+    return this.map?.get(key)
+  }
+
+  has(key: K): boolean {
+    return this.map !== undefined && this.map.has(key)
+  }
+
+  set(key: K, value: V): void {
+    this.map ??= new Map()
+    this.map.set(key, value)
+  }
+
+  delete(key: K): boolean {
+    return this.map !== undefined && this.map.delete(key)
+  }
+
+  clear(): void {
+    this.map = undefined
+  }
+
+  forEach(task: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    this.map?.forEach((value, key) => task(value, key, this))
+  }
+
+  keys(): MapIterator<K> {
+    return (this.map ?? empty).keys()
+  }
+
+  values(): MapIterator<V> {
+    return (this.map ?? empty).values()
+  }
+
+  entries(): MapIterator<[K, V]> {
+    return (this.map ?? empty).entries()
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries()
+  }
+}
+
+export class LateSet<T> {
+  private set: Set<T> | undefined = undefined
+
+  get size(): number {
+    return this.set === undefined ? 0 : this.set.size
+  }
+
+  has(value: T): boolean {
+    return this.set !== undefined && this.set.has(value)
+  }
+
+  add(value: T): void {
+    this.set ??= new Set()
+    this.set.add(value)
+  }
+
+  delete(value: T): boolean {
+    return this.set !== undefined && this.set.delete(value)
+  }
+
+  [Symbol.iterator](): SetIterator<T> {
+    return (this.set ?? none).values()
+  }
+}
