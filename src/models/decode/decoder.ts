@@ -1,0 +1,41 @@
+/**
+ * Reads the answer of a model server: bytes in, the parts that `doStream` of the AI SDK's package would emit out, at once and in
+ * the same order. There is no stream, no promise and no schema on the way. The packages still build the request and read refusals.
+ */
+import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
+import type { ReadLimits } from '../outside/read-limits.ts'
+
+/**
+ * One answer's stream. Pure: it knows neither the connection nor the clock.
+ *
+ * `push` and `end` throw where the package's stream would break off (or where `doStream` itself would reject: then nothing has been
+ * emitted yet). What was emitted before stays valid; the decoder must not be used afterwards.
+ */
+export interface StreamDecoder {
+  /** The next bytes of the body. They may split lines and characters anywhere. */
+  push(bytes: Uint8Array): void
+  /** The body ended: emits what the package emits then. Not for a broken connection. */
+  end(): void
+}
+
+/** What every decoder needs to know of the request. */
+export interface DecoderOptions {
+  /** Called synchronously, in order. `stream-start` may come before the first bytes. */
+  emit(part: LanguageModelV4StreamPart): void
+  /** Of the request. The package's `stream-start` has them. */
+  warnings: SharedV4Warning[]
+  /** Emits each chunk as a `raw` part too, and reads each one in full. */
+  includeRawChunks?: boolean
+  /** Subject of error messages: `openai:gpt-5`. */
+  who: string
+  limits?: ReadLimits
+  /** For parts that the provider sends without an id. Default: the AI SDK's. */
+  generateId?: () => string
+}
+
+/** What the package's `APICallError` says about the request, when the stream has an error in place of an answer. */
+export interface RequestFacts {
+  url: string
+  body: unknown
+  responseHeaders?: Record<string, string>
+}
