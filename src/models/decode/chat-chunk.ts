@@ -1,0 +1,114 @@
+/** Chunks of OpenAI's chat completions, as far as the decoders read them. */
+import { isNumber, isNumberOrNone, isObject, isTextOrNone } from './read-json.ts'
+
+type Maybe<T> = T | null | undefined
+
+export interface ChatChunk {
+  id?: Maybe<string>
+  created?: Maybe<number>
+  model?: Maybe<string>
+  choices: ChatChoice[]
+  usage?: Maybe<ChatUsage>
+  error?: unknown
+}
+
+interface ChatChoice {
+  delta?: Maybe<ChatDelta>
+  finish_reason?: Maybe<string>
+  logprobs?: Maybe<{ content?: Maybe<unknown[]>; refusal?: Maybe<unknown[]> }>
+}
+
+export interface ChatDelta {
+  content?: Maybe<string | { type: string; [key: string]: unknown }[]>
+  refusal?: Maybe<string>
+  reasoning_content?: Maybe<string>
+  reasoning?: Maybe<string>
+  tool_calls?: Maybe<ChatToolCall[]>
+  annotations?: Maybe<{ url_citation: { url: string; title: string } }[]>
+}
+
+export interface ChatToolCall {
+  index?: Maybe<number>
+  id?: Maybe<string>
+  type?: Maybe<'function'>
+  function: { name?: Maybe<string>; arguments?: Maybe<string> }
+  extra_content?: Maybe<{ google?: Maybe<{ thought_signature?: Maybe<string> }> }>
+}
+
+export interface ChatUsage {
+  prompt_tokens?: Maybe<number>
+  completion_tokens?: Maybe<number>
+  prompt_tokens_details?: Maybe<{ cached_tokens?: Maybe<number>; cache_write_tokens?: Maybe<number> }>
+  completion_tokens_details?: Maybe<{
+    reasoning_tokens?: Maybe<number>
+    accepted_prediction_tokens?: Maybe<number>
+    rejected_prediction_tokens?: Maybe<number>
+  }>
+}
+
+/** Also for a chunk that a probe has changed: see `template.ts`. */
+export const deltaOf = (chunk: unknown) => (chunk as ChatChunk | undefined)?.choices[0]?.delta
+export const contentOf = (chunk: unknown) => deltaOf(chunk)?.content
+export const argumentsOf = (chunk: unknown) => deltaOf(chunk)?.tool_calls?.[0]?.function.arguments
+
+/** The chunks between the first and the last. Others go through the schema, which also removes what it does not know. */
+export function isUsualOpenAIChunk(chunk: unknown): chunk is ChatChunk {
+  return isUsual(chunk, (choice) => {
+    const { delta, logprobs, index } = choice
+    if (!isNumber(index) || !isNone(logprobs)) return false
+    if (isNone(delta)) return true
+    if (!isObject(delta) || !isNone(delta['annotations'])) return false
+    const { role, content, refusal, tool_calls: calls } = delta
+    return (
+      (isNone(role) || role === 'assistant') &&
+      isTextOrNone(content) &&
+      isTextOrNone(refusal) &&
+      areUsual(calls, ({ index: at, type }) => isNumber(at) && (isNone(type) || type === 'function'))
+    )
+  })
+}
+
+export function isUsualCompatibleChunk(chunk: unknown): chunk is ChatChunk {
+  return isUsual(chunk, ({ delta }) => {
+    if (isNone(delta)) return true
+    if (!isObject(delta)) return false
+    const { role, content, refusal, reasoning_content: thought, reasoning, tool_calls: calls } = delta
+    return (
+      (isNone(role) || role === 'assistant' || role === '') &&
+      isTextOrNone(content) &&
+      isTextOrNone(refusal) &&
+      isTextOrNone(thought) &&
+      isTextOrNone(reasoning) &&
+      areUsual(calls, ({ index, extra_content: extra }) => isNumberOrNone(index) && isNone(extra))
+    )
+  })
+}
+
+function isUsual(chunk: unknown, isUsualChoice: (choice: Record<string, unknown>) => boolean): boolean {
+  return (
+    isObject(chunk) &&
+    isTextOrNone(chunk['id']) &&
+    isNumberOrNone(chunk['created']) &&
+    isTextOrNone(chunk['model']) &&
+    isNone(chunk['usage']) &&
+    !('error' in chunk) &&
+    Array.isArray(chunk['choices']) &&
+    chunk['choices'].every(
+      (choice: unknown) => isObject(choice) && isTextOrNone(choice['finish_reason']) && isUsualChoice(choice),
+    )
+  )
+}
+
+function areUsual(calls: unknown, isUsualCall: (call: Record<string, unknown>) => boolean): boolean {
+  if (isNone(calls)) return true
+  if (!Array.isArray(calls)) return false
+  return calls.every((call: unknown) => {
+    if (!isObject(call) || !isTextOrNone(call['id']) || !isUsualCall(call)) return false
+    const named = call['function']
+    return isObject(named) && isTextOrNone(named['name']) && isTextOrNone(named['arguments'])
+  })
+}
+
+function isNone(value: unknown): value is null | undefined {
+  return value === null || value === undefined
+}

@@ -1,0 +1,54 @@
+/** Parts that both packages of OpenAI's chat completions make alike. */
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { ChatChunk, ChatUsage } from './chat-chunk.ts'
+
+/** Undefined while no chunk has said anything about the response. */
+export function responseMetadata({ id, model, created }: ChatChunk): LanguageModelV4StreamPart | undefined {
+  // Some servers send 0 for "not known".
+  const timestamp = created ? new Date(created * 1000) : undefined
+  if (!id && !model && timestamp === undefined) return undefined
+  return { type: 'response-metadata', id: id ?? undefined, modelId: model ?? undefined, timestamp }
+}
+
+export function finishReasonOf(raw: string, hasRefusal: boolean): LanguageModelV4FinishReason {
+  return { unified: unifiedReason(raw, hasRefusal), raw }
+}
+
+function unifiedReason(raw: string, hasRefusal: boolean): LanguageModelV4FinishReason['unified'] {
+  switch (raw) {
+    case 'stop':
+      return hasRefusal ? 'content-filter' : 'stop'
+    case 'length':
+      return 'length'
+    case 'content_filter':
+      return 'content-filter'
+    case 'function_call':
+    case 'tool_calls':
+      return 'tool-calls'
+    default:
+      return 'other'
+  }
+}
+
+/** `readsWrites`: only OpenAI's package reads the tokens written to the cache. */
+export function usageOf(usage: ChatUsage | null | undefined, readsWrites: boolean): LanguageModelV4Usage {
+  if (usage === null || usage === undefined) return unknownUsage()
+  const input = usage.prompt_tokens ?? 0
+  const output = usage.completion_tokens ?? 0
+  const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? 0
+  const cacheWrite = readsWrites ? (usage.prompt_tokens_details?.cache_write_tokens ?? undefined) : undefined
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0
+  return {
+    inputTokens: { total: input, noCache: input - cacheRead - (cacheWrite ?? 0), cacheRead, cacheWrite },
+    outputTokens: { total: output, text: Math.max(0, output - reasoning), reasoning },
+    raw: usage as NonNullable<LanguageModelV4Usage['raw']>,
+  }
+}
+
+export function unknownUsage(): LanguageModelV4Usage {
+  return {
+    inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+    raw: undefined,
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The chunks that `@ai-sdk/openai` (chat) and `@ai-sdk/openai-compatible` accept. The packages do not export their schemas; the
+ * tests compare these with them. Used for unusual chunks only: see `chat-chunk.ts`.
+ */
+import { z } from 'zod/v4'
+import type { ChatChunk } from './chat-chunk.ts'
+
+const text = () => z.string().nullish()
+const number = () => z.number().nullish()
+
+const errorChunk = () =>
+  z.object({
+    error: z.object({
+      message: z.string(),
+      type: text(),
+      param: z.any().nullish(),
+      code: z.union([z.string(), z.number()]).nullish(),
+    }),
+  })
+
+const logprobs = () =>
+  z
+    .array(
+      z.object({
+        token: z.string(),
+        logprob: z.number(),
+        top_logprobs: z.array(z.object({ token: z.string(), logprob: z.number() })),
+      }),
+    )
+    .nullish()
+
+const annotations = () =>
+  z
+    .array(
+      z.object({
+        type: z.literal('url_citation'),
+        url_citation: z.object({
+          start_index: z.number(),
+          end_index: z.number(),
+          url: z.string(),
+          title: z.string(),
+        }),
+      }),
+    )
+    .nullish()
+
+const named = () => z.object({ name: text(), arguments: text() })
+
+function createOpenAI() {
+  const calls = z.array(
+    z.object({ index: z.number(), id: text(), type: z.literal('function').nullish(), function: named() }),
+  )
+  const delta = z.object({
+    role: z.enum(['assistant']).nullish(),
+    content: text(),
+    refusal: text(),
+    tool_calls: calls.nullish(),
+    annotations: annotations(),
+  })
+  const choice = z.object({
+    delta: delta.nullish(),
+    logprobs: z.object({ content: logprobs(), refusal: logprobs() }).nullish(),
+    finish_reason: text(),
+    index: z.number(),
+  })
+  const usage = z.object({
+    prompt_tokens: number(),
+    completion_tokens: number(),
+    total_tokens: number(),
+    prompt_tokens_details: z.object({ cached_tokens: number(), cache_write_tokens: number() }).nullish(),
+    completion_tokens_details: z
+      .object({
+        reasoning_tokens: number(),
+        accepted_prediction_tokens: number(),
+        rejected_prediction_tokens: number(),
+      })
+      .nullish(),
+  })
+  const chunk = z.object({
+    id: text(),
+    created: number(),
+    model: text(),
+    choices: z.array(choice),
+    usage: usage.nullish(),
+  })
+  return z.union([chunk, errorChunk()]) as z.ZodType<ChatChunk>
+}
+
+function createCompatible() {
+  const google = z.object({ thought_signature: text() }).nullish()
+  const calls = z.array(
+    z.object({
+      index: number(),
+      id: text(),
+      function: named(),
+      extra_content: z.object({ google }).nullish(),
+    }),
+  )
+  const delta = z.object({
+    role: z.enum(['assistant', '']).nullish(),
+    content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
+    refusal: z
+      .unknown()
+      .nullish()
+      .transform((value) => (typeof value === 'string' ? value : undefined)),
+    reasoning_content: text(),
+    reasoning: text(),
+    tool_calls: calls.nullish(),
+  })
+  const usage = z.looseObject({
+    prompt_tokens: number(),
+    completion_tokens: number(),
+    total_tokens: number(),
+    prompt_tokens_details: z.looseObject({ cached_tokens: number() }).nullish(),
+    completion_tokens_details: z
+      .looseObject({
+        reasoning_tokens: number(),
+        accepted_prediction_tokens: number(),
+        rejected_prediction_tokens: number(),
+      })
+      .nullish(),
+  })
+  const chunk = z.looseObject({
+    id: text(),
+    created: number(),
+    model: text(),
+    choices: z.array(z.object({ delta: delta.nullish(), finish_reason: text() })),
+    usage: usage.nullish(),
+  })
+  return z.union([chunk, errorChunk()]) as unknown as z.ZodType<ChatChunk>
+}
+
+// Made when first needed: most answers never need them.
+let openAI: z.ZodType<ChatChunk> | undefined
+let compatible: z.ZodType<ChatChunk> | undefined
+
+export const openAIChatSchema = () => (openAI ??= createOpenAI())
+export const compatibleChatSchema = () => (compatible ??= createCompatible())
