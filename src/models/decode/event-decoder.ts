@@ -15,6 +15,8 @@ export interface EventDecoderOptions<T> {
   onChunk(chunk: Chunk<T>, learn: Learn): void
   /** The body ended. */
   onEnd(): void
+  /** Whether the rest is not read. */
+  isOver?: () => boolean
 }
 
 /** The text is the field `key`, found by `textOf`. `apply` does for a text what the chunk did. */
@@ -26,7 +28,7 @@ export type Learn = (
 ) => void
 
 export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDecoder {
-  const { options, emit, read, onChunk, onEnd } = decoder
+  const { options, emit, read, onChunk, onEnd, isOver } = decoder
   const { who, limits, includeRawChunks } = options
   const shortcut: Shortcut | undefined = includeRawChunks === true ? undefined : createShortcut()
   let isBroken = false
@@ -37,6 +39,7 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDe
     ...(shortcut === undefined ? undefined : { shortcut: shortcut.read }),
     onData(data, source, from, to) {
       shortcut?.forget()
+      if (isOver?.() === true) return
       const chunk = read(data)
       if (includeRawChunks === true) emit({ type: 'raw', rawValue: chunk.raw })
       onChunk(chunk, (key, textOf, apply, ignored) => {

@@ -10,7 +10,7 @@ export interface Shortcut {
   forget(): void
 }
 
-/** Templates without a single match, after which no more are learned: this server changes more than the text. */
+/** Templates in a row without a single match, after which only some are learned: this server changes more than the text. */
 const mostMisses = 12
 
 export function createShortcut(): Shortcut {
@@ -33,7 +33,7 @@ export function createShortcut(): Shortcut {
     },
     learn(options, applyText) {
       misses = hasMatched ? 0 : misses + 1
-      if (misses > mostMisses) return
+      if (misses > mostMisses && misses % 64 !== 0) return
       template = learnTemplate(options)
       apply = applyText
       hasMatched = false

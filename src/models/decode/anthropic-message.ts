@@ -1,0 +1,221 @@
+/** The beginning and the end of a message: usage, stop reason, metadata. */
+import {
+  InvalidResponseDataError,
+  type JSONObject,
+  type LanguageModelV4FinishReason,
+  type LanguageModelV4Usage,
+} from '@ai-sdk/provider'
+import { callerOf, type AnthropicState } from './anthropic-state.ts'
+import { emitSource, textEnd } from './anthropic-citations.ts'
+import type { EventOf, Usage } from './anthropic-schema.ts'
+
+export interface AnthropicMessage {
+  /** False: a second message began inside this one. Nothing more is read. */
+  start(event: EventOf<'message_start'>): boolean
+  delta(event: EventOf<'message_delta'>): void
+  stop(): void
+}
+
+type Delta = EventOf<'message_delta'>['delta']
+
+export function createMessage(state: AnthropicState): AnthropicMessage {
+  const { emit } = state
+  let open: { id: string | null | undefined } | undefined
+  let finishReason: LanguageModelV4FinishReason = { unified: 'other', raw: undefined }
+  let counts: Usage = { input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
+  let rawUsage: JSONObject | undefined
+  let stopSequence: string | null = null
+  let container: JSONObject | null = null
+  let contextManagement: JSONObject | null = null
+  let serviceTier: string | null = null
+  /** Fields of the metadata that are only there if the provider sent them. */
+  const extra: { stopDetails?: unknown; inputTransformations?: unknown; safeguardResults?: unknown } = {}
+
+  function end(reason: string | null | undefined): void {
+    finishReason = { unified: unifiedReason(reason, state.calledJson), raw: reason ?? undefined }
+  }
+
+  function metadata(): JSONObject {
+    return {
+      usage: rawUsage ?? null,
+      stopSequence,
+      ...(serviceTier === null ? undefined : { serviceTier }),
+      ...(extra as JSONObject),
+      iterations: counts.iterations?.map(iterationOf) ?? null,
+      container,
+      contextManagement,
+    }
+  }
+
+  return {
+    start(event) {
+      const { message } = event
+      if (open !== undefined) {
+        if (open.id === message.id) return true
+        const error = new InvalidResponseDataError({
+          data: event,
+          message:
+            `Received message_start for message ${JSON.stringify(message.id)} ` +
+            `while message ${JSON.stringify(open.id)} is still open.`,
+        })
+        emit({ type: 'error', error })
+        return false
+      }
+      const { id, model, usage } = message
+      open = { id }
+      serviceTier = usage.service_tier ?? message.service_tier ?? null
+      state.heldByIndex.clear()
+      counts.input_tokens = usage.input_tokens
+      counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? 0
+      counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? 0
+      rawUsage = { ...usage } as JSONObject
+      if (message.input_transformations) extra.inputTransformations = message.input_transformations
+      if (message.container) container = { ...containerOf(message.container), skills: null }
+      if (typeof message.stop_reason === 'string') end(message.stop_reason)
+      // `exactOptionalPropertyTypes`: the package itself sets these to undefined.
+      emit({ type: 'response-metadata', id: id ?? undefined!, modelId: model ?? undefined! })
+      const started = { id: id ?? null, model: model ?? null, usage: rawUsage }
+      emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: started } })
+      for (const call of message.content ?? []) emitWhole(state, call)
+      return true
+    },
+
+    delta({ delta, usage, input_transformations: transformations, context_management: management }) {
+      counts.input_tokens = usage.input_tokens ?? counts.input_tokens!
+      counts.output_tokens = usage.output_tokens
+      counts.output_tokens_details = usage.output_tokens_details ?? counts.output_tokens_details
+      counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? counts.cache_read_input_tokens
+      counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? counts.cache_creation_input_tokens
+      counts.iterations = usage.iterations ?? counts.iterations
+      end(delta.stop_reason)
+      stopSequence = delta.stop_sequence ?? null
+      delete extra.stopDetails
+      if (delta.stop_details) extra.stopDetails = stopDetailsOf(delta.stop_details)
+      container = delta.container ? { ...containerOf(delta.container), skills: skillsOf(delta.container) } : null
+      if (management) contextManagement = { appliedEdits: management.applied_edits.map(editOf) }
+      if (transformations) extra.inputTransformations = transformations
+      if (delta.safeguard_results) extra.safeguardResults = delta.safeguard_results
+      serviceTier = usage.service_tier ?? serviceTier
+      rawUsage = { ...rawUsage, ...(usage as JSONObject) }
+    },
+
+    stop() {
+      open = undefined
+      const anthropic = metadata()
+      if (!state.hasSearchResults) for (const citation of state.citedPages) emitSource(state, citation)
+      state.citedPages.length = 0
+      // A message that goes on with a tool is not the answer.
+      const goesOn = finishReason.raw === 'pause_turn' || finishReason.raw === 'tool_use'
+      if (!state.calledJson && !goesOn) {
+        for (const { id, text, citations } of state.held) {
+          if (text === '') continue
+          emit({ type: 'text-start', id })
+          emit({ type: 'text-delta', id, delta: text })
+          emit(textEnd(state, id, citations))
+        }
+      }
+      state.held.length = 0
+      emit({ type: 'finish', finishReason, usage: usageOf(counts, rawUsage), providerMetadata: { anthropic } })
+    },
+  }
+}
+
+type StartedCall = NonNullable<EventOf<'message_start'>['message']['content']>[number]
+
+/** A call that a tool of the provider has made: it comes whole. */
+function emitWhole({ emit }: AnthropicState, { id, name: toolName, input: value, caller }: StartedCall): void {
+  const input = JSON.stringify(value ?? {})
+  emit({ type: 'tool-input-start', id, toolName })
+  emit({ type: 'tool-input-delta', id, delta: input })
+  emit({ type: 'tool-input-end', id })
+  const info = callerOf(caller)
+  const providerMetadata = info && { anthropic: { caller: info as unknown as JSONObject } }
+  emit({ type: 'tool-call', toolCallId: id, toolName, input, ...(providerMetadata && { providerMetadata }) })
+}
+
+function unifiedReason(reason: string | null | undefined, calledJson: boolean): LanguageModelV4FinishReason['unified'] {
+  switch (reason) {
+    case 'pause_turn':
+    case 'end_turn':
+    case 'stop_sequence':
+      return 'stop'
+    case 'refusal':
+      return 'content-filter'
+    case 'tool_use':
+      return calledJson ? 'stop' : 'tool-calls'
+    case 'max_tokens':
+    case 'model_context_window_exceeded':
+      return 'length'
+    default:
+      return 'other'
+  }
+}
+
+function containerOf({ expires_at: expiresAt, id }: { expires_at: string; id: string }): JSONObject {
+  return { expiresAt, id }
+}
+
+function skillsOf({ skills }: NonNullable<Delta['container']>): JSONObject[] | null {
+  return skills?.map(({ type, skill_id: skillId, version }) => ({ type, skillId, version })) ?? null
+}
+
+function stopDetailsOf(details: NonNullable<Delta['stop_details']>): JSONObject {
+  const { type, category, explanation, recommended_model: recommendedModel } = details
+  const known = Object.entries({ category, explanation, recommendedModel }).filter(
+    ([, text]) => typeof text === 'string',
+  )
+  return { type, ...Object.fromEntries(known) }
+}
+
+type Edit = NonNullable<EventOf<'message_delta'>['context_management']>['applied_edits'][number]
+
+function editOf(edit: Edit): JSONObject {
+  const { type } = edit
+  if (type === 'compact_20260112') return { type }
+  const clearedInputTokens = edit.cleared_input_tokens
+  return type === 'clear_tool_uses_20250919'
+    ? { type, clearedToolUses: edit.cleared_tool_uses, clearedInputTokens }
+    : { type, clearedThinkingTurns: edit.cleared_thinking_turns, clearedInputTokens }
+}
+
+type Iteration = NonNullable<Usage['iterations']>[number]
+
+function iterationOf(iteration: Iteration): JSONObject {
+  const { type, model, input_tokens: inputTokens, output_tokens: outputTokens } = iteration
+  const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = iteration
+  return {
+    type,
+    ...(typeof model === 'string' ? { model } : undefined),
+    inputTokens,
+    outputTokens,
+    ...(written ? { cacheCreationInputTokens: written } : undefined),
+    ...(read ? { cacheReadInputTokens: read } : undefined),
+  }
+}
+
+function usageOf(counts: Usage, raw: JSONObject | undefined): LanguageModelV4Usage {
+  const written = counts.cache_creation_input_tokens ?? 0
+  const read = counts.cache_read_input_tokens ?? 0
+  const reasoning = counts.output_tokens_details?.thinking_tokens ?? undefined
+  const { input, output } = totalsOf(counts)
+  return {
+    inputTokens: { total: input + written + read, noCache: input, cacheRead: read, cacheWrite: written },
+    outputTokens: { total: output, text: reasoning === undefined ? undefined : output - reasoning, reasoning },
+    raw: raw ?? ({ ...counts, iterations: counts.iterations ?? null } as JSONObject),
+  }
+}
+
+/** The totals of a message leave out what compaction took. What a fallback answered is in them. */
+function totalsOf({ input_tokens: input, output_tokens: output, iterations }: Usage): {
+  input: number
+  output: number
+} {
+  const totals = { input: input ?? 0, output }
+  if (iterations?.some(({ type }) => type === 'fallback_message')) return totals
+  const own = iterations?.filter(({ type }) => type === 'compaction' || type === 'message') ?? []
+  if (own.length === 0) return totals
+  return own.reduce(
+    (sum, each) => ({ input: sum.input + each.input_tokens, output: sum.output + each.output_tokens }),
+    { input: 0, output: 0 },
+  )
+}
