@@ -22,7 +22,14 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
   const { emit } = state
   let open: { id: string | null | undefined } | undefined
   let finishReason: LanguageModelV4FinishReason = { unified: 'other', raw: undefined }
-  let counts: Usage = { input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
+  // One object, as in the package: a `finish` without any usage refers to it.
+  const counts: Usage = {
+    input_tokens: 0,
+    output_tokens: 0,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    iterations: null,
+  }
   let rawUsage: JSONObject | undefined
   let stopSequence: string | null = null
   let container: JSONObject | null = null
@@ -201,7 +208,7 @@ function usageOf(counts: Usage, raw: JSONObject | undefined): LanguageModelV4Usa
   return {
     inputTokens: { total: input + written + read, noCache: input, cacheRead: read, cacheWrite: written },
     outputTokens: { total: output, text: reasoning === undefined ? undefined : output - reasoning, reasoning },
-    raw: raw ?? ({ ...counts, iterations: counts.iterations ?? null } as JSONObject),
+    raw: raw ?? (counts as JSONObject),
   }
 }
 

@@ -4,7 +4,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createOpenAIChatDecoder } from '../openai-chat.ts'
 import { createCompatibleDecoder, metadataKeyOf } from '../openai-compatible.ts'
-import { answerWith, hearDecoder, hearPackage, responseHeaders, url, type Heard } from './oracle.ts'
+import { hearDecoder, hearPackage, responseHeaders, url, type Heard } from './oracle.ts'
 
 export interface Readers {
   name: string
@@ -18,15 +18,13 @@ const who = 'it'
 /** Like the package's, but from what the test knows. */
 const request = (body: unknown) => ({ url: `${url}/chat/completions`, body, responseHeaders })
 
-/** What `stream-start` had. A rejected request has none, and needs its body for the error. */
-const warningsOf = ({ parts: [first] }: Heard) => (first?.type === 'stream-start' ? first.warnings : [])
-const bodyOf = ({ body, error }: Heard) =>
-  body ?? (error as { requestBodyValues?: unknown } | undefined)?.requestBodyValues
+/** What `stream-start` had. A rejected request has none. */
+export const warningsOf = ({ parts: [first] }: Heard) => (first?.type === 'stream-start' ? first.warnings : [])
 
 export const openAIChat: Readers = {
   name: 'openai',
   theirs: (pieces, options) =>
-    hearPackage(createOpenAI({ baseURL: url, apiKey, fetch: answerWith(pieces) }).chat('m'), options),
+    hearPackage(pieces, (fetch) => createOpenAI({ baseURL: url, apiKey, fetch }).chat('m'), options),
   ours: (pieces, theirs, { includeRawChunks = false } = {}) =>
     hearDecoder(pieces, (emit) =>
       createOpenAIChatDecoder({
@@ -34,7 +32,7 @@ export const openAIChat: Readers = {
         who,
         includeRawChunks,
         warnings: warningsOf(theirs),
-        request: request(bodyOf(theirs)),
+        request: request(theirs.body),
       }),
     ),
 }
@@ -42,8 +40,8 @@ export const openAIChat: Readers = {
 export const compatible: Readers = {
   name: 'openai-compatible',
   theirs(pieces, options) {
-    const settings = { name: 'my-server', baseURL: url, apiKey, fetch: answerWith(pieces), includeUsage: true }
-    return hearPackage(createOpenAICompatible(settings)('m'), options)
+    const settings = { name: 'my-server', baseURL: url, apiKey, includeUsage: true }
+    return hearPackage(pieces, (fetch) => createOpenAICompatible({ ...settings, fetch })('m'), options)
   },
   ours: (pieces, theirs, { includeRawChunks = false, providerOptions } = {}) =>
     hearDecoder(pieces, (emit) => {

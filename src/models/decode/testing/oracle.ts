@@ -6,7 +6,7 @@ export interface Heard {
   parts: LanguageModelV4StreamPart[]
   /** What the stream, or the request, failed with. */
   error?: unknown
-  /** What `doStream` says about the request. */
+  /** The request's body. */
   body?: unknown
 }
 
@@ -16,38 +16,35 @@ export const prompt: LanguageModelV4CallOptions['prompt'] = [
 
 export const url = 'http://127.0.0.1/v1'
 
-/** The package's `fetch`: answers with the pieces. */
-export function answerWith(pieces: readonly Uint8Array[]): typeof fetch {
-  return () => {
+export const responseHeaders = { 'content-type': 'text/event-stream' }
+
+/** `createModel` gets the `fetch` that answers with the pieces. */
+export async function hearPackage(
+  pieces: readonly Uint8Array[],
+  createModel: (answer: typeof fetch) => LanguageModelV4,
+  options: Partial<LanguageModelV4CallOptions> = {},
+): Promise<Heard> {
+  const heard: Heard = { parts: [], body: undefined }
+  const model = createModel((_url, init) => {
+    heard.body = JSON.parse(init?.body as string)
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         for (const piece of pieces) if (piece.length > 0) controller.enqueue(piece)
         controller.close()
       },
     })
-    return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
-  }
-}
-
-export const responseHeaders = { 'content-type': 'text/event-stream' }
-
-export async function hearPackage(
-  model: LanguageModelV4,
-  options: Partial<LanguageModelV4CallOptions> = {},
-): Promise<Heard> {
-  const parts: LanguageModelV4StreamPart[] = []
-  let body: unknown
+    return Promise.resolve(new Response(body, { headers: responseHeaders }))
+  })
   try {
-    const { stream, request } = await model.doStream({ prompt, ...options })
-    body = request?.body
+    const { stream } = await model.doStream({ prompt, ...options })
     const reader = stream.getReader()
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) return { parts, body }
-      parts.push(value)
+      if (done) return heard
+      heard.parts.push(value)
     }
   } catch (error) {
-    return { parts, error, body }
+    return { ...heard, error }
   }
 }
 
