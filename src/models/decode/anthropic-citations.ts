@@ -34,7 +34,7 @@ function sourceOf({ documents, generateId }: AnthropicState, citation: Citation)
       url,
       title: title ?? undefined,
       providerMetadata,
-    } as LanguageModelV4Source
+    }
   }
   if (citation.type !== 'page_location' && citation.type !== 'char_location') return undefined
   const document = documents[citation.document_index]
@@ -52,7 +52,7 @@ function sourceOf({ documents, generateId }: AnthropicState, citation: Citation)
     title: citation.document_title ?? document.title,
     filename,
     providerMetadata: { anthropic: { citedText, ...place } },
-  } as LanguageModelV4Source
+  }
 }
 
 export function textEnd(state: AnthropicState, id: string, citations: Citation[]): LanguageModelV4StreamPart {
@@ -74,11 +74,11 @@ function citationOf({ documents }: AnthropicState, citation: Citation): Language
     return {
       source: { type: 'source', sourceType: 'url', id: url, url, title, providerMetadata },
       citedText,
-    } as LanguageModelV4Citation
+    }
   }
   const { document_index: at, document_title: ownTitle, file_id: file } = citation
   const document = documents[at]
-  const source = {
+  const source: LanguageModelV4Source = {
     type: 'source',
     sourceType: 'document',
     id: file ?? String(at),
@@ -87,5 +87,5 @@ function citationOf({ documents }: AnthropicState, citation: Citation): Language
     filename: document?.filename,
     providerMetadata,
   }
-  return { source, citedText } as LanguageModelV4Citation
+  return { source, citedText }
 }

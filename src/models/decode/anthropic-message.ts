@@ -79,8 +79,7 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
       if (message.input_transformations) extra.inputTransformations = message.input_transformations
       if (message.container) container = { ...containerOf(message.container), skills: null }
       if (typeof message.stop_reason === 'string') end(message.stop_reason)
-      // `exactOptionalPropertyTypes`: the package itself sets these to undefined.
-      emit({ type: 'response-metadata', id: id ?? undefined!, modelId: model ?? undefined! })
+      emit({ type: 'response-metadata', id: id ?? undefined, modelId: model ?? undefined })
       const started = { id: id ?? null, model: model ?? null, usage: rawUsage }
       emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: started } })
       for (const call of message.content ?? []) emitWhole(state, call)

@@ -70,7 +70,7 @@ export function readServerResult(state: AnthropicState, block: ServerBlock): voi
         isError: block.is_error,
         result: block.content as NonNullable<JSONValue>,
         dynamic: true,
-        providerMetadata: call.providerMetadata!,
+        providerMetadata: call.providerMetadata,
       })
     }
   }

@@ -116,13 +116,12 @@ type ProviderStreamError = ReturnType<typeof createProviderStreamError>
 
 function streamErrorOf(error: SentError): ProviderStreamError {
   const [status, isRetryable] = knownErrors.get(error.type) ?? []
-  // `exactOptionalPropertyTypes`: the package itself sets these to undefined.
   return createProviderStreamError({
     message: error.message,
     type: error.type,
-    code: error.code ?? undefined!,
-    statusCode: error.statusCode ?? status!,
-    isRetryable: error.isRetryable ?? isRetryable!,
+    code: error.code ?? undefined,
+    statusCode: error.statusCode ?? status,
+    isRetryable: error.isRetryable ?? isRetryable,
     data: 'data' in error ? error.data : error,
   })
 }
@@ -149,7 +148,7 @@ function refusalOf(error: unknown, { url, body, responseHeaders }: RequestFacts)
     url,
     requestBodyValues: body,
     statusCode: statusCode ?? 500,
-    responseHeaders: responseHeaders!,
+    responseHeaders,
     responseBody: JSON.stringify(data),
     isRetryable: isRetryable ?? false,
   })

@@ -28,7 +28,7 @@ export interface DecoderOptions {
   includeRawChunks?: boolean
   /** Subject of error messages: `openai:gpt-5`. */
   who: string
-  limits?: ReadLimits
+  limits?: ReadLimits | undefined
   /** For parts that the provider sends without an id. Default: the AI SDK's. */
   generateId?: () => string
 }

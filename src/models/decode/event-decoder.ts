@@ -35,8 +35,8 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDe
 
   const events = createEventStream({
     who,
-    ...(limits === undefined ? undefined : { limits }),
-    ...(shortcut === undefined ? undefined : { shortcut: shortcut.read }),
+    limits,
+    shortcut: shortcut?.read,
     onData(data, source, from, to) {
       shortcut?.forget()
       if (isOver?.() === true) return
@@ -45,7 +45,7 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDe
       onChunk(chunk, (key, textOf, apply, ignored) => {
         if (from < 0 || shortcut === undefined) return
         const event = source.slice(from, to)
-        shortcut.learn({ event, data, value: chunk.raw, key, textOf, ...(ignored && { ignored }) }, apply)
+        shortcut.learn({ event, data, value: chunk.raw, key, textOf, ignored }, apply)
       })
     },
   })

@@ -25,7 +25,7 @@ export interface EventStreamOptions {
   shortcut?: (source: string, at: number) => number
   /** Subject of error messages. */
   who: string
-  limits?: ReadLimits
+  limits?: ReadLimits | undefined
 }
 
 const space = 32

@@ -18,11 +18,10 @@ export function openAIStreamError(frame: unknown): ProviderStreamError | undefin
   const statusCode = statusOf(error)
   const isQuota = error.code === 'insufficient_quota' || error.type === 'insufficient_quota'
   const isPassing = statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500
-  // `exactOptionalPropertyTypes`: the package itself sets these to undefined.
   return createProviderStreamError({
     message: error.message,
-    type: error.type!,
-    code: error.code!,
+    type: error.type,
+    code: error.code,
     statusCode,
     isRetryable: !isQuota && isPassing,
     data: frame,
@@ -37,10 +36,10 @@ export function openAIRefusal(frame: unknown, { url, body, responseHeaders }: Re
     url,
     requestBodyValues: body,
     statusCode: error?.statusCode ?? 500,
-    responseHeaders: responseHeaders!,
+    responseHeaders,
     responseBody: JSON.stringify(frame),
     data: frame,
-    isRetryable: error?.isRetryable!,
+    isRetryable: error?.isRetryable,
   })
 }
 

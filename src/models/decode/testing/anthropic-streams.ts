@@ -55,8 +55,13 @@ const web = {
   encrypted_index: 'e',
 }
 const search = {
-  ...{ type: 'search_result_location', cited_text: 's', search_result_index: 0, source: 'src', title: 'T' },
-  ...{ start_block_index: 0, end_block_index: 1 },
+  type: 'search_result_location',
+  cited_text: 's',
+  search_result_index: 0,
+  source: 'src',
+  title: 'T',
+  start_block_index: 0,
+  end_block_index: 1,
 }
 const fetchedPage = {
   type: 'web_fetch_result',
@@ -348,42 +353,11 @@ export const anthropicStreams: Record<string, string[]> = Object.fromEntries(
   Object.entries(streams).map(([name, events]) => [name, events.map((each) => JSON.stringify(each))]),
 )
 
-export const anthropicKeys = [
-  ...[
-    'type',
-    'index',
-    'delta',
-    'content_block',
-    'message',
-    'usage',
-    'error',
-    'text',
-    'thinking',
-    'partial_json',
-    'signature',
-  ],
-  ...[
-    'citation',
-    'content',
-    'id',
-    'name',
-    'input',
-    'caller',
-    'toolset_name',
-    'tool_use_id',
-    'is_error',
-    'stop_reason',
-    'model',
-  ],
-  ...[
-    'container',
-    'skills',
-    'iterations',
-    'service_tier',
-    'output_tokens',
-    'input_tokens',
-    'stop_details',
-    'context_management',
-  ],
-  ...['cited_text', 'document_index', 'title', 'file_id', 'data', 'code', '__proto__', 'constructor', 'toString'],
-]
+export const anthropicKeys = `
+  type index delta content_block message usage error text thinking partial_json signature citation content id name
+  input caller toolset_name tool_use_id is_error stop_reason model container skills iterations service_tier
+  output_tokens input_tokens stop_details context_management cited_text document_index title file_id data code
+  __proto__ constructor toString
+`
+  .trim()
+  .split(/\s+/)
