@@ -5,6 +5,16 @@
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { ReadLimits } from '../outside/read-limits.ts'
 
+/*
+ * Where a decoder differs from its package, with the reason:
+ * - After a failure inside an event (a tool call without a name, a result without its call) it has emitted everything before the
+ *   failure. The package's stream drops the parts that it had queued when it failed. The error is the same.
+ * - Two byte order marks at the start, the first one cut between two pieces: Node's stream decoder drops both, ours the first.
+ * - An event or a line above the limit is an error. The packages have no limit; `provider-fetch.ts` had it for them.
+ * - Not for `openai-compatible` models with their own `metadataExtractor`, `errorStructure` or `convertUsage`, nor for `anthropic`
+ *   models with another name or with provider tools (`anthropicFactsOf` says so). The package reads those.
+ */
+
 /**
  * One answer's stream. Pure: it knows neither the connection nor the clock.
  *

@@ -4,15 +4,14 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect } from 'vitest'
 import type { Readers } from './chat-readers.ts'
 import { createRandom, mutateStream, pick } from './mutate.ts'
-import { comparable, frames, piecesOf } from './oracle.ts'
+import { createComparison, frames, piecesOf } from './oracle.ts'
 
 type Options = Partial<LanguageModelV4CallOptions>
 
 export async function compareStream(readers: Readers, text: string, cut: number, options?: Options): Promise<void> {
   const pieces = piecesOf(Buffer.from(text), cut)
   const theirs = await readers.theirs(pieces, options)
-  const ours = readers.ours(pieces, theirs, options)
-  const [our, their] = comparable(ours, theirs, text)
+  const [our, their] = createComparison(theirs, text)(readers.ours(pieces, theirs, options))
   // `toEqual` is slow and only says where they differ.
   if (!isDeepStrictEqual(our, their))
     expect({ text, cut, ...(our as object) }).toEqual({ text, cut, ...(their as object) })
@@ -23,8 +22,9 @@ export async function compareCuts(readers: Readers, text: string, options?: Opti
   const bytes = Buffer.from(text)
   const whole = [bytes]
   const theirs = await readers.theirs(whole, options)
+  const compare = createComparison(theirs, text)
   const check = (pieces: Uint8Array[]) => {
-    const [our, their] = comparable(readers.ours(pieces, theirs, options), theirs, text)
+    const [our, their] = compare(readers.ours(pieces, theirs, options))
     if (!isDeepStrictEqual(our, their))
       expect({ pieces: pieces.length, our }).toEqual({ pieces: pieces.length, our: their })
   }

@@ -67,9 +67,12 @@ export function hearDecoder(
  * Values without undefined fields, with errors as objects and random ids numbered. If the stream failed, only the parts that the
  * package could deliver are compared: its stream drops what it had queued.
  */
-export function comparable(ours: Heard, theirs: Heard, sent: string): [unknown, unknown] {
-  const heard = ours.error === undefined ? ours : { ...ours, parts: ours.parts.slice(0, theirs.parts.length) }
-  return [plainOf(heard, sent), plainOf(theirs, sent)]
+export function createComparison(theirs: Heard, sent: string): (ours: Heard) => [unknown, unknown] {
+  const their = plainOf(theirs, sent)
+  return (ours) => {
+    const parts = ours.error === undefined ? ours.parts : ours.parts.slice(0, theirs.parts.length)
+    return [plainOf({ ...ours, parts }, sent), their]
+  }
 }
 
 function plainOf({ parts, error }: Heard, sent: string): unknown {
