@@ -1,6 +1,7 @@
 /** Plays the same bytes through `doStream` of a real package and through a decoder, and makes what they say comparable. */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { StreamDecoder } from '../decoder.ts'
+import type { GoogleDecoder } from '../google/decoder.ts'
 
 export interface Heard {
   parts: string[]
@@ -17,22 +18,35 @@ export interface Setting {
   decoder(
     request: { url: string; body: unknown; responseHeaders: Record<string, string> },
     emit: (part: LanguageModelV4StreamPart) => void,
-  ): StreamDecoder
+  ): StreamDecoder & Partial<Pick<GoogleDecoder, 'continuation' | 'continued'>>
 }
 
 type Request = Parameters<Setting['decoder']>[0]
 
-/** Both take their random ids from `Math.random`: with the same seed they are the same. */
-export async function compare(setting: Setting, bytes: Uint8Array, cuts: readonly number[]): Promise<[Heard, Heard[]]> {
+/**
+ * `more`: what further requests are answered with, for answers that take several; nothing from then on.
+ *
+ * Both take their random ids from `Math.random`: with the same seed they are the same.
+ */
+export async function compare(
+  setting: Setting,
+  bytes: Uint8Array,
+  cuts: readonly number[],
+  more: readonly Uint8Array[] = [],
+): Promise<[Heard, Heard[]]> {
   const random = Math.random
   try {
     Math.random = seeded()
-    const heard = await hearPackage(setting, bytes)
+    const heard = await hearPackage(setting, [bytes, ...more])
     if (!requests.has(setting)) requests.set(setting, requestOf(setting))
     const request = await requests.get(setting)!
     const decoded = cuts.map((cut) => {
       Math.random = seeded()
-      return hearDecoder(setting, request, pieces(bytes, cut))
+      return hearDecoder(
+        setting,
+        request,
+        [bytes, ...more].map((body) => pieces(body, cut)),
+      )
     })
     return [heard, decoded]
   } finally {
@@ -40,11 +54,11 @@ export async function compare(setting: Setting, bytes: Uint8Array, cuts: readonl
   }
 }
 
-async function hearPackage(setting: Setting, bytes: Uint8Array): Promise<Heard> {
+async function hearPackage(setting: Setting, bodies: readonly Uint8Array[]): Promise<Heard> {
   const parts: string[] = []
   let isRefused = true
   try {
-    const { stream } = await setting.model(answering(setting, bytes)).doStream(setting.call)
+    const { stream } = await setting.model(answering(setting, bodies)).doStream(setting.call)
     isRefused = false
     for await (const part of stream) parts.push(said(part))
     return { parts }
@@ -58,24 +72,29 @@ const requests = new WeakMap<Setting, Promise<Request>>()
 /** An empty answer is never an error: `doStream` then tells what it has sent. */
 async function requestOf(setting: Setting): Promise<Request> {
   let url = ''
-  const fetch = answering(setting, new Uint8Array(), (at) => (url = at))
+  const fetch = answering(setting, [], (at) => (url = at))
   const { request, response, stream } = await setting.model(fetch).doStream(setting.call)
   await stream.cancel()
   return { url, body: request?.body, responseHeaders: response?.headers ?? {} }
 }
 
-function answering({ headers }: Setting, bytes: Uint8Array, onUrl?: (url: string) => void): typeof globalThis.fetch {
-  return async (url) => {
+function answering({ headers = {} }: Setting, bodies: readonly Uint8Array[], onUrl?: (url: string) => void) {
+  let next = 0
+  const fetch: typeof globalThis.fetch = async (url) => {
     onUrl?.(String(url))
-    return new Response(bytes as Uint8Array<ArrayBuffer>, { headers: headers ?? {} })
+    return new Response((bodies[next++] ?? new Uint8Array()) as Uint8Array<ArrayBuffer>, { headers })
   }
+  return fetch
 }
 
-function hearDecoder(setting: Setting, request: Request, all: Uint8Array[]): Heard {
+function hearDecoder(setting: Setting, request: Request, bodies: Uint8Array[][]): Heard {
   const parts: string[] = []
   const decoder = setting.decoder(request, (part) => parts.push(said(part)))
   try {
-    for (const piece of all) decoder.push(piece)
+    for (let i = 0; i === 0 || decoder.continuation?.() !== undefined; i++) {
+      if (i > 0) decoder.continued?.()
+      for (const piece of bodies[i] ?? []) decoder.push(piece)
+    }
     decoder.end()
     return { parts }
   } catch (error) {
