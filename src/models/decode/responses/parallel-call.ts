@@ -2,6 +2,7 @@
 import type { LanguageModelV4ToolCall } from '@ai-sdk/provider'
 import { isJSONObject } from '@ai-sdk/provider'
 import { secureJsonParse } from '@ai-sdk/provider-utils'
+import { isUndeclaredParallel } from './item-added.ts'
 import type { State } from './state.ts'
 
 const prefix = 'functions.'
@@ -15,6 +16,8 @@ interface Wrapper {
 
 /** Undefined if any of the calls is not one of a declared tool: then the wrapper stays a call. */
 export function expandParallelCall(state: State, wrapper: Wrapper): LanguageModelV4ToolCall[] | undefined {
+  // The name may have changed since the call began.
+  if (!isUndeclaredParallel(state, wrapper.name)) return undefined
   const uses = usesIn(wrapper.arguments)
   if (uses === undefined) return undefined
   const calls: LanguageModelV4ToolCall[] = []

@@ -10,10 +10,43 @@ type Fields = Record<string, unknown>
 export function answerOf(provider: string, random: Random, events: number): string[] {
   const made: Fields[] = []
   while (made.length < events) {
-    if (provider === 'google') made.push(googleSample(random))
+    if (random() < 0.1) made.push(...burstOf(provider, random))
+    else if (provider === 'google') made.push(googleSample(random))
     else made.push(...(random() < 0.6 ? itemOf(random) : [eventOf(random)]))
   }
   return made.map((value) => JSON.stringify(value))
+}
+
+/** As a real server sends its text. */
+function burstOf(provider: string, random: Random): Fields[] {
+  const thought = random() < 0.3 ? { thought: true } : {}
+  const itemId = pick(['a', 'b'], random)
+  return Array.from({ length: 2 + Math.floor(random() * 8) }, (_, i) => {
+    const delta = pick([' the', 'ü', '', '"', '\n', ' a longer piece of text', '🌍'], random)
+    const count = Math.floor(random() * 300)
+    if (provider === 'google') {
+      return {
+        candidates: [{ content: { parts: [{ text: delta, ...thought }], role: 'model' }, index: 0 }],
+        usageMetadata: {
+          promptTokenCount: 9,
+          candidatesTokenCount: count,
+          totalTokenCount: count + 9,
+          promptTokensDetails: [{ modality: 'TEXT', tokenCount: 9 }],
+        },
+        responseId: 'r',
+      }
+    }
+    return {
+      type: 'response.output_text.delta',
+      sequence_number: i,
+      item_id: itemId,
+      output_index: 0,
+      content_index: 0,
+      delta,
+      logprobs: [],
+      obfuscation: 'x'.repeat(i),
+    }
+  })
 }
 
 /** Errors end everything, so they are rare here: mutations bring more of them. */
@@ -30,9 +63,13 @@ function eventOf(random: Random): Fields {
   return isRare && random() < 0.8 ? (sampleOf(known[5], random) as Fields) : made
 }
 
+/** What they say depends on each other. */
+const searches = addedItem.options.filter(({ shape }) => shape.type.value.startsWith('tool_search'))
+
 /** The item begins, says something, and ends; now and then something else comes between. */
 function itemOf(random: Random): Fields[] {
-  const added = sampleOf(pick(addedItem.options, random), random) as Fields
+  const kinds = random() < 0.1 ? searches : addedItem.options
+  const added = sampleOf(pick(kinds, random), random) as Fields
   const { type, id } = added
   const schema = doneItem.options.find(({ shape }) => shape.type.value === type)!
   const sameId = random() < 0.9 ? { id } : {}

@@ -56,9 +56,10 @@ export function mutateStream(lines: readonly string[], other: () => string, rand
     if (act < share / 6) continue
     if (act < share / 3) made.push(other())
     if (act < share / 2) made.push(line)
-    made.push(act < share * 1.5 ? mutateLine(line, random) : line)
+    const told = act < share * 1.5 ? mutateLine(line, random) : line
+    made.push(told)
     // Mostly what templates are for.
-    if (act > 0.7) for (let i = random() * 4; i > 0; i--) made.push(retold(line, random))
+    if (random() < 0.3) for (let i = random() * 5; i > 0; i--) made.push(retold(told, random))
     if (act > 0.97) made.splice(Math.floor(random() * made.length), 0, line)
   }
   return made
@@ -107,7 +108,7 @@ function retold(line: string, random: Random): string {
     )
   }
   const inserted = pick(
-    ['a', ' Grüße', '\\n', '\\u00e9', '\\ud83c\\udf0d', '\\x', '', '\\"', '\t', 'x'.repeat(30)],
+    ['a', ' Grüße', '\\n', '\\u00e9', '\\ud83c\\udf0d', '\\x', '', '\\"', '\t', '\u001f', 'x'.repeat(30)],
     random,
   )
   return line.slice(0, end - 1 - (random() < 0.5 ? text.length : 0)) + inserted + line.slice(end - 1)
