@@ -3,13 +3,16 @@
  * Both hand every part to a function that counts it.
  */
 import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { createAnthropicDecoder } from '../src/models/decode/anthropic.ts'
 import type { StreamDecoder } from '../src/models/decode/decoder.ts'
+import { createGoogleDecoder } from '../src/models/decode/google/decoder.ts'
 import { createOpenAIChatDecoder } from '../src/models/decode/openai-chat.ts'
 import { createCompatibleDecoder } from '../src/models/decode/openai-compatible.ts'
+import { createResponsesDecoder } from '../src/models/decode/responses/decoder.ts'
 import { deltaText } from './deltas.ts'
 
 const deltas = 500
@@ -47,10 +50,45 @@ const anthropicFrames = [
   event({ type: 'message_stop' }),
 ]
 
+const message = { type: 'message', id: 'msg_0123456789abcdef0123456789abcdef' }
+const response = { id: 'r', created_at: 1_700_000_000, model: 'bench' }
+const responsesFrames = [
+  event({ type: 'response.created', sequence_number: 0, response } as { type: string }),
+  event({ type: 'response.output_item.added', sequence_number: 1, output_index: 0, item: message } as { type: string }),
+  ...texts.map((delta, i) =>
+    event({
+      type: 'response.output_text.delta',
+      sequence_number: i + 2,
+      item_id: message.id,
+      output_index: 0,
+      content_index: 0,
+      delta,
+      logprobs: [],
+      obfuscation: 'x'.repeat(i % 12),
+    } as { type: string }),
+  ),
+  event({ type: 'response.output_item.done', output_index: 0, item: message } as { type: string }),
+  event({ type: 'response.completed', response: { usage: null } } as { type: string }),
+]
+const googleFrames = texts.map((text, i) =>
+  data({
+    candidates: [{ content: { parts: [{ text }], role: 'model' }, index: 0 }],
+    usageMetadata: {
+      promptTokenCount: 9,
+      candidatesTokenCount: i,
+      totalTokenCount: i + 9,
+      promptTokensDetails: [{ modality: 'TEXT', tokenCount: 9 }],
+    },
+    modelVersion: 'bench',
+    responseId: 'bH6LaZW8Fp_3nsEPqtaSwQ4',
+  }),
+)
+
 const baseURL = 'http://127.0.0.1/v1'
 const settings = { baseURL, apiKey: 'bench' }
 const request = { url: baseURL, body: {} }
 const shared = { who: 'bench', warnings: [] }
+const call = { prompt: [], tools: [] }
 const facts = { usesJsonTool: false, includePings: false, documents: [] }
 const compatible = {
   create: (fetch: typeof globalThis.fetch) => createOpenAICompatible({ ...settings, name: 'bench', fetch })('m'),
@@ -72,6 +110,18 @@ const protocols: Protocol[] = [
     frames: anthropicFrames,
     create: (fetch) => createAnthropic({ ...settings, fetch })('claude-sonnet-4-5'),
     decode: (emit) => createAnthropicDecoder({ ...shared, emit, request, facts }),
+  },
+  {
+    name: 'openai.responses',
+    frames: responsesFrames,
+    create: (fetch) => createOpenAI({ ...settings, fetch }).responses('gpt-5'),
+    decode: (emit) => createResponsesDecoder({ ...shared, emit, request, call, provider: 'openai.responses' }),
+  },
+  {
+    name: 'google',
+    frames: googleFrames,
+    create: (fetch) => createGoogle({ ...settings, fetch })('gemini-3-pro-preview'),
+    decode: (emit) => createGoogleDecoder({ ...shared, emit, request, call, provider: 'google.generative-ai' }),
   },
 ]
 

@@ -5,7 +5,7 @@
  *
  * That is exact as long as only the text is read, and as no check depends on what stands in the places.
  */
-import { placesIn, type Choose, type Place } from './json-places.ts'
+import { placesIn, type Choose } from './json-places.ts'
 
 export interface Template {
   /** Reads the event at `at`. Returns the index behind it, or -1 if it has another shape or is not complete. */

@@ -18,7 +18,7 @@ const request = { url: 'http://x/', body: {}, responseHeaders: {} }
 async function byPackage(second: () => Response): Promise<LanguageModelV4StreamPart[]> {
   const bodies: unknown[] = []
   const fetch: typeof globalThis.fetch = async (_, init) => {
-    bodies.push(JSON.parse(String(init?.body)))
+    bodies.push(JSON.parse(init?.body as string))
     return bodies.length === 1 ? new Response(bodyOf(chunk('one '), chunk('two', goesOn))) : second()
   }
   const { stream } = await createGoogle({ apiKey: 'x', fetch })('gemini-3-pro-preview').doStream(call)

@@ -1,4 +1,10 @@
-/** Decoder of OpenAI's responses stream: emits what `doStream` of `@ai-sdk/openai` would. */
+/**
+ * Decoder of OpenAI's responses stream: emits what `doStream` of `@ai-sdk/openai` would.
+ *
+ * What remains different: (1) Parts before the answer's first event are emitted with it, not 50 ms after `response.in_progress`
+ * (`hold.ts`): this has no clock of its own. (2) Where the package's own code throws in the middle of an answer, its stream drops the
+ * parts that nobody has read yet. Here they have been emitted.
+ */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
 import { readChunk as parseChunk } from '../checked.ts'
@@ -11,7 +17,7 @@ import { factsOfResponses } from './facts.ts'
 import { createHold } from './hold.ts'
 import { readChunk } from './read-chunk.ts'
 import { createState } from './state.ts'
-import { isChatChunk, toMismatch } from './stream-error.ts'
+import { isChatChunk, toMismatch } from './mismatch.ts'
 
 export interface ResponsesDecoderOptions extends DecoderOptions {
   /** The model's: `openai.responses`. */

@@ -1,10 +1,10 @@
 /** How an answer of OpenAI's ends: its reason, usage and metadata. */
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { createNullLanguageModelUsage } from '@ai-sdk/provider-utils'
+import { openAIStreamError } from '../openai-stream-error.ts'
 import type { ChunkOf, Usage } from './chunk-schema.ts'
 import { emitCitedSources } from './sources.ts'
 import type { State } from './state.ts'
-import { toProviderError } from './stream-error.ts'
 
 export function readFinished(state: State, { response }: ChunkOf<'response.completed'>): void {
   const reason = response.incomplete_details?.reason
@@ -32,13 +32,13 @@ export function readFailed(state: State, chunk: ChunkOf<'response.failed'>): voi
     sequence_number,
     response: { error, incomplete_details, service_tier },
   }
-  state.emit({ type: 'error', error: toProviderError(frame) ?? frame })
+  state.emit({ type: 'error', error: openAIStreamError(frame) ?? frame })
 }
 
 export function readError(state: State, chunk: ChunkOf<'error'>): void {
   state.hasError = true
   state.finishReason = { unified: 'error', raw: 'error' }
-  state.emit({ type: 'error', error: toProviderError(chunk) ?? chunk })
+  state.emit({ type: 'error', error: openAIStreamError(chunk) ?? chunk })
 }
 
 export function emitEnd(state: State): void {

@@ -7,8 +7,8 @@
  */
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { RequestFacts } from '../decoder.ts'
+import { openAIRefusal } from '../openai-stream-error.ts'
 import type { Chunk } from './chunk-schema.ts'
-import { toRefusal } from './stream-error.ts'
 
 export interface Hold {
   emit(part: LanguageModelV4StreamPart): void
@@ -50,10 +50,10 @@ export function createHold({
       if (chunk === undefined) return release()
       switch (chunk.type) {
         case 'error':
-          throw toRefusal(chunk, request)
+          throw openAIRefusal(chunk, request)
         case 'response.failed': {
           const { error } = chunk.response
-          if (error !== null && error !== undefined) throw toRefusal(chunk, request)
+          if (error !== null && error !== undefined) throw openAIRefusal(chunk, request)
           break
         }
         case 'response.in_progress':

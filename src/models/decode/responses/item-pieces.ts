@@ -116,7 +116,7 @@ export const shellCallOutput = z.object({
     }),
   ),
 })
-export const search = { id: text, execution: z.enum(['server', 'client']), call_id: text.nullable(), status: progress }
+const search = { id: text, execution: z.enum(['server', 'client']), call_id: text.nullable(), status: progress }
 export const toolSearchCall = z.object({ type: z.literal('tool_search_call'), ...search, arguments: z.unknown() })
 export const toolSearchOutput = z.object({
   type: z.literal('tool_search_output'),

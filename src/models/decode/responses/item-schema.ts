@@ -18,7 +18,6 @@ import {
   programOutput,
   progress,
   reasoning,
-  search,
   shellCall,
   shellCallOutput,
   text,

@@ -81,7 +81,7 @@ async function requestOf(setting: Setting): Promise<Request> {
 function answering({ headers = {} }: Setting, bodies: readonly Uint8Array[], onUrl?: (url: string) => void) {
   let next = 0
   const fetch: typeof globalThis.fetch = async (url) => {
-    onUrl?.(String(url))
+    onUrl?.(url instanceof Request ? url.url : url.toString())
     return new Response((bodies[next++] ?? new Uint8Array()) as Uint8Array<ArrayBuffer>, { headers })
   }
   return fetch
