@@ -34,8 +34,6 @@ export interface DecoderOptions {
   emit(part: LanguageModelV4StreamPart): void
   /** Of the request. The package's `stream-start` has them. */
   warnings: SharedV4Warning[]
-  /** Emits each chunk as a `raw` part too, and reads each one in full. */
-  includeRawChunks?: boolean
   /** Subject of error messages: `openai:gpt-5`. */
   who: string
   limits?: ReadLimits | undefined

@@ -1,17 +1,14 @@
-/** What the decoders have in common: from bytes to chunks, and parts that wait until the package would have resolved `doStream`. */
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+/** What the decoders have in common: from bytes to events, and from events to chunks. */
 import type { DecoderOptions, StreamDecoder } from './decoder.ts'
 import { createEventStream } from './event-stream.ts'
-import type { Chunk } from './read-json.ts'
-import { createShortcut, type Shortcut } from './shortcut.ts'
-
-export type Emit = (part: LanguageModelV4StreamPart) => void
+import type { Choose } from './json-places.ts'
+import { readJson, type Checked, type Chunk } from './read-json.ts'
+import { createShortcut, type Apply } from './shortcut.ts'
 
 export interface EventDecoderOptions<T> {
-  options: Pick<DecoderOptions, 'who' | 'limits' | 'includeRawChunks'>
-  emit: Emit
-  read: (data: string) => Chunk<T>
-  /** Reads a chunk. Calls `learn` if nothing but its text matters to the next one. */
+  options: Pick<DecoderOptions, 'who' | 'limits'>
+  check: (value: unknown) => Checked<T>
+  /** Calls `learn` if nothing but its text matters to the next chunk. */
   onChunk(chunk: Chunk<T>, learn: Learn): void
   /** The body ended. */
   onEnd(): void
@@ -19,36 +16,29 @@ export interface EventDecoderOptions<T> {
   isOver?: () => boolean
 }
 
-/** The text is the field `key`, found by `textOf`. `apply` does for a text what the chunk did. */
-export type Learn = (
-  key: string,
-  textOf: (chunk: unknown) => unknown,
-  apply: (text: string) => void,
-  ignored?: readonly string[],
-) => void
+export type Learn = (choose: Choose, apply: Apply) => void
 
-export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDecoder {
-  const { options, emit, read, onChunk, onEnd, isOver } = decoder
-  const { who, limits, includeRawChunks } = options
-  const shortcut: Shortcut | undefined = includeRawChunks === true ? undefined : createShortcut()
+export interface EventDecoder extends StreamDecoder {
+  /** Another body follows. */
+  reopen(): void
+}
+
+export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): EventDecoder {
+  const { options, check, onChunk, onEnd, isOver } = decoder
+  const { who, limits } = options
+  const shortcut = createShortcut()
   let isBroken = false
 
-  const events = createEventStream({
-    who,
-    limits,
-    shortcut: shortcut?.read,
-    onData(data, source, from, to) {
-      shortcut?.forget()
-      if (isOver?.() === true) return
-      const chunk = read(data)
-      if (includeRawChunks === true) emit({ type: 'raw', rawValue: chunk.raw })
-      onChunk(chunk, (key, textOf, apply, ignored) => {
-        if (from < 0 || shortcut === undefined) return
-        const event = source.slice(from, to)
-        shortcut.learn({ event, data, value: chunk.raw, key, textOf, ignored }, apply)
-      })
-    },
-  })
+  function onData(data: string, source: string, from: number, to: number): void {
+    shortcut.forget()
+    if (isOver?.() === true) return
+    onChunk(readJson(data, check), (choose, apply) => {
+      if (from >= 0) shortcut.learn(source.slice(from, to), data, choose, apply)
+    })
+  }
+
+  const openBody = () => createEventStream({ who, limits, shortcut: shortcut.read, onData })
+  let body = openBody()
 
   /** Like the package's stream, a decoder that has failed reads nothing more. */
   function guarded(act: () => void): void {
@@ -62,33 +52,13 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): StreamDe
   }
 
   return {
-    push: (bytes) => guarded(() => events.push(bytes)),
+    push: (bytes) => guarded(() => body.push(bytes)),
     end() {
       guarded(onEnd)
       isBroken = true
     },
-  }
-}
-
-export interface Gate {
-  emit: Emit
-  /** Emits what has waited, and everything from now on at once. */
-  open(): void
-  isOpen(): boolean
-}
-
-export function createGate(emit: Emit): Gate {
-  let waiting: LanguageModelV4StreamPart[] | undefined = []
-  return {
-    emit(part) {
-      if (waiting === undefined) emit(part)
-      else waiting.push(part)
+    reopen() {
+      body = openBody()
     },
-    open() {
-      const parts = waiting ?? []
-      waiting = undefined
-      for (const part of parts) emit(part)
-    },
-    isOpen: () => waiting === undefined,
   }
 }

@@ -1,31 +1,32 @@
-/** The data of an event as a value, or the error that the AI SDK's packages report for it. */
+/** The data of an event as a value, or the error that the AI SDK's packages report for it: their `safeParseJSON`, without a promise. */
 import { JSONParseError, TypeValidationError } from '@ai-sdk/provider'
 import { secureJsonParse } from '@ai-sdk/provider-utils'
-import { safeParse, type ZodType } from 'zod/v4'
 
-export interface Chunk<T> {
-  /** Undefined if the package rejects the chunk. */
-  value: T | undefined
-  error: JSONParseError | TypeValidationError | undefined
-  /** As parsed, for `raw` parts. */
-  raw: unknown
-}
+/** What zod's `safeParse` returns. */
+export type Checked<T> = { success: true; data: T } | { success: false; error: unknown }
 
-/**
- * `isUsual` accepts the chunks of most streams, without a schema: what it accepts, the package's schema must accept without changing
- * anything that the decoder reads. All others go through the schema.
- */
-export function readChunk<T>(data: string, isUsual: (raw: unknown) => raw is T, schema: () => ZodType<T>): Chunk<T> {
-  let raw: unknown
+export type Chunk<T> =
+  | { value: T; error?: undefined }
+  /** What the package rejects. A `TypeValidationError` has the value as it was parsed. */
+  | { value?: undefined; error: JSONParseError | TypeValidationError }
+
+export function readJson<T>(text: string, check: (value: unknown) => Checked<T>): Chunk<T> {
+  let value: unknown
   try {
-    raw = secureJsonParse(data)
+    value = secureJsonParse(text)
   } catch (cause) {
-    return { value: undefined, error: new JSONParseError({ text: data, cause }), raw: undefined }
+    return { error: new JSONParseError({ text, cause }) }
   }
-  if (isUsual(raw)) return { value: raw, error: undefined, raw }
-  const result = safeParse(schema(), raw)
-  if (result.success) return { value: result.data, error: undefined, raw }
-  return { value: undefined, error: TypeValidationError.wrap({ value: raw, cause: result.error }), raw }
+  let cause: unknown
+  try {
+    const checked = check(value)
+    if (checked.success) return { value: checked.data }
+    cause = checked.error
+  } catch (error) {
+    // Too deep for the stack.
+    cause = error
+  }
+  return { error: TypeValidationError.wrap({ value, cause }) }
 }
 
 /** What the schemas call an object. */

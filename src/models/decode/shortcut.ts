@@ -1,11 +1,15 @@
 /** Decides when an event is worth a template, and applies the current one. */
-import { learnTemplate, type Template, type TemplateOptions } from './template.ts'
+import type { Choose } from './json-places.ts'
+import { createTemplate, type Template } from './template.ts'
+
+/** Does for another text what the event did for its own. */
+export type Apply = (text: string, event: Pick<Template, 'data'>) => void
 
 export interface Shortcut {
   /** For `createEventStream`: reads the events at `at` that match the template. */
   read(source: string, at: number): number
-  /** What the last event did is all that the next one does, if it differs only in its text. */
-  learn(options: TemplateOptions, apply: (text: string) => void): void
+  /** What the last event did is all that the next one does, if it differs only in what `choose` has chosen. */
+  learn(event: string, data: string, choose: Choose, apply: Apply): void
   /** Another event came: the template may not be right any more. */
   forget(): void
 }
@@ -13,9 +17,12 @@ export interface Shortcut {
 /** Templates in a row without a single match, after which only some are learned: this server changes more than the text. */
 const mostMisses = 12
 
+/** Longer events are rare, and looking for their places would cost more than parsing them. */
+const mostChars = 4096
+
 export function createShortcut(): Shortcut {
   let template: Template | undefined
-  let apply: (text: string) => void = () => {}
+  let apply: Apply = () => {}
   let misses = 0
   let hasMatched = true
 
@@ -27,14 +34,14 @@ export function createShortcut(): Shortcut {
         if (end < 0) break
         hasMatched = true
         next = end
-        apply(template.text())
+        apply(template.text(), template)
       }
       return next
     },
-    learn(options, applyText) {
+    learn(event, data, choose, applyText) {
       misses = hasMatched ? 0 : misses + 1
-      if (misses > mostMisses && misses % 64 !== 0) return
-      template = learnTemplate(options)
+      if (event.length > mostChars || (misses > mostMisses && misses % 64 !== 0)) return
+      template = createTemplate(event, data, choose)
       apply = applyText
       hasMatched = false
     },

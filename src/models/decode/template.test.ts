@@ -1,106 +1,113 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createAnthropicDecoder } from './anthropic.ts'
+import { createAnthropicDecoder } from './anthropic/decoder.ts'
+import { createOpenAIChatDecoder } from './chat/openai-chat.ts'
+import { createCompatibleDecoder } from './chat/openai-compatible.ts'
 import type { DecoderOptions, StreamDecoder } from './decoder.ts'
-import { createOpenAIChatDecoder } from './openai-chat.ts'
-import { createCompatibleDecoder } from './openai-compatible.ts'
-import { learnTemplate, type TemplateOptions } from './template.ts'
+import { createGoogleDecoder } from './google/decoder.ts'
+import { textAt } from './json-places.ts'
+import { createResponsesDecoder } from './responses/decoder.ts'
+import { createTemplate } from './template.ts'
 
-const textOf = (value: unknown) => (value as { a?: { text?: unknown } } | undefined)?.a?.text
+const choose = textAt('a.0.text', 'n.one', 'pad')
 const frame = (data: string) => `data: ${data}\n\n`
+const eventOf = (data: string) => `event: x\n${frame(data)}`
+const templateOf = (data: string) => createTemplate(eventOf(data), data, choose)
+const sample = '{"n":{"one":1},"a":[{"text":"first","id":"i"}],"pad":"xx","last":null}'
 
-function learn(data: string, options: Partial<TemplateOptions> = {}) {
-  const value: unknown = JSON.parse(data)
-  return learnTemplate({ event: frame(data), data, value, key: 'text', textOf, ...options })
-}
+test('reads events that differ in the places only', () => {
+  const template = templateOf(sample)!
+  const data = '{"n":{"one":23},"a":[{"text":"\\u00fc\\n","id":"i"}],"pad":"","last":null}'
+  const source = `before${eventOf(data)}after`
+  expect(template.read(source, 6)).toBe(6 + eventOf(data).length)
+  expect(template.text()).toBe('ü\n')
+  expect(template.data()).toBe(data)
+})
 
-describe('learnTemplate', () => {
-  test('finds the text, not another string of the same name', () => {
-    const template = learn('{"text":"no","a":{"x":{"text":"no"},"text":"yes","z":"\\"text\\":\\"no\\""}}')!
-    const event = frame('{"text":"no","a":{"x":{"text":"no"},"text":"other","z":"\\"text\\":\\"no\\""}}')
-    expect(template.read(event, 0)).toBe(event.length)
-    expect(template.text()).toBe('other')
-    expect(
-      template.read(frame('{"text":"yes","a":{"x":{"text":"no"},"text":"other","z":"\\"text\\":\\"no\\""}}'), 0),
-    ).toBe(-1)
-  })
+test('what does not match changes nothing', () => {
+  const template = templateOf(sample)!
+  const other = sample.replace('first', 'other')
+  expect(template.read(eventOf(other), 0)).toBeGreaterThan(0)
+  expect(template.read(eventOf(other.replace('other', 'third').replace('null', '1')), 0)).toBe(-1)
+  expect([template.text(), template.data()]).toEqual(['other', other])
+})
 
-  test('takes the last of two fields of one name, as JSON does', () => {
-    const template = learn('{"a":{"text":"first","text":"last"}}')!
-    expect(template.read(frame('{"a":{"text":"first","text":"new"}}'), 0)).toBeGreaterThan(0)
-    expect(template.text()).toBe('new')
-    expect(template.read(frame('{"a":{"text":"new","text":"last"}}'), 0)).toBe(-1)
-  })
+test.each([
+  ['another value', '"id":"i"', '"id":"j"'],
+  ['an event that is not complete', '}\n\n', '}\n'],
+  ['a number with a leading zero', '"one":1', '"one":01'],
+  ['a number with a fraction', '"one":1', '"one":1.5'],
+  ['a number with an exponent', '"one":1', '"one":1e9'],
+  ['a number that not every reader can hold', '"one":1', '"one":1234567890123456'],
+  ['a negative number', '"one":1', '"one":-1'],
+  ['no number', '"one":1', '"one":'],
+  ['a text in place of a number', '"one":1', '"one":"1"'],
+  ['a number in place of the text', '"first"', '1'],
+  ['an empty text', '"first"', '""'],
+  ['a raw control character', '"first"', '"a\tb"'],
+  ['an escape that JSON does not know', '"first"', '"a\\xb"'],
+  ['an escape that nobody reads', '"pad":"xx"', '"pad":"\\x"'],
+  ['an end in the middle of the text', '"first"', '"first'],
+])('leaves %s to the parser', (_, from, to) => {
+  const event = eventOf(sample).replace(from, () => to)
+  expect(event).not.toBe(eventOf(sample))
+  expect(templateOf(sample)!.read(event, 0)).toBe(-1)
+})
 
-  test('is not made of a comment, of data in two lines, or of lines that end in CR', () => {
-    const data = '{"a":{"text":"x"}}'
-    expect(learn(data, { event: `: ${data}\n${frame(data)}` })).toBeUndefined()
-    expect(learn(data, { event: `: data: ${data}\n${frame(data)}` })).toBeUndefined()
-    expect(learn(data, { event: `data: ${data}\r\r` })).toBeUndefined()
-    expect(learn('{"a":\n{"text":"x"}}', { event: 'data: {"a":\ndata: {"text":"x"}}\n\n' })).toBeUndefined()
-    expect(learn(data, { event: `event: x\r\ndata:${data}\r\n\r\n` })).toBeDefined()
-  })
+test.each([
+  ['has no text', '{"a":[{"id":"i"}]}'],
+  ['has a key twice', '{"a":[{"text":"x"}],"a":null}'],
+  ['has a key twice, written in two ways', '{"a":[{"text":"x"}],"\\u0061":null}'],
+  ['has a nameless key', '{"":{"a":[{"text":"x"}]}}'],
+  ['has a key that looks like a path', '{"a.0":{"text":"x"}}'],
+  ['has no text but a number', '{"a":[{"text":1}]}'],
+])('makes none of an event that %s', (_, data) => {
+  expect(templateOf(data)).toBeUndefined()
+})
 
-  test('needs a text that is a string, and is not what it looks for', () => {
-    expect(learn('{"a":{"text":1}}')).toBeUndefined()
-    expect(learn('{"a":{}}')).toBeUndefined()
-    expect(learn('{"a":{"text":"?probe?"}}')).toBeUndefined()
-  })
+test('makes none of data in a comment or in two lines, or of lines that end in CR', () => {
+  const data = '{"a":[{"text":"x"}]}'
+  const make = (event: string, read = data) => createTemplate(event, read, choose)
+  expect(make(`: ${data}\n${frame(data)}`)).toBeUndefined()
+  expect(make(`: data: ${data}\n${frame(data)}`)).toBeUndefined()
+  expect(make(`data: ${data}\r\r`)).toBeUndefined()
+  expect(make('data: {"a":\ndata: [{"text":"x"}]}\n\n', '{"a":\n[{"text":"x"}]}')).toBeUndefined()
+  expect(make(`event: x\r\ndata:${data}\r\n\r\n`)).toBeDefined()
+})
 
-  test('skips fields that nobody reads', () => {
-    const template = learn('{"n":7,"a":{"text":"x","n":7,"pad":"in"},"pad":"xx"}', { ignored: ['n', 'pad', 'none'] })!
-    const read = (data: string) => template.read(frame(data), 0)
-    expect(read('{"n":12,"a":{"text":"y","n":7,"pad":"in"},"pad":""}')).toBeGreaterThan(0)
-    expect(template.text()).toBe('y')
-    expect(read('{"n":12,"a":{"text":"y","n":8,"pad":"in"},"pad":""}')).toBe(-1)
-    for (const wrong of ['1e9', '-1', '01', '', '1.5', '1'.repeat(17), '"1"']) {
-      expect(read(`{"n":${wrong},"a":{"text":"y","n":7,"pad":"in"},"pad":""}`)).toBe(-1)
-    }
-    expect(read('{"n":1,"a":{"text":"y","n":7,"pad":"in"},"pad":"\\n"}')).toBe(-1)
-  })
+test('never reads behind what has come', () => {
+  const template = templateOf(sample)!
+  const event = eventOf(sample.replace('first', 'a\\nb'))
+  for (let to = 0; to < event.length; to++) expect(template.read(event.slice(0, to), 0)).toBe(-1)
+  expect(template.read(event, 0)).toBe(event.length)
+})
 
-  test('reads a text exactly as JSON does, or leaves it', () => {
-    const template = learn('{"a":{"text":"x"},"z":1}')!
-    const piece = fc.constantFrom(
-      'a',
-      'é',
-      '世',
-      '🌍',
-      '\\n',
-      '\\"',
-      '\\\\',
-      '\\u00e9',
-      '\\ud83c',
-      '\\x',
-      '"',
-      '\n',
-      '\t',
-      '\u2028',
-      'x'.repeat(9),
-    )
+describe('whatever it reads is what a parser reads', () => {
+  const string = (text: string) => `"${text}"`
+  const token = fc.oneof(
+    fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+    fc.string({ unit: fc.constantFrom('\\', '"', 'u', '0', 'n', '\t', 'é', '\u001f') }).map(string),
+    fc
+      .array(fc.constantFrom('a', '世', '🌍', '\\n', '\\"', '\\u00e9', '\\ud83c', '\u2028', 'x'.repeat(20)))
+      .map((all) => string(all.join(''))),
+    fc.constantFrom('1', '007', '-1', '1e3', 'null', '""', '[]'),
+  )
+
+  test.each([1, 30])('in a piece of %i events', (count) => {
+    const template = templateOf(sample)!
+    let read = 0
     fc.assert(
-      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
-        const event = frame(`{"a":{"text":"${pieces.join('')}"},"z":1}`)
-        const end = template.read(`${event}${event}`, 0)
-        let expected: unknown
-        try {
-          expected = textOf(JSON.parse(event.slice(6, -2)))
-        } catch {
-          expected = undefined
-        }
-        const isLine = !pieces.includes('\n')
-        if (end >= 0) expect([end, template.text()]).toEqual([event.length, expected])
-        // An empty text means something else to some decoders.
-        else expect(expected === undefined || expected === '' || !isLine).toBe(true)
+      fc.property(token, token, token, (text, number, pad) => {
+        const data = `{"n":{"one":${number}},"a":[{"text":${text},"id":"i"}],"pad":${pad},"last":null}`
+        const event = eventOf(data)
+        if (template.read(event.repeat(count), 0) !== event.length) return
+        read++
+        const value = JSON.parse(data) as { a: { text: string }[] }
+        expect(value.a[0]?.text).toBe(template.text())
       }),
-      { numRuns: 2000 },
+      { numRuns: 2000, examples: [['"x"', '1', '""']] },
     )
-  })
-
-  test('never reads behind what has come', () => {
-    const template = learn('{"a":{"text":"x"}}')!
-    const event = frame('{"a":{"text":"a\\nb"}}')
-    for (let to = 0; to < event.length; to++) expect(template.read(event.slice(0, to), 0)).toBe(-1)
+    expect(read).toBeGreaterThan(0)
   })
 })
 
@@ -117,6 +124,14 @@ const block = (delta: object) =>
 const args = (text: string, name?: string) => ({
   tool_calls: [{ index: 0, id: 'a', function: { name, arguments: text } }],
 })
+let number = 0
+const responsesDelta = (delta: string, type: string) =>
+  frame(JSON.stringify({ type, sequence_number: number++, item_id: 'i', delta, obfuscation: delta.slice(1) }))
+const googleText = (text: string) =>
+  frame(
+    JSON.stringify({ candidates: [{ content: { parts: [{ text }] } }], usageMetadata: { totalTokenCount: number++ } }),
+  )
+const call = { prompt: [], tools: [] }
 const padded = (content: string) => chat({ content }, { obfuscation: content.slice(1) })
 
 const bursts: [string, (text: string) => string, (options: DecoderOptions) => StreamDecoder][] = [
@@ -138,6 +153,16 @@ const bursts: [string, (text: string) => string, (options: DecoderOptions) => St
     'anthropic thinking',
     (thinking) => block({ type: 'thinking_delta', thinking }),
     (all) => createAnthropicDecoder({ ...all, request, facts }),
+  ],
+  [
+    'responses text',
+    (delta) => responsesDelta(delta, 'response.output_text.delta'),
+    (all) => createResponsesDecoder({ ...all, request, call, provider: 'openai.responses' }),
+  ],
+  [
+    'google text',
+    (text) => googleText(text),
+    (all) => createGoogleDecoder({ ...all, request, call, provider: 'google' }),
   ],
 ]
 

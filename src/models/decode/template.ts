@@ -1,104 +1,86 @@
 /**
- * Most events of an answer differ from the one before only in their text. So an event becomes a template: what is before its text
- * and behind it. An event with the same around its text is not parsed; only its text is read.
- *
- * This is exact: `learnTemplate` finds the one string token that is the text by putting another in its place and parsing that. A
- * JSON text in which one string token is replaced by another is the same value but for that string.
+ * Most events of an answer differ from the one before only in their text, and in some values that nobody reads. A template is made
+ * of an event that has been parsed and checked: its fixed pieces, and between them the places that may differ. An event with the
+ * same pieces, and with valid tokens of the same kind in the places, is the same value but for those, so it need not be parsed.
  */
+import { placesIn, type Choose, type Place } from './json-places.ts'
 
 export interface Template {
-  /** Reads the event at `at`. Returns the index behind it, or -1 if it is another event or its text needs the full way. */
+  /** Reads the event at `at`. Returns the index behind it, or -1 if it is another event or needs the full way. */
   read(source: string, at: number): number
-  /** The text of the last event that was read. Never empty. */
+  /** The text of the last event that was read. Never empty: an empty text means something else to some decoders. */
   text(): string
-}
-
-export interface TemplateOptions {
-  /** An event as it was sent, with one line of data and the empty line. */
-  event: string
-  /** The data in it, and its value. */
-  data: string
-  value: unknown
-  /** The name of the field that is the text, and how to find it in the value. */
-  key: string
-  textOf: (value: unknown) => unknown
-  /** Fields of the top level that hold a string or an integer that nobody reads. They may differ too. */
-  ignored?: readonly string[]
-}
-
-interface Hole {
-  kind: 'text' | 'string' | 'integer'
-  from: number
-  to: number
+  /** The data of the last event that was read. */
+  data(): string
 }
 
 const quote = 34
 const backslash = 92
 
-/** Undefined if the text is not found, or if the event is of another form than usual. */
-export function learnTemplate({
-  event,
-  data,
-  value,
-  key,
-  textOf,
-  ignored = [],
-}: TemplateOptions): Template | undefined {
-  const start = event.indexOf(data)
-  // The data must stand where it was read from, not in a comment.
-  if (start < 0 || !/(^|[\r\n])data: ?$/.test(event.slice(0, start)) || !event.endsWith('\n')) return undefined
-  const text = findHole(data, value, key, textOf)
-  if (text?.kind !== 'string') return undefined
-  const holes: Hole[] = [{ ...text, kind: 'text' }]
-  for (const name of ignored) {
-    const hole = findHole(data, value, name, (whole) => (whole as Record<string, unknown> | undefined)?.[name])
-    if (hole !== undefined) holes.push(hole)
-  }
-  holes.sort((a, b) => a.from - b.from)
-  const literals = [...holes, undefined].map((hole, i) => {
-    const from = i === 0 ? 0 : start + holes[i - 1]!.to
-    return event.slice(from, hole === undefined ? event.length : start + hole.from)
-  })
-  return createTemplate(
-    literals,
-    holes.map(({ kind }) => kind),
+/**
+ * `event` is as it was sent, with one line of `data` and the empty line. Undefined if there is not exactly one text in it, or if it
+ * has another form than usual.
+ */
+export function createTemplate(event: string, data: string, choose: Choose): Template | undefined {
+  const head = event.indexOf(data)
+  // The data must stand where it was read from, not in a comment. A CR at the end may be half of a line end.
+  if (head < 0 || !/(^|[\r\n])data: ?$/.test(event.slice(0, head)) || !event.endsWith('\n')) return undefined
+  const places = placesIn(data, choose)
+  if (places === undefined || places.filter(({ kind }) => kind === 'text').length !== 1) return undefined
+  const fixed = [...places, undefined].map((place, i) =>
+    event.slice(i === 0 ? 0 : head + places[i - 1]!.end, place === undefined ? event.length : head + place.start),
+  )
+  return templateOf(
+    fixed,
+    places.map(({ kind }) => kind),
+    { head, tail: event.length - head - data.length },
   )
 }
 
-/** `slice` and `===` compare words at a time; `startsWith` takes four times as long. */
-function createTemplate(literals: string[], kinds: Hole['kind'][]): Template {
-  const [head = ''] = literals
+function templateOf(
+  fixed: readonly string[],
+  kinds: readonly Place['kind'][],
+  { head, tail }: { head: number; tail: number },
+): Template {
+  const first = fixed[0]!
   let text = ''
+  let lastSource = ''
+  let from = 0
+  let to = 0
 
+  // `slice` and `===` compare words at a time; `startsWith` takes four times as long.
   function read(source: string, at: number): number {
-    let next = at + head.length
-    if (source.slice(at, next) !== head) return -1
-    let open = 0
-    let close = 0
-    let isEscaped = false
+    let next = at + first.length
+    if (source.slice(at, next) !== first) return -1
+    let found = text
     for (let i = 0; i < kinds.length; i++) {
-      const from = next
-      if (kinds[i] === 'integer') next = endOfInteger(source, from)
-      else next = endOfString(source, from)
-      if (kinds[i] === 'text') {
-        open = from
-        isEscaped = next < -1
-        close = next = isEscaped ? -next : next
+      const kind = kinds[i]
+      const start = next
+      next = kind === 'integer' ? endOfInteger(source, start) : endOfString(source, start)
+      if (kind === 'text') {
+        if (next === start) return -1
+        if (next < -1) {
+          next = -next
+          const unescaped = parsedString(source.slice(start - 1, next + 1))
+          if (unescaped === undefined) return -1
+          found = unescaped
+        } else found = ownedSlice(source, start, next)
       }
-      const literal = literals[i + 1]!
-      if (next < 0 || source.slice(next, next + literal.length) !== literal) return -1
-      next += literal.length
+      // Escapes are only checked where they are read.
+      if (next < 0) return -1
+      const piece = fixed[i + 1]!
+      const end = next + piece.length
+      if (source.slice(next, end) !== piece) return -1
+      next = end
     }
-    if (close === open) return -1
-    if (isEscaped) {
-      const unescaped = parsed(source.slice(open - 1, close + 1))
-      if (typeof unescaped !== 'string') return -1
-      text = unescaped
-    } else text = ownedSlice(source, open, close)
+    text = found
+    lastSource = source
+    from = at
+    to = next
     return next
   }
 
-  return { read, text: () => text }
+  return { read, text: () => text, data: () => lastSource.slice(from + head, to - tail) }
 }
 
 /** The index of the closing quote; negative if the string has escapes; -1 if it is not complete or not valid. */
@@ -114,7 +96,7 @@ function endOfString(source: string, at: number): number {
   }
 }
 
-/** The index behind an integer that is safe and written as JSON wants it, or -1. */
+/** The index behind an integer that is safe and written as JSON wants it, or -1. What follows it is for the next piece to check. */
 function endOfInteger(source: string, at: number): number {
   let i = at
   while (source.charCodeAt(i) >= 48 && source.charCodeAt(i) <= 57) i++
@@ -128,39 +110,9 @@ function ownedSlice(source: string, from: number, to: number): string {
   return to - from < 13 || source.length < 1024 ? slice : ` ${slice}`.slice(1)
 }
 
-const probe = '?probe?'
-
-/** Where the token of a field's value is in the data, without quotes. */
-function findHole(data: string, value: unknown, key: string, valueOf: TemplateOptions['textOf']): Hole | undefined {
-  // What the probe changes must not be the probe already.
-  if (valueOf(value) === probe) return undefined
-  const name = JSON.stringify(key)
-  let tries = 0
-  for (let at = data.indexOf(name); at >= 0 && tries < 4; at = data.indexOf(name, at + 1), tries++) {
-    const hole = tokenAfter(data, at + name.length)
-    if (hole === undefined) continue
-    const token = hole.kind === 'integer' ? `"${probe}"` : probe
-    if (valueOf(parsed(data.slice(0, hole.from) + token + data.slice(hole.to))) === probe) return hole
-  }
-  return undefined
-}
-
-/** The string or integer behind a colon. */
-function tokenAfter(data: string, at: number): Hole | undefined {
-  const [colon] = /^\s*:\s*/.exec(data.slice(at, at + 20)) ?? []
-  if (colon === undefined) return undefined
-  const from = at + colon.length
-  if (data.charCodeAt(from) === quote) {
-    const to = Math.abs(endOfString(data, from + 1))
-    return to === 1 ? undefined : { kind: 'string', from: from + 1, to }
-  }
-  const to = endOfInteger(data, from)
-  return to > 0 && /[,}\s]/.test(data[to] ?? '') ? { kind: 'integer', from, to } : undefined
-}
-
-function parsed(json: string): unknown {
+function parsedString(literal: string): string | undefined {
   try {
-    return JSON.parse(json)
+    return JSON.parse(literal) as string
   } catch {
     return undefined
   }

@@ -3,7 +3,7 @@
  * not export: the order of the choices and of the fields is part of the text of its errors. The fuzzer compares both.
  */
 import { z } from 'zod'
-import type { Checked } from '../checked.ts'
+import type { Checked } from '../read-json.ts'
 
 const text = z.string()
 const maybeText = text.nullish()

@@ -7,10 +7,10 @@
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createToolNameMapping, generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
-import { readChunk as parseChunk } from '../checked.ts'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
-import { createEventStream } from '../event-stream.ts'
-import { createRepeats } from '../repeats.ts'
+import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import type { Choose } from '../json-places.ts'
+import { readJson, type Chunk as Read } from '../read-json.ts'
 import { checkChunk, type Chunk } from './chunk-schema.ts'
 import { createContinuation } from './continuation.ts'
 import { jsonToolIn, readJsonTool } from './json-tool.ts'
@@ -37,7 +37,7 @@ export interface GoogleDecoder extends StreamDecoder {
 }
 
 export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecoder {
-  const { warnings, includeRawChunks = false, request, who, limits } = options
+  const { warnings, request } = options
   const { tools = [] } = options.call
   const jsonTool = jsonToolIn(request.body, tools)
   const emit = jsonTool === undefined ? options.emit : readJsonTool(jsonTool, options.emit)
@@ -52,9 +52,8 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     toCustomToolName: createToolNameMapping({ tools, providerToolNames }).toCustomToolName,
   })
   const continuation = createContinuation()
-  const repeats = createRepeats(!includeRawChunks)
   /** A chunk that was only compared with the one before. Its counts differ, and the last ones are needed at the end. */
-  let unparsed: string | undefined
+  let unparsed: { data(): string } | undefined
 
   emit({ type: 'stream-start', warnings })
 
@@ -63,27 +62,24 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     readChunk(state, chunk)
   }
 
-  function onData(data: string, source: string, from: number, to: number): void {
+  function onChunk({ value: chunk, error }: Read<Chunk>, learn: Learn): void {
     settleUsage()
-    const parsed = parseChunk(data, checkChunk)
-    if (includeRawChunks) emit({ type: 'raw', rawValue: parsed.raw })
-    if ('error' in parsed) return fail(parsed.error)
-    const chunk = parsed.value
+    if (chunk === undefined) return fail(error)
     read(chunk)
     const part = onlyText(chunk)
     if (part === undefined) return
-    repeats.learn({ data, source, from, to, placeOf }, (text, repeated) => {
+    learn(placeOf, (text, event) => {
       part.text = text
       read(chunk)
-      if (chunk.usageMetadata) unparsed = repeated
+      if (chunk.usageMetadata) unparsed = event
     })
   }
 
   function settleUsage(): void {
     if (unparsed === undefined) return
-    const parsed = parseChunk(unparsed, checkChunk)
+    const { value } = readJson(unparsed.data(), checkChunk)
     unparsed = undefined
-    if ('value' in parsed && parsed.value.usageMetadata) state.usage = parsed.value.usageMetadata
+    if (value?.usageMetadata) state.usage = value.usageMetadata
   }
 
   function fail(error: unknown): void {
@@ -91,7 +87,7 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     emit({ type: 'error', error })
   }
 
-  function end(): void {
+  function onEnd(): void {
     settleUsage()
     const usage = addUsage(state.earlierUsage, state.usage)
     endBlocks(state)
@@ -117,21 +113,19 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     })
   }
 
-  const openBody = () => createEventStream({ onData, shortcut: repeats.read, who, ...(limits && { limits }) })
-  let body = openBody()
+  const decoder = createEventDecoder({ options, check: checkChunk, onChunk, onEnd })
   return {
-    push: (bytes) => body.push(bytes),
-    end,
+    push: decoder.push,
+    end: decoder.end,
     continuation: continuation.token,
     continued() {
       settleUsage()
       continuation.next()
       state.finishReason = interrupted
-      body = openBody()
+      decoder.reopen()
     },
     failed(error) {
       continuation.drop()
-      if (includeRawChunks) emit({ type: 'raw', rawValue: undefined })
       fail(error)
     },
   }
@@ -145,7 +139,8 @@ function onlyText({ candidates }: Chunk): TextPart | undefined {
   return part !== undefined && 'text' in part && typeof part.text === 'string' ? part : undefined
 }
 
-function placeOf(path: string) {
+/** The counts are read from the last chunk, which is parsed for that. */
+const placeOf: Choose = (path) => {
   if (path === 'candidates.0.content.parts.0.text') return 'text'
-  return path.startsWith('usageMetadata.') ? 'number' : undefined
+  return path.startsWith('usageMetadata.') && path.endsWith('Count') ? 'unread' : undefined
 }

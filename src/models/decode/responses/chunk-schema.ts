@@ -5,7 +5,7 @@
  * the text of an error.
  */
 import { z } from 'zod'
-import { isRecord, type Checked } from '../checked.ts'
+import { isObject, type Checked } from '../read-json.ts'
 import { jsonObject } from './item-pieces.ts'
 import { addedItem, doneItem, itemTypes } from './item-schema.ts'
 
@@ -166,11 +166,11 @@ const every = z.union([
 function isKnown({ type, item }: Record<string, unknown>): boolean {
   if (typeof type !== 'string' || !byType.has(type)) return false
   if (type !== 'response.output_item.added' && type !== 'response.output_item.done') return true
-  return !isRecord(item) || typeof item['type'] !== 'string' || itemTypes.has(item['type'])
+  return !isObject(item) || typeof item['type'] !== 'string' || itemTypes.has(item['type'])
 }
 
 export function checkChunk(value: unknown): Checked<Chunk> {
-  if (isRecord(value) && typeof value['type'] === 'string') {
+  if (isObject(value) && typeof value['type'] === 'string') {
     const { type } = value
     if (!isKnown(value)) return { success: true, data: { type: 'unknown_chunk', message: type } }
     for (const schema of byType.get(type) ?? []) {

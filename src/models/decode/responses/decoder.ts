@@ -5,12 +5,12 @@
  * (`hold.ts`): this has no clock of its own. (2) Where the package's own code throws in the middle of an answer, its stream drops the
  * parts that nobody has read yet. Here they have been emitted.
  */
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { TypeValidationError, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
-import { readChunk as parseChunk } from '../checked.ts'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
-import { createEventStream } from '../event-stream.ts'
-import { createRepeats } from '../repeats.ts'
+import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import { textAt } from '../json-places.ts'
+import type { Chunk as Read } from '../read-json.ts'
 import { checkChunk, type Chunk } from './chunk-schema.ts'
 import { emitEnd } from './ending.ts'
 import { factsOfResponses } from './facts.ts'
@@ -37,52 +37,50 @@ const repeated: ReadonlySet<Chunk['type']> = new Set([
   'response.code_interpreter_call_code.delta',
 ])
 
+/** Nothing reads the number of an event, or the characters that hide the length of its text. */
+const places = textAt('delta', 'sequence_number', 'obfuscation')
+
 export function createResponsesDecoder(options: ResponsesDecoderOptions): StreamDecoder {
-  const { emit, warnings, includeRawChunks = false, who, limits, request, now } = options
+  const { emit, warnings, request, now } = options
   const generateId = options.generateId ?? defaultGenerateId
   const facts = factsOfResponses(options.provider, options.call)
   const hold = createHold({ emit, request, ...(now && { now }) })
-  const state = createState({ ...facts, request, generateId }, (part: LanguageModelV4StreamPart) => hold.emit(part))
-  hold.emit({ type: 'stream-start', warnings })
+  const state = createState({ ...facts, request, generateId }, hold.emit)
 
-  const repeats = createRepeats(!includeRawChunks)
-
-  function onData(data: string, source: string, from: number, to: number): void {
-    const parsed = parseChunk(data, checkChunk)
-    hold.check('value' in parsed ? parsed.value : undefined)
-    if (includeRawChunks) state.emit({ type: 'raw', rawValue: parsed.raw })
-    if ('error' in parsed) {
-      const { raw, error } = parsed
-      state.hasError = true
-      state.finishReason = { unified: 'error', raw: undefined }
-      return state.emit({ type: 'error', error: isChatChunk(raw) ? toMismatch(raw, error, request) : error })
-    }
-    const chunk = parsed.value
+  function onChunk({ value: chunk, error }: Read<Chunk>, learn: Learn): void {
+    hold.check(chunk)
+    if (chunk === undefined) return fail(error)
     readChunk(state, chunk)
     if (!repeated.has(chunk.type)) return
     const repeat = chunk as Chunk & { delta: string }
-    repeats.learn({ data, source, from, to, placeOf }, (delta) => {
+    learn(places, (delta) => {
       repeat.delta = delta
       readChunk(state, repeat)
     })
   }
 
-  const events = createEventStream({ onData, shortcut: repeats.read, who, ...(limits && { limits }) })
+  function fail(error: unknown): void {
+    const value = TypeValidationError.isInstance(error) ? error.value : undefined
+    state.hasError = true
+    state.finishReason = { unified: 'error', raw: undefined }
+    state.emit({ type: 'error', error: isChatChunk(value) ? toMismatch(value, error, request) : error })
+  }
+
+  const decoder = createEventDecoder({
+    options,
+    check: checkChunk,
+    onChunk,
+    onEnd() {
+      hold.open()
+      emitEnd(state)
+    },
+  })
+  hold.emit({ type: 'stream-start', warnings })
   return {
     push(bytes) {
       hold.tick()
-      events.push(bytes)
+      decoder.push(bytes)
     },
-    end() {
-      hold.release()
-      emitEnd(state)
-    },
+    end: decoder.end,
   }
-}
-
-/** Nothing reads the number of an event, or the characters that hide the length of its text. */
-function placeOf(path: string) {
-  if (path === 'delta') return 'text'
-  if (path === 'sequence_number') return 'number'
-  return path === 'obfuscation' ? 'string' : undefined
 }

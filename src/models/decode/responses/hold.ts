@@ -5,49 +5,37 @@
  * `response.in_progress` proves half of it: the package then waits 50 ms for each further event before it hands out its stream.
  * Here the time is looked at when bytes come; pushing no bytes looks at it too.
  */
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { RequestFacts } from '../decoder.ts'
+import { createGate, type Emit, type Gate } from '../gate.ts'
 import { openAIRefusal } from '../openai-stream-error.ts'
 import type { Chunk } from './chunk-schema.ts'
 
-export interface Hold {
-  emit(part: LanguageModelV4StreamPart): void
+export interface Hold extends Pick<Gate, 'emit' | 'open'> {
   /** To be called with each event before it is read; undefined for an invalid one. Throws the refusal. */
   check(chunk: Chunk | undefined): void
   tick(): void
-  release(): void
 }
 
 /** ms, from the package. */
 const grace = 50
 
-export function createHold({
-  emit,
-  request,
-  now = () => performance.now(),
-}: {
-  emit(part: LanguageModelV4StreamPart): void
+export interface HoldOptions {
+  emit: Emit
   request: RequestFacts
   now?: () => number
-}): Hold {
-  let held: LanguageModelV4StreamPart[] | undefined = []
+}
+
+export function createHold({ emit, request, now = () => performance.now() }: HoldOptions): Hold {
+  const gate = createGate(emit)
   /** When the last event came, once the request is known to be accepted. */
   let acceptedAt: number | undefined
 
-  function release(): void {
-    const parts = held ?? []
-    held = undefined
-    for (const part of parts) emit(part)
-  }
-
   return {
-    emit(part) {
-      if (held === undefined) emit(part)
-      else held.push(part)
-    },
+    emit: gate.emit,
+    open: gate.open,
     check(chunk) {
-      if (held === undefined) return
-      if (chunk === undefined) return release()
+      if (gate.isOpen()) return
+      if (chunk === undefined) return gate.open()
       switch (chunk.type) {
         case 'error':
           throw openAIRefusal(chunk, request)
@@ -63,13 +51,12 @@ export function createHold({
         case 'unknown_chunk':
           break
         default:
-          return release()
+          return gate.open()
       }
       if (acceptedAt !== undefined) acceptedAt = now()
     },
     tick() {
-      if (held !== undefined && acceptedAt !== undefined && now() - acceptedAt > grace) release()
+      if (!gate.isOpen() && acceptedAt !== undefined && now() - acceptedAt > grace) gate.open()
     },
-    release,
   }
 }

@@ -1,6 +1,7 @@
 /** A server that speaks OpenAI's older protocol, as `@ai-sdk/openai` reports it. */
 import { APICallError } from '@ai-sdk/provider'
 import type { RequestFacts } from '../decoder.ts'
+import { isObject } from '../read-json.ts'
 
 export function toMismatch(value: unknown, cause: unknown, request: RequestFacts): APICallError {
   return new APICallError({
@@ -19,10 +20,5 @@ export function toMismatch(value: unknown, cause: unknown, request: RequestFacts
 }
 
 export function isChatChunk(value: unknown): boolean {
-  const chunk = recordOf(value)
-  return chunk !== undefined && Array.isArray(chunk['choices']) && typeof chunk['type'] !== 'string'
-}
-
-function recordOf(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  return isObject(value) && Array.isArray(value['choices']) && typeof value['type'] !== 'string'
 }

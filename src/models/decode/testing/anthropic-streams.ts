@@ -144,12 +144,3 @@ const streams: Record<string, unknown[]> = {
 export const anthropicStreams: Record<string, string[]> = Object.fromEntries(
   Object.entries(streams).map(([name, events]) => [name, events.map((each) => JSON.stringify(each))]),
 )
-
-export const anthropicKeys = `
-  type index delta content_block message usage error text thinking partial_json signature citation content id name
-  input caller toolset_name tool_use_id is_error stop_reason model container skills iterations service_tier
-  output_tokens input_tokens stop_details context_management cited_text document_index title file_id data code
-  __proto__ constructor toString
-`
-  .trim()
-  .split(/\s+/)

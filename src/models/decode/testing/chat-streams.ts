@@ -112,12 +112,3 @@ const streams: Record<string, unknown[]> = {
 export const chatStreams: Record<string, string[]> = Object.fromEntries(
   Object.entries(streams).map(([name, chunks]) => [name, chunks.map((each) => JSON.stringify(each))]),
 )
-
-export const chatKeys = `
-  id created model choices usage error delta index finish_reason logprobs content refusal reasoning
-  reasoning_content tool_calls annotations role type function name arguments message code extra_content google
-  thought_signature obfuscation __proto__ constructor toString prompt_tokens completion_tokens
-  prompt_tokens_details completion_tokens_details cached_tokens text thinking
-`
-  .trim()
-  .split(/\s+/)

@@ -1,99 +1,137 @@
-/** Plays the same bytes through `doStream` of a real package and through a decoder, and makes what they say comparable. */
+/** Plays the same bytes through the AI SDK's package and through a decoder, and makes what they say comparable. */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { StreamDecoder } from '../decoder.ts'
+import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
 import type { GoogleDecoder } from '../google/decoder.ts'
+import { seeded } from './random.ts'
+
+export interface Setting {
+  name: string
+  /** `fetch` is the fake server's. */
+  model(fetch: typeof globalThis.fetch): LanguageModelV4
+  call: LanguageModelV4CallOptions
+  headers?: Record<string, string>
+  decoder(options: DecoderOptions & { request: RequestFacts }): StreamDecoder & Partial<GoogleDecoder>
+}
+
+export interface Answer {
+  /** More than one: answers to the further requests that an answer may take; they are empty from then on. */
+  bodies: readonly Uint8Array[]
+  /** The connection fails after the last byte. */
+  isBroken?: boolean
+}
+
+export type Cut = (bytes: Uint8Array) => Uint8Array[]
 
 export interface Heard {
+  /** As texts. */
   parts: string[]
   /** Why `doStream` rejected or its stream broke off. */
   error?: string
   isRefused?: boolean
 }
 
-export interface Setting {
-  /** `fetch` is the fake server's. */
-  model(fetch: typeof globalThis.fetch): LanguageModelV4
-  call: LanguageModelV4CallOptions
-  headers?: Record<string, string>
-  decoder(
-    request: { url: string; body: unknown; responseHeaders: Record<string, string> },
-    emit: (part: LanguageModelV4StreamPart) => void,
-  ): StreamDecoder & Partial<Pick<GoogleDecoder, 'continuation' | 'continued'>>
-}
-
-type Request = Parameters<Setting['decoder']>[0]
-
-/**
- * `more`: what further requests are answered with, for answers that take several; nothing from then on.
- *
- * Both take their random ids from `Math.random`: with the same seed they are the same.
- */
-export async function compare(
-  setting: Setting,
-  bytes: Uint8Array,
-  cuts: readonly number[],
-  more: readonly Uint8Array[] = [],
-): Promise<[Heard, Heard[]]> {
+/** Both take their random ids from `Math.random`: with the same seed they are the same. */
+export async function playBoth(setting: Setting, answer: Answer, cuts: readonly Cut[]): Promise<[Heard, Heard[]]> {
   const random = Math.random
   try {
-    Math.random = seeded()
-    const heard = await hearPackage(setting, [bytes, ...more])
+    const theirs = await hearPackage(setting, answer)
     if (!requests.has(setting)) requests.set(setting, requestOf(setting))
     const request = await requests.get(setting)!
-    const decoded = cuts.map((cut) => {
-      Math.random = seeded()
-      return hearDecoder(
-        setting,
-        request,
-        [bytes, ...more].map((body) => pieces(body, cut)),
-      )
-    })
-    return [heard, decoded]
+    return [theirs, cuts.map((cut) => hearDecoder(setting, request, answer, cut))]
   } finally {
     Math.random = random
   }
 }
 
-async function hearPackage(setting: Setting, bodies: readonly Uint8Array[]): Promise<Heard> {
+/**
+ * Where a package fails by itself, its stream drops the parts that nobody has read yet: how many depends on timing. The decoder has
+ * emitted them.
+ */
+export function isSame(ours: Heard, theirs: Heard): boolean {
+  if (ours.error !== theirs.error) return false
+  const hasFailed = theirs.error !== undefined && theirs.isRefused === false
+  if (!hasFailed && ours.isRefused !== theirs.isRefused) return false
+  const parts = hasFailed ? ours.parts.slice(0, theirs.parts.length) : ours.parts
+  return parts.join('\n') === theirs.parts.join('\n')
+}
+
+const lost = new Error('connection lost')
+
+async function hearPackage(setting: Setting, answer: Answer): Promise<Heard> {
   const parts: string[] = []
   let isRefused = true
   try {
-    const { stream } = await setting.model(answering(setting, bodies)).doStream(setting.call)
+    const { stream } = await setting.model(answering(setting, answer)).doStream(setting.call)
     isRefused = false
     for await (const part of stream) parts.push(said(part))
     return { parts }
   } catch (error) {
+    // A decoder hears nothing of this.
+    if (isLost(error)) return { parts }
     return { parts, error: said(error), isRefused }
   }
 }
+
+function isLost(error: unknown): boolean {
+  return error === lost || (error instanceof Error && isLost(error.cause))
+}
+
+type Request = Pick<DecoderOptions, 'warnings'> & { request: RequestFacts }
 
 const requests = new WeakMap<Setting, Promise<Request>>()
 
 /** An empty answer is never an error: `doStream` then tells what it has sent. */
 async function requestOf(setting: Setting): Promise<Request> {
   let url = ''
-  const fetch = answering(setting, [], (at) => (url = at))
+  const fetch = answering(setting, { bodies: [] }, (at) => (url = at))
   const { request, response, stream } = await setting.model(fetch).doStream(setting.call)
-  await stream.cancel()
-  return { url, body: request?.body, responseHeaders: response?.headers ?? {} }
+  const reader = stream.getReader()
+  const { value } = await reader.read()
+  await reader.cancel()
+  const warnings = value?.type === 'stream-start' ? value.warnings : []
+  return { request: { url, body: request?.body, responseHeaders: response?.headers ?? {} }, warnings }
 }
 
-function answering({ headers = {} }: Setting, bodies: readonly Uint8Array[], onUrl?: (url: string) => void) {
+function answering({ headers = {} }: Setting, { bodies, isBroken = false }: Answer, onUrl?: (url: string) => void) {
   let next = 0
   const fetch: typeof globalThis.fetch = async (url) => {
     onUrl?.(url instanceof Request ? url.url : url.toString())
-    return new Response((bodies[next++] ?? new Uint8Array()) as Uint8Array<ArrayBuffer>, { headers })
+    if (next === 0) Math.random = seeded()
+    const body = bodies[next++] ?? new Uint8Array()
+    return new Response(streamOf(body, isBroken && next === bodies.length), { headers })
   }
   return fetch
 }
 
-function hearDecoder(setting: Setting, request: Request, bodies: Uint8Array[][]): Heard {
+/** Fails only when everything before has been read: a stream drops what nobody has read yet. */
+function streamOf(bytes: Uint8Array, isBroken: boolean): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (bytes.length > 0) controller.enqueue(bytes)
+      if (!isBroken) controller.close()
+    },
+    async pull(controller) {
+      await new Promise(setImmediate)
+      controller.error(lost)
+    },
+  })
+}
+
+function hearDecoder(
+  setting: Setting,
+  { request, warnings }: Request,
+  { bodies, isBroken = false }: Answer,
+  cut: Cut,
+): Heard {
+  Math.random = seeded()
   const parts: string[] = []
-  const decoder = setting.decoder(request, (part) => parts.push(said(part)))
+  const emit = (part: LanguageModelV4StreamPart) => parts.push(said(part))
+  const decoder = setting.decoder({ request, warnings, emit, who: setting.name })
   try {
     for (let i = 0; i === 0 || decoder.continuation?.() !== undefined; i++) {
       if (i > 0) decoder.continued?.()
-      for (const piece of bodies[i] ?? []) decoder.push(piece)
+      for (const piece of cut(bodies[i] ?? new Uint8Array())) decoder.push(piece)
+      if (isBroken && i === bodies.length - 1) return { parts }
     }
     decoder.end()
     return { parts }
@@ -102,7 +140,7 @@ function hearDecoder(setting: Setting, request: Request, bodies: Uint8Array[][])
   }
 }
 
-/** A part as a text, with what JSON cannot say. The order of fields counts: parts become lines of a log. */
+/** With what JSON cannot say. The order of fields counts: parts become lines of a log. */
 function said(value: unknown): string {
   return JSON.stringify(plain(value))
 }
@@ -121,29 +159,5 @@ function plain(value: unknown): unknown {
     // A field without a value is no field.
     ...Object.fromEntries(fields.filter(([, field]) => field !== undefined).map(([key, field]) => [key, plain(field)])),
     ...(symbols.length > 0 && { symbols }),
-  }
-}
-
-/** Pieces of `cut` bytes. 0: one piece. Negative: pieces of random sizes. */
-function pieces(bytes: Uint8Array, cut: number): Uint8Array[] {
-  if (cut === 0) return [bytes]
-  const random = seeded(cut)
-  const all: Uint8Array[] = []
-  for (let at = 0; at < bytes.length;) {
-    const size = cut > 0 ? cut : 1 + Math.floor(random() * 200)
-    all.push(bytes.subarray(at, at + size))
-    at += size
-  }
-  return all
-}
-
-/** Mulberry32. */
-export function seeded(seed = 1): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
   }
 }

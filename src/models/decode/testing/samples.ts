@@ -1,7 +1,6 @@
 /** Random values that a zod schema accepts: every kind of event comes up, also those of which there is no recording. */
-import { z } from 'zod'
-
-export type Random = () => number
+import type { z } from 'zod'
+import { pick, type Random } from './random.ts'
 
 /** Few, so that events are about the same items. */
 const words = ['a', 'b', 'msg_1', 'fc_1', 'lookup', 'parallel', 'ü', '🌍', '"quoted"\n\\', '', 'constructor']
@@ -27,6 +26,10 @@ const special: Record<string, readonly string[]> = {
   ],
   uri: ['https://example.com/', 'gs://b/a.pdf', 'x/readme.markdown', 'c.doc', 'c.docx', 'n.txt', ''],
   fileSearchStore: ['stores/one', ''],
+  reasoning: [' Hmm', '', 'ü'],
+  finish_reason: ['stop', 'stop', 'length', 'content_filter', 'tool_calls', 'function_call', 'odd'],
+  stop_reason: ['end_turn', 'tool_use', 'pause_turn', 'refusal', 'max_tokens', 'stop_sequence', 'odd'],
+  partial_json: ['{', '{"a":', '1}', '"', '{"code":"x"}', ''],
   jsonPath: [
     '$.a',
     '$.a',
@@ -42,7 +45,14 @@ const special: Record<string, readonly string[]> = {
   ],
 }
 
-export function sampleOf(schema: z.core.$ZodType, random: Random, field = ''): unknown {
+export type Fields = Record<string, unknown>
+
+/** Of a schema of objects. */
+export function sampleOf(schema: z.core.$ZodType, random: Random): Fields {
+  return valueOf(schema, random) as Fields
+}
+
+function valueOf(schema: z.core.$ZodType, random: Random, field = ''): unknown {
   const { def } = schema._zod as { def: z.core.$ZodTypes['_zod']['def'] }
   switch (def.type) {
     case 'string':
@@ -63,28 +73,28 @@ export function sampleOf(schema: z.core.$ZodType, random: Random, field = ''): u
     case 'lazy':
       return pick([1, 'x', null, [true], { a: 1 }], random)
     case 'optional':
-      return random() < 0.5 ? undefined : sampleOf(def.innerType, random, field)
+      return random() < 0.5 ? undefined : valueOf(def.innerType, random, field)
     case 'nullable':
-      return random() < 0.2 ? null : sampleOf(def.innerType, random, field)
+      return random() < 0.2 ? null : valueOf(def.innerType, random, field)
+    case 'default':
+      return valueOf(def.innerType, random, field)
+    case 'pipe':
+      return valueOf(def.in, random, field)
     case 'array':
-      return Array.from({ length: Math.floor(random() * 3) }, () => sampleOf(def.element, random, field))
+      return Array.from({ length: Math.floor(random() * 3) }, () => valueOf(def.element, random, field))
     case 'record':
       return Object.fromEntries(
-        words.slice(0, Math.floor(random() * 3)).map((key) => [key, sampleOf(def.valueType, random)]),
+        words.slice(0, Math.floor(random() * 3)).map((key) => [key, valueOf(def.valueType, random)]),
       )
     case 'intersection':
-      return { ...(sampleOf(def.left, random) as object), ...(sampleOf(def.right, random) as object) }
+      return { ...(valueOf(def.left, random) as object), ...(valueOf(def.right, random) as object) }
     case 'union':
-      return sampleOf(pick(def.options, random), random, field)
+      return valueOf(pick(def.options, random), random, field)
     case 'object': {
-      const fields = Object.entries(def.shape).map(([key, type]) => [key, sampleOf(type, random, key)] as const)
+      const fields = Object.entries(def.shape).map(([key, type]) => [key, valueOf(type, random, key)] as const)
       return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
     }
     default:
       throw new Error(`no sample of ${def.type}`)
   }
-}
-
-export function pick<T>(list: readonly T[], random: Random): T {
-  return list[Math.floor(random() * list.length)]!
 }

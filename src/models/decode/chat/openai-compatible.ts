@@ -9,21 +9,21 @@ import {
 } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
 import {
-  argumentsOf,
-  contentOf,
-  deltaOf,
-  isUsualCompatibleChunk,
+  argumentsPlaces,
+  checkCompatibleChunk,
+  contentPlaces,
+  reasoningContentPlaces,
+  reasoningPlaces,
   type ChatChunk,
   type ChatDelta,
   type ChatUsage,
-} from './chat-chunk.ts'
+} from './chunk.ts'
 import { createCompatibleCalls } from './compatible-calls.ts'
 import { blocksOf } from './compatible-content.ts'
-import { finishReasonOf, responseMetadata, usageOf } from './chat-parts.ts'
-import { compatibleChatSchema } from './chat-schema.ts'
-import type { DecoderOptions, StreamDecoder } from './decoder.ts'
-import { createEventDecoder, type Learn } from './event-decoder.ts'
-import { readChunk, type Chunk } from './read-json.ts'
+import { finishReasonOf, responseMetadata, usageOf } from './parts.ts'
+import type { DecoderOptions, StreamDecoder } from '../decoder.ts'
+import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import type { Chunk } from '../read-json.ts'
 
 export interface CompatibleFacts {
   /** The key of the provider metadata: see `metadataKeyOf`. */
@@ -39,8 +39,6 @@ export function metadataKeyOf(provider: string, providerOptions: Record<string, 
 
 const textId = 'txt-0'
 const reasoningId = 'reasoning-0'
-/** `obfuscation`: gateways pass on what OpenAI sends. */
-const ignored = ['obfuscation']
 
 export function createCompatibleDecoder(options: DecoderOptions & CompatibleFacts): StreamDecoder {
   const { emit, warnings, metadataKey, generateId = defaultGenerateId } = options
@@ -125,17 +123,16 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
       if (thoughts || content || !call.function.arguments) return
       const { function: named, ...rest } = call
       const again = (text: string) => calls.read({ ...rest, function: { ...named, arguments: text } })
-      learn('arguments', argumentsOf, again, ignored)
+      learn(argumentsPlaces, again)
     } else if (thoughts) {
-      if (!content && thought) learn('reasoning_content', thoughtOf, emitReasoning, ignored)
-      else if (!content) learn('reasoning', reasoningOf, emitReasoning, ignored)
-    } else if (typeof content === 'string' && content !== '') learn('content', contentOf, emitText, ignored)
+      if (!content && thought) learn(reasoningContentPlaces, emitReasoning)
+      else if (!content) learn(reasoningPlaces, emitReasoning)
+    } else if (typeof content === 'string' && content !== '') learn(contentPlaces, emitText)
   }
 
   const decoder = createEventDecoder({
     options,
-    emit,
-    read: (data) => readChunk(data, isUsualCompatibleChunk, compatibleChatSchema),
+    check: checkCompatibleChunk,
     onChunk,
     onEnd() {
       endReasoning()
@@ -158,6 +155,3 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
   emit({ type: 'stream-start', warnings })
   return decoder
 }
-
-const thoughtOf = (chunk: unknown) => deltaOf(chunk)?.reasoning_content
-const reasoningOf = (chunk: unknown) => deltaOf(chunk)?.reasoning

@@ -1,7 +1,7 @@
 /** Results of tools that Anthropic runs itself. */
 import type { JSONObject, JSONValue, SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import type { Caller, ContentBlock } from './anthropic-block-schema.ts'
-import { callerOf, type AnthropicState } from './anthropic-state.ts'
+import type { Caller, ContentBlock } from './block-schema.ts'
+import { callerOf, type AnthropicState } from './state.ts'
 
 type BlockOf<T extends ContentBlock['type']> = Extract<ContentBlock, { type: T }>
 type ServerBlock = Exclude<

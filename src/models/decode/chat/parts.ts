@@ -1,6 +1,7 @@
 /** Parts that both packages of OpenAI's chat completions make alike. */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import type { ChatChunk, ChatUsage } from './chat-chunk.ts'
+import { createNullLanguageModelUsage } from '@ai-sdk/provider-utils'
+import type { ChatChunk, ChatUsage } from './chunk.ts'
 
 /** Undefined while no chunk has said anything about the response. */
 export function responseMetadata({ id, model, created }: ChatChunk): LanguageModelV4StreamPart | undefined {
@@ -32,7 +33,7 @@ function unifiedReason(raw: string, hasRefusal: boolean): LanguageModelV4FinishR
 
 /** `readsWrites`: only OpenAI's package reads the tokens written to the cache. */
 export function usageOf(usage: ChatUsage | null | undefined, readsWrites: boolean): LanguageModelV4Usage {
-  if (usage === null || usage === undefined) return unknownUsage()
+  if (usage === null || usage === undefined) return createNullLanguageModelUsage()
   const input = usage.prompt_tokens ?? 0
   const output = usage.completion_tokens ?? 0
   const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? 0
@@ -42,13 +43,5 @@ export function usageOf(usage: ChatUsage | null | undefined, readsWrites: boolea
     inputTokens: { total: input, noCache: input - cacheRead - (cacheWrite ?? 0), cacheRead, cacheWrite },
     outputTokens: { total: output, text: Math.max(0, output - reasoning), reasoning },
     raw: usage as NonNullable<LanguageModelV4Usage['raw']>,
-  }
-}
-
-export function unknownUsage(): LanguageModelV4Usage {
-  return {
-    inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-    outputTokens: { total: undefined, text: undefined, reasoning: undefined },
-    raw: undefined,
   }
 }

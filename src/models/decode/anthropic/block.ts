@@ -1,8 +1,8 @@
 /** The start of a content block. */
 import { InvalidResponseDataError } from '@ai-sdk/provider'
-import type { ContentBlock } from './anthropic-block-schema.ts'
-import { readServerResult } from './anthropic-results.ts'
-import { callerOf, type AnthropicState } from './anthropic-state.ts'
+import type { ContentBlock } from './block-schema.ts'
+import { readServerResult } from './results.ts'
+import { callerOf, type AnthropicState } from './state.ts'
 
 type BlockOf<T extends ContentBlock['type']> = Extract<ContentBlock, { type: T }>
 

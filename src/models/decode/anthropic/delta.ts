@@ -1,11 +1,11 @@
 /** Deltas and ends of content blocks. */
 import type { JSONObject } from '@ai-sdk/provider'
 import { secureJsonParse } from '@ai-sdk/provider-utils'
-import { readCitation, textEnd } from './anthropic-citations.ts'
-import { jsonOf, textOf, thinkingOf } from './anthropic-event.ts'
-import type { EventOf } from './anthropic-schema.ts'
-import type { AnthropicState, ToolBlock } from './anthropic-state.ts'
-import type { Learn } from './event-decoder.ts'
+import { readCitation, textEnd } from './citations.ts'
+import { jsonPlaces, textPlaces, thinkingPlaces } from './event.ts'
+import type { EventOf } from './event-schema.ts'
+import type { AnthropicState, ToolBlock } from './state.ts'
+import type { Learn } from '../event-decoder.ts'
 
 export function readDelta(state: AnthropicState, { index, delta }: EventOf<'content_block_delta'>, learn: Learn): void {
   const { emit } = state
@@ -19,12 +19,12 @@ export function readDelta(state: AnthropicState, { index, delta }: EventOf<'cont
       }
       const emitText = (text: string) => emit({ type: 'text-delta', id, delta: text })
       emitText(delta.text)
-      return learn('text', textOf, emitText)
+      return learn(textPlaces, emitText)
     }
     case 'thinking_delta': {
       const emitThought = (text: string) => emit({ type: 'reasoning-delta', id, delta: text })
       emitThought(delta.thinking)
-      return learn('thinking', thinkingOf, emitThought)
+      return learn(thinkingPlaces, emitThought)
     }
     case 'signature_delta': {
       if (state.current !== 'thinking') return
@@ -36,7 +36,7 @@ export function readDelta(state: AnthropicState, { index, delta }: EventOf<'cont
       return
     case 'input_json_delta':
       readInput(state, index, delta.partial_json)
-      return learn('partial_json', jsonOf, (text) => readInput(state, index, text))
+      return learn(jsonPlaces, (text) => readInput(state, index, text))
     case 'citations_delta':
       return readCitation(state, index, delta.citation)
   }

@@ -1,24 +1,25 @@
 /**
  * Anthropic's messages, as `@ai-sdk/anthropic` reads them, for requests without provider tools and for the provider's usual name
- * (see `anthropic-facts.ts`).
+ * (see `facts.ts`).
  */
 import { APICallError, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import {
+  createNullLanguageModelUsage,
   createProviderStreamError,
   generateId as defaultGenerateId,
   isProviderStreamError,
 } from '@ai-sdk/provider-utils'
-import { startBlock } from './anthropic-block.ts'
-import { readDelta, stopBlock } from './anthropic-delta.ts'
-import { isUsualEvent } from './anthropic-event.ts'
-import type { AnthropicFacts } from './anthropic-facts.ts'
-import { createMessage } from './anthropic-message.ts'
-import { anthropicSchema, type AnthropicEvent, type EventOf } from './anthropic-schema.ts'
-import { createState } from './anthropic-state.ts'
-import { unknownUsage } from './chat-parts.ts'
-import type { DecoderOptions, RequestFacts, StreamDecoder } from './decoder.ts'
-import { createEventDecoder, createGate, type Learn } from './event-decoder.ts'
-import { readChunk, type Chunk } from './read-json.ts'
+import { startBlock } from './block.ts'
+import { readDelta, stopBlock } from './delta.ts'
+import { checkEvent } from './event.ts'
+import type { AnthropicFacts } from './facts.ts'
+import { createMessage } from './message.ts'
+import type { AnthropicEvent, EventOf } from './event-schema.ts'
+import { createState } from './state.ts'
+import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
+import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import { createGate } from '../gate.ts'
+import type { Chunk } from '../read-json.ts'
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
@@ -34,7 +35,7 @@ export function createAnthropicDecoder(
   let isOver = false
 
   function emit(part: LanguageModelV4StreamPart): void {
-    if (!gate.isOpen() && part.type !== 'stream-start' && part.type !== 'raw' && part.type !== 'ping') {
+    if (!gate.isOpen() && part.type !== 'stream-start' && part.type !== 'ping') {
       if (part.type === 'error') throw refusalOf(part.error, request)
       gate.open()
     }
@@ -91,8 +92,7 @@ export function createAnthropicDecoder(
 
   const decoder = createEventDecoder({
     options,
-    emit,
-    read: (data) => readChunk(data, isUsualEvent, anthropicSchema),
+    check: checkEvent,
     onChunk,
     isOver: () => isOver,
     onEnd() {
@@ -102,7 +102,7 @@ export function createAnthropicDecoder(
       gate.emit({
         type: 'finish',
         finishReason: { unified: 'interrupted', raw: undefined },
-        usage: lastFinish?.usage ?? unknownUsage(),
+        usage: lastFinish?.usage ?? createNullLanguageModelUsage(),
         ...(metadata && { providerMetadata: metadata }),
       })
     },

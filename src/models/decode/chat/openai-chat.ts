@@ -2,23 +2,20 @@
 import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId, StreamingToolCallTracker } from '@ai-sdk/provider-utils'
 import {
-  argumentsOf,
-  contentOf,
-  isUsualOpenAIChunk,
+  argumentsPlaces,
+  checkOpenAIChunk,
+  contentPlaces,
   type ChatChunk,
   type ChatDelta,
   type ChatToolCall,
   type ChatUsage,
-} from './chat-chunk.ts'
-import { finishReasonOf, responseMetadata, usageOf } from './chat-parts.ts'
-import { openAIChatSchema } from './chat-schema.ts'
-import type { DecoderOptions, RequestFacts, StreamDecoder } from './decoder.ts'
-import { createEventDecoder, createGate, type Learn } from './event-decoder.ts'
-import { openAIRefusal, openAIStreamError } from './openai-stream-error.ts'
-import { readChunk, type Chunk } from './read-json.ts'
-
-/** OpenAI pads each chunk with random letters. */
-const ignored = ['obfuscation']
+} from './chunk.ts'
+import { finishReasonOf, responseMetadata, usageOf } from './parts.ts'
+import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
+import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import { createGate } from '../gate.ts'
+import { openAIRefusal, openAIStreamError } from '../openai-stream-error.ts'
+import type { Chunk } from '../read-json.ts'
 
 export function createOpenAIChatDecoder(options: DecoderOptions & { request: RequestFacts }): StreamDecoder {
   const { warnings, generateId = defaultGenerateId } = options
@@ -97,17 +94,16 @@ export function createOpenAIChatDecoder(options: DecoderOptions & { request: Req
     }
     if (logs || annotations?.length) return
     const [call, another] = toolCalls ?? []
-    if (content && !refusal && call === undefined) learn('content', contentOf, emitText, ignored)
+    if (content && !refusal && call === undefined) learn(contentPlaces, emitText)
     else if (texts.length === 0 && call?.function.arguments && another === undefined) {
       const again = (text: string) => calls.processDelta(knownCall(call, text))
-      learn('arguments', argumentsOf, again, ignored)
+      learn(argumentsPlaces, again)
     }
   }
 
   const decoder = createEventDecoder({
     options,
-    emit,
-    read: (data) => readChunk(data, isUsualOpenAIChunk, openAIChatSchema),
+    check: checkOpenAIChunk,
     onChunk,
     onEnd() {
       gate.open()

@@ -5,8 +5,8 @@ import type {
   LanguageModelV4Source,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import type { Citation } from './anthropic-schema.ts'
-import type { AnthropicState } from './anthropic-state.ts'
+import type { Citation } from './event-schema.ts'
+import type { AnthropicState } from './state.ts'
 
 export function readCitation(state: AnthropicState, index: number, citation: Citation): void {
   const block = state.blocks.get(index)

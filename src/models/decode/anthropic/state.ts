@@ -1,9 +1,9 @@
 /** What an answer of Anthropic's messages has said so far. */
 import type { LanguageModelV4ToolCall } from '@ai-sdk/provider'
-import type { AnthropicFacts, CitedDocument } from './anthropic-facts.ts'
-import type { Caller, ContentBlock } from './anthropic-block-schema.ts'
-import type { Citation } from './anthropic-schema.ts'
-import type { Emit } from './event-decoder.ts'
+import type { AnthropicFacts, CitedDocument } from './facts.ts'
+import type { Caller, ContentBlock } from './block-schema.ts'
+import type { Citation } from './event-schema.ts'
+import type { Emit } from '../gate.ts'
 
 export interface ToolBlock {
   type: 'tool-call'

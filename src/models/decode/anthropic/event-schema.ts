@@ -3,7 +3,7 @@
  * the tests compare this one with it. Used for the few events that are not deltas.
  */
 import { z } from 'zod/v4'
-import { caller, contentBlock } from './anthropic-block-schema.ts'
+import { caller, contentBlock } from './block-schema.ts'
 
 const text = () => z.string().nullish()
 const number = () => z.number().nullish()

@@ -1,8 +1,8 @@
 /** Tool calls of OpenAI-compatible servers. Some send the name of a tool after the first arguments: those wait for it. */
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import { StreamingToolCallTracker } from '@ai-sdk/provider-utils'
-import type { ChatToolCall } from './chat-chunk.ts'
-import type { Emit } from './event-decoder.ts'
+import type { ChatToolCall } from './chunk.ts'
+import type { Emit } from '../gate.ts'
 
 interface Waiting {
   id: string | null

@@ -2,12 +2,13 @@
 import {
   InvalidResponseDataError,
   type JSONObject,
+  type JSONValue,
   type LanguageModelV4FinishReason,
   type LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import { callerOf, type AnthropicState } from './anthropic-state.ts'
-import { emitSource, textEnd } from './anthropic-citations.ts'
-import type { EventOf, Usage } from './anthropic-schema.ts'
+import { callerOf, type AnthropicState } from './state.ts'
+import { emitSource, textEnd } from './citations.ts'
+import type { EventOf, Usage } from './event-schema.ts'
 
 export interface AnthropicMessage {
   /** False: a second message began inside this one. Nothing more is read. */
@@ -35,8 +36,10 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
   let container: JSONObject | null = null
   let contextManagement: JSONObject | null = null
   let serviceTier: string | null = null
-  /** Fields of the metadata that are only there if the provider sent them. */
-  const extra: { stopDetails?: unknown; inputTransformations?: unknown; safeguardResults?: unknown } = {}
+  // Only in the metadata if the provider sent them.
+  let stopDetails: JSONObject | undefined
+  let inputTransformations: JSONValue | null | undefined
+  let safeguardResults: JSONValue | null | undefined
 
   function end(reason: string | null | undefined): void {
     finishReason = { unified: unifiedReason(reason, state.calledJson), raw: reason ?? undefined }
@@ -47,7 +50,9 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
       usage: rawUsage ?? null,
       stopSequence,
       ...(serviceTier === null ? undefined : { serviceTier }),
-      ...(extra as JSONObject),
+      ...(stopDetails && { stopDetails }),
+      ...(inputTransformations && { inputTransformations }),
+      ...(safeguardResults && { safeguardResults }),
       iterations: counts.iterations?.map(iterationOf) ?? null,
       container,
       contextManagement,
@@ -76,7 +81,7 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
       counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? 0
       counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? 0
       rawUsage = { ...usage } as JSONObject
-      if (message.input_transformations) extra.inputTransformations = message.input_transformations
+      inputTransformations = message.input_transformations ?? inputTransformations
       if (message.container) container = { ...containerOf(message.container), skills: null }
       if (typeof message.stop_reason === 'string') end(message.stop_reason)
       emit({ type: 'response-metadata', id: id ?? undefined, modelId: model ?? undefined })
@@ -95,12 +100,11 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
       counts.iterations = usage.iterations ?? counts.iterations
       end(delta.stop_reason)
       stopSequence = delta.stop_sequence ?? null
-      delete extra.stopDetails
-      if (delta.stop_details) extra.stopDetails = stopDetailsOf(delta.stop_details)
+      stopDetails = delta.stop_details ? stopDetailsOf(delta.stop_details) : undefined
       container = delta.container ? { ...containerOf(delta.container), skills: skillsOf(delta.container) } : null
       if (management) contextManagement = { appliedEdits: management.applied_edits.map(editOf) }
-      if (transformations) extra.inputTransformations = transformations
-      if (delta.safeguard_results) extra.safeguardResults = delta.safeguard_results
+      inputTransformations = transformations ?? inputTransformations
+      safeguardResults = (delta.safeguard_results as JSONValue | null | undefined) ?? safeguardResults
       serviceTier = usage.service_tier ?? serviceTier
       rawUsage = { ...rawUsage, ...(usage as JSONObject) }
     },

@@ -1,8 +1,13 @@
 /** The events of Anthropic's messages that make up most of a stream. All others go through the schema. */
-import type { AnthropicEvent } from './anthropic-schema.ts'
-import { isNumber, isObject } from './read-json.ts'
+import { textAt } from '../json-places.ts'
+import { isNumber, isObject, type Checked } from '../read-json.ts'
+import { anthropicSchema, type AnthropicEvent } from './event-schema.ts'
 
-export function isUsualEvent(event: unknown): event is AnthropicEvent {
+export function checkEvent(event: unknown): Checked<AnthropicEvent> {
+  return isUsualEvent(event) ? { success: true, data: event } : anthropicSchema().safeParse(event)
+}
+
+function isUsualEvent(event: unknown): event is AnthropicEvent {
   if (!isObject(event)) return false
   switch (event['type']) {
     case 'content_block_delta':
@@ -33,7 +38,6 @@ function isUsualDelta(delta: unknown): boolean {
   }
 }
 
-const deltaOf = (event: unknown) => (event as { delta?: Record<string, unknown> } | undefined)?.delta
-export const textOf = (event: unknown) => deltaOf(event)?.['text']
-export const thinkingOf = (event: unknown) => deltaOf(event)?.['thinking']
-export const jsonOf = (event: unknown) => deltaOf(event)?.['partial_json']
+export const textPlaces = textAt('delta.text')
+export const thinkingPlaces = textAt('delta.thinking')
+export const jsonPlaces = textAt('delta.partial_json')

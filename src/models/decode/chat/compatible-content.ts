@@ -1,6 +1,6 @@
 /** The content of a chunk: a string, or (Mistral) a list of typed blocks. */
-import type { ChatDelta } from './chat-chunk.ts'
-import { isObject } from './read-json.ts'
+import type { ChatDelta } from './chunk.ts'
+import { isObject } from '../read-json.ts'
 
 interface Block {
   type: 'text' | 'reasoning'

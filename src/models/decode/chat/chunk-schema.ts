@@ -1,9 +1,9 @@
 /**
  * The chunks that `@ai-sdk/openai` (chat) and `@ai-sdk/openai-compatible` accept. The packages do not export their schemas; the
- * tests compare these with them. Used for unusual chunks only: see `chat-chunk.ts`.
+ * tests compare these with them. Used for unusual chunks only: see `chunk.ts`.
  */
 import { z } from 'zod/v4'
-import type { ChatChunk } from './chat-chunk.ts'
+import type { ChatChunk } from './chunk.ts'
 
 const text = () => z.string().nullish()
 const number = () => z.number().nullish()

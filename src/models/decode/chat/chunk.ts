@@ -1,5 +1,7 @@
 /** Chunks of OpenAI's chat completions, as far as the decoders read them. */
-import { isNumber, isNumberOrNone, isObject, isTextOrNone } from './read-json.ts'
+import { textAt } from '../json-places.ts'
+import { isNumber, isNumberOrNone, isObject, isTextOrNone, type Checked } from '../read-json.ts'
+import { compatibleChatSchema, openAIChatSchema } from './chunk-schema.ts'
 
 type Maybe<T> = T | null | undefined
 
@@ -46,13 +48,27 @@ export interface ChatUsage {
   }>
 }
 
-/** Also for a chunk that a probe has changed: see `template.ts`. */
-export const deltaOf = (chunk: unknown) => (chunk as ChatChunk | undefined)?.choices[0]?.delta
-export const contentOf = (chunk: unknown) => deltaOf(chunk)?.content
-export const argumentsOf = (chunk: unknown) => deltaOf(chunk)?.tool_calls?.[0]?.function.arguments
+/** OpenAI pads each chunk with random letters, and gateways pass them on. */
+const deltaPlaces = (path: string) => textAt(`choices.0.delta.${path}`, 'obfuscation')
+export const contentPlaces = deltaPlaces('content')
+export const reasoningContentPlaces = deltaPlaces('reasoning_content')
+export const reasoningPlaces = deltaPlaces('reasoning')
+export const argumentsPlaces = deltaPlaces('tool_calls.0.function.arguments')
 
-/** The chunks between the first and the last. Others go through the schema, which also removes what it does not know. */
-export function isUsualOpenAIChunk(chunk: unknown): chunk is ChatChunk {
+/**
+ * What is usual, the schema would accept without changing anything that the decoder reads. Others go through it; it also removes
+ * what it does not know.
+ */
+export function checkOpenAIChunk(chunk: unknown): Checked<ChatChunk> {
+  return isUsualOpenAIChunk(chunk) ? { success: true, data: chunk } : openAIChatSchema().safeParse(chunk)
+}
+
+export function checkCompatibleChunk(chunk: unknown): Checked<ChatChunk> {
+  return isUsualCompatibleChunk(chunk) ? { success: true, data: chunk } : compatibleChatSchema().safeParse(chunk)
+}
+
+/** The chunks between the first and the last. */
+function isUsualOpenAIChunk(chunk: unknown): chunk is ChatChunk {
   return isUsual(chunk, (choice) => {
     const { delta, logprobs, index } = choice
     if (!isNumber(index) || !isNone(logprobs)) return false
@@ -68,7 +84,7 @@ export function isUsualOpenAIChunk(chunk: unknown): chunk is ChatChunk {
   })
 }
 
-export function isUsualCompatibleChunk(chunk: unknown): chunk is ChatChunk {
+function isUsualCompatibleChunk(chunk: unknown): chunk is ChatChunk {
   return isUsual(chunk, ({ delta }) => {
     if (isNone(delta)) return true
     if (!isObject(delta)) return false
