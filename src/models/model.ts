@@ -2,7 +2,7 @@
  * The adapter to the AI SDK, and the only file that imports `ai`. It makes model calls and converts tool schemas. The SDK's own
  * functions convert prompts and schemas; `model-read.ts` reads the stream.
  */
-import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { JSONSchema7, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { ModelMessage, Schema } from 'ai'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isDeepText } from '../part/json.ts'
@@ -11,7 +11,9 @@ import type { ModelPart } from '../part/model-part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import { refuseDownloads } from './download.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
-import { readParts, type Reading } from './model-read.ts'
+import type { LazyModel } from './lazy-model.ts'
+import { createReading, readStream, type Reading } from './model-read.ts'
+import { isDirect } from './part-sink.ts'
 import type { LanguageModel } from './language-model.ts'
 
 export { isRetryable } from './model-error.ts'
@@ -33,7 +35,7 @@ export interface ModelCall extends Pick<
 
 /**
  * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is
- * called after each part; while the promise that it returns is pending, nothing more is read.
+ * called after each batch of parts; while the promise that it returns is pending, nothing more is read.
  *
  * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and
  * `bad-input` for a file that the model does not accept. An `error` part contains such an error, and the call rejects with it
@@ -52,10 +54,14 @@ export async function streamModel(
   if (signal.aborted) throw abortedError(signal)
   let reading: Reading | undefined
   const start = async () => {
-    const stream = await openStream(model, call)
-    reading = readParts(stream, model, onPart, ready)
-    if (signal.aborted) reading.cancel(signal.reason)
-    await reading.done
+    const { target, options } = await prepareCall(model, call)
+    if (signal.aborted) return
+    let stop: ((reason: unknown) => void) | undefined
+    reading = createReading(model, onPart, ready, (reason) => stop?.(reason))
+    const { sink, done } = reading
+    stop = isDirect(target) ? target.readInto(options, sink) : readStream(await openStream(target, options, model), sink)
+    if (signal.aborted) stop(signal.reason)
+    await done
   }
   await new Promise<void>((resolve, reject) => {
     const stop = () => {
@@ -69,12 +75,12 @@ export async function streamModel(
   })
 }
 
-async function openStream(model: LanguageModel, call: ModelCall) {
-  const named: NamedModel = model
+async function prepareCall(model: LanguageModel, call: ModelCall) {
   const { internal } = await sdk()
   const { system, messages, tools, toolChoice, signal, providerOptions, ...settings } = call
   const resolved = internal.resolveLanguageModel(model)
-  const supportedUrls = await resolved.supportedUrls
+  const target = 'load' in resolved ? await (resolved as LazyModel).load() : resolved
+  const supportedUrls = await target.supportedUrls
   let prompt
   try {
     prompt = await internal.convertToLanguageModelPrompt({
@@ -97,26 +103,30 @@ async function openStream(model: LanguageModel, call: ModelCall) {
       cause: error,
     })
   }
+  const options: LanguageModelV4CallOptions = {
+    ...settings,
+    prompt,
+    tools: tools?.length
+      ? tools.map(({ name, description, inputSchema, strict }) => {
+          const how = strict === undefined ? undefined : { strict }
+          return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7, ...how }
+        })
+      : undefined,
+    toolChoice: internal.prepareToolChoice({
+      toolChoice: typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.tool } : toolChoice,
+    }),
+    providerOptions: providerOptions as LanguageModelV4CallOptions['providerOptions'],
+    includeRawChunks: false,
+    abortSignal: signal,
+  }
+  return { target, options }
+}
+
+async function openStream(target: LanguageModelV4, options: LanguageModelV4CallOptions, model: NamedModel) {
   try {
-    const { stream } = await resolved.doStream({
-      ...settings,
-      prompt,
-      tools: tools?.length
-        ? tools.map(({ name, description, inputSchema, strict }) => {
-            const how = strict === undefined ? undefined : { strict }
-            return { type: 'function', name, description, inputSchema: inputSchema as JSONSchema7, ...how }
-          })
-        : undefined,
-      toolChoice: internal.prepareToolChoice({
-        toolChoice: typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.tool } : toolChoice,
-      }),
-      providerOptions: providerOptions as LanguageModelV4CallOptions['providerOptions'],
-      includeRawChunks: false,
-      abortSignal: signal,
-    })
-    return stream
+    return (await target.doStream(options)).stream
   } catch (error) {
-    throw toModelError(error, 'request', named)
+    throw toModelError(error, 'request', model)
   }
 }
 

@@ -3,7 +3,9 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
 import { withCalledTools } from './declare-called.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
-import { createProviderFetch } from './provider-fetch.ts'
+import { createDirectModel } from './direct-model.ts'
+import { loadDecoder } from './decoders.ts'
+import { createProviderFetch, createProviderOpen } from './provider-fetch.ts'
 
 /** The protocol of a model server. Each uses the AI SDK package of that name. */
 export type EndpointProtocol = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
@@ -41,41 +43,48 @@ interface LoadOptions {
   apiKey: string | undefined
   baseURL: string | undefined
   limits?: ReadLimits | undefined
+  /** Default: `millrace`. */
+  decoder?: DecoderName | undefined
 }
 
+/** Who reads the streams of model servers: Millrace itself, or the AI SDK's package. */
+export type DecoderName = 'millrace' | 'package'
+
 /** Imports the package and creates the model. */
-export async function loadModel({
-  provider,
-  modelId,
-  protocol,
-  apiKey,
-  baseURL,
-  limits,
-}: LoadOptions): Promise<LanguageModelV4> {
-  const fetch = createProviderFetch(compact({ who: `${provider}:${modelId}`, limits }))
+export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> {
+  const { provider, modelId, protocol, limits, decoder } = options
+  const create = await loadPackage(options)
+  const how = compact({ who: `${provider}:${modelId}`, limits })
+  if (decoder === 'package') return create(createProviderFetch(how))
+  const createDecoder = await loadDecoder(protocol, { who: how.who, limits })
+  return createDirectModel({ create, open: createProviderOpen(how), createDecoder })
+}
+
+type CreateModel = (fetch: typeof globalThis.fetch) => LanguageModelV4
+
+async function loadPackage({ provider, modelId, protocol, apiKey, baseURL }: LoadOptions): Promise<CreateModel> {
   // Without an `apiKey`, these packages read the provider's own environment variable and would send it to this server.
-  const settings =
+  const settingsOf = (fetch: typeof globalThis.fetch) =>
     apiKey === undefined ? { baseURL, apiKey: 'none', fetch: withoutKey(fetch) } : { baseURL, apiKey, fetch }
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
-      return createGoogle(settings)(modelId)
+      return (fetch) => createGoogle(settingsOf(fetch))(modelId)
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return withCalledTools(createAnthropic(settings)(modelId))
+      return (fetch) => withCalledTools(createAnthropic(settingsOf(fetch))(modelId))
     }
     case 'openai-responses': {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      return createOpenAI(settings).responses(modelId)
+      return (fetch) => createOpenAI(settingsOf(fetch)).responses(modelId)
     }
     case 'openai-chat': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
       // Without `includeUsage`, these servers report no usage for streams. Without structured outputs, the package would
       // not send them the answer's schema.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
-      const settings = { name: provider, baseURL: baseURL!, apiKey, fetch, ...asked }
-      return createOpenAICompatible(settings)(modelId)
+      return (fetch) => createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, fetch, ...asked })(modelId)
     }
   }
 }

@@ -4,14 +4,25 @@
  */
 import { MillraceError } from '../../part/error.ts'
 
-type Ask = (url: string, init: RequestInit) => Promise<Response>
+/** What a redirect is recognised by. */
+interface Head {
+  status: number
+  headers: Headers
+  type?: string
+}
 
 /** Maximum number of redirects, as in browsers. */
 const most = 20
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** `ask` must honour `redirect: 'manual'`. Rejects with `redirect-refused`. */
-export async function fetchWithinOrigin(ask: Ask, url: string, init: RequestInit, who: string): Promise<Response> {
+/** `ask` must honour `redirect: 'manual'`; `discard` gives up the body of a redirect. Rejects with `redirect-refused`. */
+export async function fetchWithinOrigin<T extends Head>(
+  ask: (url: string, init: RequestInit) => Promise<T>,
+  discard: (redirect: T) => void,
+  url: string,
+  init: RequestInit,
+  who: string,
+): Promise<T> {
   let at = url
   let request: RequestInit = { ...init, redirect: 'manual' }
   for (let followed = 0; ; followed++) {
@@ -19,7 +30,7 @@ export async function fetchWithinOrigin(ask: Ask, url: string, init: RequestInit
     const location = response.headers.get('location')
     const isHidden = response.type === 'opaqueredirect'
     if (!isHidden && (!redirects.has(response.status) || location === null)) return response
-    response.body?.cancel().catch(() => undefined)
+    discard(response)
     const target = location === null ? null : URL.parse(location, at)
     if (target === null || target.origin !== new URL(at).origin) throw refused(who, at, target)
     if (followed === most) {
@@ -48,4 +59,8 @@ function afterRedirect(status: number, init: RequestInit): RequestInit {
   const headers = new Headers(init.headers)
   for (const name of ['content-type', 'content-length', 'content-encoding', 'content-language']) headers.delete(name)
   return { ...rest, method: 'GET', headers }
+}
+
+export function discardBody({ body }: Response): void {
+  body?.cancel().catch(() => undefined)
 }

@@ -8,7 +8,7 @@ import {
 import { MillraceError } from '../../part/error.ts'
 import { boundResponse } from '../../models/outside/bounded-response.ts'
 import type { ReadLimits } from '../../models/outside/read-limits.ts'
-import { fetchWithinOrigin } from '../../models/outside/within-origin.ts'
+import { discardBody, fetchWithinOrigin } from '../../models/outside/within-origin.ts'
 import type { McpHttpServer } from './server.ts'
 
 /** ms allowed for terminating the session on close. */
@@ -39,7 +39,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       },
       fetch: async (target, init) => {
         try {
-          const response = await fetchWithinOrigin(fetch, String(target), init ?? {}, who)
+          const response = await fetchWithinOrigin(fetch, discardBody, String(target), init ?? {}, who)
           const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
           return boundResponse(response, { who, limits, shape: isStream ? 'messages' : 'message' }, (error) =>
             lose(error),
