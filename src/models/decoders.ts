@@ -33,7 +33,11 @@ export async function loadDecoder(protocol: EndpointProtocol, context: DecoderCo
     case 'openai-chat': {
       const { createCompatibleDecoder, metadataKeyOf } = await import('./decode/openai-compatible.ts')
       return ({ options, provider, ...answer }) =>
-        createCompatibleDecoder({ ...context, ...answer, metadataKey: metadataKeyOf(provider, options.providerOptions) })
+        createCompatibleDecoder({
+          ...context,
+          ...answer,
+          metadataKey: metadataKeyOf(provider, options.providerOptions),
+        })
     }
   }
 }

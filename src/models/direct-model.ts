@@ -69,17 +69,21 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     const { signal } = controller
     let stopReading: ((reason: unknown) => void) | undefined
     let hasEmitted = false
-    const fail = (error: unknown) => {
-      sink.fail(error, hasEmitted ? 'stream' : 'request')
-      controller.abort(error)
+    /** Of the package or a decoder: an error in place of an answer is a refusal. */
+    const fail = (error: unknown) => sink.fail(error, hasEmitted ? 'stream' : 'request')
+
+    function readPackage(stream: ReadableStream<LanguageModelV4StreamPart>): void {
+      stopReading = readStream(stream, sink)
     }
 
     async function start(): Promise<void> {
       const call: Call = {}
       calls.set(signal, call)
       const { stream, request } = await model.doStream({ ...options, abortSignal: signal })
+      // The package did not pass on the signal, so it reads the real answer.
+      if (call.sent === undefined) return readPackage(stream)
       const warnings = await warningsIn(stream)
-      const { url, init, opened: opening } = call.sent!
+      const { url, init, opened: opening } = call.sent
       const opened = await opening.catch(() => undefined)
       if (sink.isOver()) return
       const decoder =
@@ -97,9 +101,7 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
             })
       if (decoder === undefined) {
         call.replay = opening
-        const result = await model.doStream({ ...options, abortSignal: signal })
-        stopReading = readStream(result.stream, sink)
-        return
+        return readPackage((await model.doStream({ ...options, abortSignal: signal })).stream)
       }
       read(opened!, decoder, async (token) => {
         const body = JSON.stringify({ ...(request?.body as object), continuationToken: token })
@@ -130,19 +132,21 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
         end() {
           const token = decoder.continuation?.()
           if (token === undefined) return end(decoder)
-          next(token).then(
-            (answer) => {
-              if (sink.isOver()) return
-              decoder.continued!()
-              read(answer, decoder, next)
-            },
-            (error: unknown) => {
-              decoder.failed!(error)
-              end(decoder)
-            },
-          )
+          next(token)
+            .then(
+              (answer) => {
+                if (sink.isOver()) return
+                decoder.continued!()
+                read(answer, decoder, next)
+              },
+              (error: unknown) => {
+                decoder.failed!(error)
+                end(decoder)
+              },
+            )
+            .catch(fail)
         },
-        fail,
+        fail: (error) => sink.fail(error, 'stream'),
       })
     }
 

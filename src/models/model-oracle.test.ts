@@ -4,6 +4,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { MillraceError } from '../part/error.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import { streamModel } from './model.ts'
+import type { LanguageModel } from './language-model.ts'
+import { loadModel } from './providers.ts'
 import {
   composedFixtures,
   createProviderModel,
@@ -23,12 +25,26 @@ afterEach(() => server.close())
 const inputSchema = { type: 'object' as const, properties: {} }
 const messages = [{ role: 'user' as const, content: 'What now?' }]
 
+/** The models of Millrace, whose streams it reads itself, and models of the packages alone. */
+const readers = {
+  millrace: (fixture: ProviderFixture): Promise<LanguageModel> =>
+    loadModel({
+      provider: 'local',
+      modelId: 'm',
+      protocol: protocolOf(fixture),
+      apiKey: 'test',
+      baseURL: server.baseURL,
+    }),
+  package: (fixture: ProviderFixture): LanguageModel => createProviderModel(fixture, server.baseURL),
+}
+type Reader = keyof typeof readers
+
 interface Heard {
   parts: ModelPart[]
   error: unknown
 }
 
-async function hear(fixture: ProviderFixture): Promise<Heard> {
+async function hear(fixture: ProviderFixture, read: Reader = 'package'): Promise<Heard> {
   const parts: ModelPart[] = []
   const call = {
     messages,
@@ -37,22 +53,21 @@ async function hear(fixture: ProviderFixture): Promise<Heard> {
     tools: fixture.tools.map((name) => ({ name, description: 'A tool', inputSchema })),
     signal: new AbortController().signal,
   }
-  const error: unknown = await streamModel(createProviderModel(fixture, server.baseURL), call, (part) =>
-    parts.push(part),
-  ).then(
+  const model = await readers[read](fixture)
+  const error: unknown = await streamModel(model, call, (part) => parts.push(part)).then(
     () => undefined,
     (reason: unknown) => reason,
   )
   return { parts, error }
 }
 
-async function hearOracle(fixture: ProviderFixture): Promise<TextStreamPart<ToolSet>[]> {
+async function hearOracle(fixture: ProviderFixture, read: Reader): Promise<TextStreamPart<ToolSet>[]> {
   const tools = fixture.tools.map((name) => [
     name,
     tool({ description: 'A tool', inputSchema: jsonSchema(inputSchema) }),
   ])
   const { stream } = streamText({
-    model: createProviderModel(fixture, server.baseURL),
+    model: await readers[read](fixture),
     messages,
     system: 'Be brief.',
     temperature: 0,
@@ -90,69 +105,71 @@ test.skipIf(recorded.length === 0)('the real recordings in ../shared/fixtures ar
   expect(recorded.map(({ name }) => name)).toContain('anthropic-loop.step2')
 })
 
-describe.each([...composedFixtures, ...recorded].map((fixture) => [fixture.name, fixture] as const))(
-  '%s',
-  (_, fixture) => {
-    const protocol = protocolOf(fixture)
-    const { lines } = fixture
+const fixtures = [...composedFixtures, ...recorded]
+describe.each(
+  (['millrace', 'package'] as const).flatMap((read) =>
+    fixtures.map((fixture) => [fixture.name, read, fixture] as const),
+  ),
+)('%s, read by %s', (_, read, fixture) => {
+  const protocol = protocolOf(fixture)
+  const { lines } = fixture
 
-    test('comes to what streamText makes of it, however it is cut', async () => {
-      const replies: Reply[] = [undefined, undefined, 1, 7, 64].map((cut) => ({ protocol, lines, cut }))
-      server = await startRecordedProvider(replies)
-      const oracle = await hearOracle(fixture)
-      const whole = await hear(fixture)
-      expect(server.requests[1]?.body).toEqual(server.requests[0]?.body)
-      if (oracle.some(({ type }) => type === 'error')) {
-        expect(whole.error).toBeInstanceOf(MillraceError)
-      } else {
-        expect(whole.error).toBeUndefined()
-        expect(settled(ours(whole.parts), fixture)).toEqual(settled(theirs(oracle), fixture))
-        expect(whole.parts.at(-1)?.type).toBe('finish')
-      }
-      for (const _cut of [1, 7, 64]) {
-        const cut = await hear(fixture)
-        expect(settled(ours(cut.parts), fixture)).toEqual(settled(ours(whole.parts), fixture))
-        expect(cut.error).toEqual(whole.error)
-      }
-    })
+  test('comes to what streamText makes of it, however it is cut', async () => {
+    const replies: Reply[] = [undefined, undefined, 1, 7, 64].map((cut) => ({ protocol, lines, cut }))
+    server = await startRecordedProvider(replies)
+    const oracle = await hearOracle(fixture, read)
+    const whole = await hear(fixture, read)
+    expect(server.requests[1]?.body).toEqual(server.requests[0]?.body)
+    if (oracle.some(({ type }) => type === 'error')) {
+      expect(whole.error).toBeInstanceOf(MillraceError)
+    } else {
+      expect(whole.error).toBeUndefined()
+      expect(settled(ours(whole.parts), fixture)).toEqual(settled(theirs(oracle), fixture))
+      expect(whole.parts.at(-1)?.type).toBe('finish')
+    }
+    for (const _cut of [1, 7, 64]) {
+      const cut = await hear(fixture, read)
+      expect(settled(ours(cut.parts), fixture)).toEqual(settled(ours(whole.parts), fixture))
+      expect(cut.error).toEqual(whole.error)
+    }
+  })
 
-    // Every line of a short one; of a long one the first, the last and some between.
-    const places = [...lines.keys()].filter((n) => lines.length < 60 || n % 40 === 1 || lines.length - n < 4)
+  // Every line of a short one; of a long one the first, the last and some between.
+  const places = [...lines.keys()].filter((n) => lines.length < 60 || n % 40 === 1 || lines.length - n < 4)
 
-    test('never takes a broken connection for an answer', async () => {
-      server = await startRecordedProvider(places.map((dropAfter) => ({ protocol, lines, dropAfter })))
-      for (const place of places) {
-        const { parts, error } = await hear(fixture)
-        const isComplete = parts.some(({ type }) => type === 'finish')
-        expect([place, error instanceof MillraceError || isComplete]).toEqual([place, true])
-        if (!isComplete) expect(['connection-lost', 'rate-limited']).toContain((error as MillraceError).code)
-      }
-    })
+  test('never takes a broken connection for an answer', async () => {
+    server = await startRecordedProvider(places.map((dropAfter) => ({ protocol, lines, dropAfter })))
+    for (const place of places) {
+      const { parts, error } = await hear(fixture, read)
+      const isComplete = parts.some(({ type }) => type === 'finish')
+      expect([place, error instanceof MillraceError || isComplete]).toEqual([place, true])
+      if (!isComplete) expect(['connection-lost', 'rate-limited']).toContain((error as MillraceError).code)
+    }
+  })
 
-    test('never takes a quiet end in the middle for an answer', async () => {
-      server = await startRecordedProvider(places.map((endAfter) => ({ protocol, lines, endAfter })))
-      for (const place of places) {
-        const { parts, error } = await hear(fixture)
-        const end = parts.findLast((part) => part.type === 'finish')
-        const isComplete = end !== undefined && end.finishReason.raw !== undefined
-        expect([place, error instanceof MillraceError || isComplete]).toEqual([place, true])
-      }
-    })
-  },
-)
+  test('never takes a quiet end in the middle for an answer', async () => {
+    server = await startRecordedProvider(places.map((endAfter) => ({ protocol, lines, endAfter })))
+    for (const place of places) {
+      const { parts, error } = await hear(fixture, read)
+      const end = parts.findLast((part) => part.type === 'finish')
+      const isComplete = end !== undefined && end.finishReason.raw !== undefined
+      expect([place, error instanceof MillraceError || isComplete]).toEqual([place, true])
+    }
+  })
+})
 
-test("Google's own waiting time is understood", async () => {
+test.each(['millrace', 'package'] as const)("Google's own waiting time is understood, read by %s", async (read) => {
   const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' }]
   const body = JSON.stringify({ error: { code: 429, message: 'Quota', status: 'RESOURCE_EXHAUSTED', details } })
   server = await startRecordedProvider([{ status: 429, body }])
-  const { parts, error } = await hear({ name: '', provider: 'google', lines: [], tools: [] })
+  const { parts, error } = await hear({ name: '', provider: 'google', lines: [], tools: [] }, read)
   expect(parts).toEqual([])
   expect(error).toMatchObject({ code: 'rate-limited', status: 429, retryAfter: 34.4 })
 })
 
-test('a server that is not there is not available', async () => {
+test.each(['millrace', 'package'] as const)('a server that is not there is not available to %s', async (read) => {
   server = await startRecordedProvider([])
   await server.close()
-  const { error } = await hear({ name: '', provider: 'openai-chat', lines: [], tools: [] })
+  const { error } = await hear({ name: '', provider: 'openai-chat', lines: [], tools: [] }, read)
   expect(error).toMatchObject({ code: 'model-unavailable', message: expect.stringContaining('cannot be reached') })
 })

@@ -59,7 +59,9 @@ export async function streamModel(
     let stop: ((reason: unknown) => void) | undefined
     reading = createReading(model, onPart, ready, (reason) => stop?.(reason))
     const { sink, done } = reading
-    stop = isDirect(target) ? target.readInto(options, sink) : readStream(await openStream(target, options, model), sink)
+    stop = isDirect(target)
+      ? target.readInto(options, sink)
+      : readStream(await openStream(target, options, model), sink)
     if (signal.aborted) stop(signal.reason)
     await done
   }

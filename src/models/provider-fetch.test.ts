@@ -430,3 +430,18 @@ describe('limits', () => {
     expect(await (await small(url, post)).text()).toBe(events)
   })
 })
+
+test('after a pause longer than the default of undici, the next request takes the same connection', async () => {
+  let connections = 0
+  const server = createServer((_, outgoing) => outgoing.end('there'))
+  // A server that names no time.
+  server.keepAliveTimeout = 0
+  server.on('connection', () => connections++).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await (await providerFetch(url, post)).text()
+  await new Promise((resolve) => setTimeout(resolve, 5500))
+  await (await providerFetch(url, post)).text()
+  expect(connections).toBe(1)
+}, 15_000)

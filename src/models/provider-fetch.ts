@@ -3,8 +3,8 @@
  * `Request` and its copies, a generator for the body, a byte stream for the response) is for browsers, and it costs more time
  * before the first delta than all of our own code.
  *
- * So requests go directly to undici's global dispatcher, as Node's `fetch` would send them: with its connections, its proxies,
- * and any replacement that the process has installed. The platform's `fetch` is used if there is no dispatcher (Bun, Deno),
+ * So requests go directly to undici's dispatcher (`http/dispatcher.ts`), as Node's `fetch` would send them: with its proxies, and any
+ * replacement that the process has installed. The platform's `fetch` is used if there is no dispatcher (Bun, Deno),
  * if the process has replaced `fetch`, and for any other kind of request.
  *
  * Not the package `undici`: 2.3 MB, a tenth of a second to load before the first request, and a dispatcher of its own instead of the
@@ -15,12 +15,10 @@ import { boundResponse } from './outside/bounded-response.ts'
 import type { MeterOptions } from './outside/byte-meter.ts'
 import { defaultReadLimits, type ReadLimits } from './outside/read-limits.ts'
 import { discardBody, fetchWithinOrigin } from './outside/within-origin.ts'
-import { dispatch, type Dispatcher } from './http/dispatch.ts'
+import { dispatch } from './http/dispatch.ts'
+import { findDispatcher } from './http/dispatcher.ts'
 import { listOf, toResponse } from './http/http-message.ts'
 import { fromStream, toStream, type PushBody } from './http/push-body.ts'
-
-/** The key that undici uses, both inside Node and as a package. */
-const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
 
 export interface ProviderFetchOptions {
   /** Subject of error messages: `openai:gpt-5`. */
@@ -129,11 +127,4 @@ let known: { fetch: unknown; own: boolean } = { fetch: undefined, own: false }
 function isNodesOwn(fetch: unknown): boolean {
   if (known.fetch !== fetch) known = { fetch, own: String(fetch).includes("require('internal/deps/undici/undici')") }
   return known.own
-}
-
-function findDispatcher(): Dispatcher | undefined {
-  // Node creates the dispatcher when an undici global is first accessed.
-  void globalThis.Headers
-  const found = (globalThis as { [globalDispatcher]?: Partial<Dispatcher> })[globalDispatcher]
-  return typeof found?.dispatch === 'function' ? (found as Dispatcher) : undefined
 }

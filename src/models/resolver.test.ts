@@ -2,7 +2,9 @@ import { afterEach, expect, test } from 'vitest'
 import { streamModel } from './model.ts'
 import { createScriptedModel } from './testing/scripted-model.ts'
 import { startRecordedProvider, type Protocol, type RecordedProvider } from './testing/recorded-provider.ts'
-import { createModelResolver, type Endpoint } from './resolver.ts'
+import { createModelResolver, type Endpoint, type ModelResolverOptions } from './resolver.ts'
+import type { LazyModel } from './lazy-model.ts'
+import { isDirect } from './part-sink.ts'
 
 const keys = { GEMINI_API_KEY: 'g-key', OPENAI_API_KEY: 'o-key', ANTHROPIC_API_KEY: 'a-key' }
 let server: RecordedProvider | undefined
@@ -191,4 +193,22 @@ test('a refused key names its variable, and not itself', async () => {
     status: 401,
     message: 'openai:gpt-5 refused the request (401): Incorrect API key (check OPENAI_API_KEY)',
   })
+})
+
+test('MILLRACE_DECODER takes precedence over the config, and a typo is an error', async () => {
+  const isRead = async (options: Partial<ModelResolverOptions>) => {
+    const { resolve } = createModelResolver({
+      env: {},
+      endpoints: [{ name: 'box', baseURL: 'http://127.0.0.1:9/v1' }],
+      ...options,
+    })
+    return isDirect(await (resolve('box:m') as LazyModel).load())
+  }
+  expect(await isRead({})).toBe(true)
+  expect(await isRead({ decoder: 'package' })).toBe(false)
+  expect(await isRead({ env: { MILLRACE_DECODER: 'package' } })).toBe(false)
+  expect(await isRead({ decoder: 'package', env: { MILLRACE_DECODER: 'millrace' } })).toBe(true)
+  await expect(isRead({ env: { MILLRACE_DECODER: 'lean' } })).rejects.toThrow(
+    'MILLRACE_DECODER must be "millrace" or "package", not "lean".',
+  )
 })

@@ -9,7 +9,7 @@ import type { Log } from '../part/log.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import type { LanguageModel, ModelResolver } from './language-model.ts'
 import { createLazyModel } from './lazy-model.ts'
-import { builtIn, endpointVariable, loadModel, type EndpointProtocol } from './providers.ts'
+import { builtIn, endpointVariable, loadModel, type DecoderName, type EndpointProtocol } from './providers.ts'
 import { createRecordingModel } from './recording.ts'
 import { ownValue } from '../part/own-value.ts'
 
@@ -31,6 +31,8 @@ export interface ModelResolverOptions {
   /** Custom providers. They take precedence over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
+  /** Who reads the streams of model servers. `MILLRACE_DECODER` in `env` takes precedence. Default: `millrace`. */
+  decoder?: DecoderName
   /** Size limits for provider responses. */
   limits?: ReadLimits
   /** The log that `recording:<run>` reads runs from. */
@@ -43,6 +45,7 @@ const kept = 100
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const { env, providers = new Map<string, never>(), defaultModel, limits } = options
+  const decoder = decoderIn(env) ?? options.decoder
   const endpoints = new Map<string, Endpoint>()
   for (const endpoint of options.endpoints ?? []) {
     checkEndpoint(endpoint, endpoints.has(endpoint.name) || providers.has(endpoint.name))
@@ -80,7 +83,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined) throw missingKey(keyVariables, name)
     const baseURL = firstOf(env, entry.baseVariables)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder })
   }
 
   function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
@@ -88,7 +91,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
     const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder })
   }
 
   function unknown(name: string): MillraceError {
@@ -150,6 +153,13 @@ function keyOf(env: ModelResolverOptions['env'], names: readonly string[]): stri
   const name = names.find((each) => ownValue(env, each)?.trim() === key)
   const what = 'contains a line break or another character that is not allowed in an API key'
   throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key only.`)
+}
+
+/** Throws `bad-value`: somebody who needs the package's reading must not get ours because of a typo. */
+function decoderIn(env: ModelResolverOptions['env']): DecoderName | undefined {
+  const value = firstOf(env, ['MILLRACE_DECODER'])
+  if (value === undefined || value === 'millrace' || value === 'package') return value
+  throw new MillraceError('bad-value', `MILLRACE_DECODER must be "millrace" or "package", not "${value}".`)
 }
 
 function delayOf(text: string | undefined): number | undefined {

@@ -23,6 +23,7 @@ test('what every key may be; what is undefined is left out', () => {
       default: 'box:m',
       endpoints: [endpoint, { ...endpoint, name: 'other', apiKeyEnv: 'OTHER_KEY', protocol: 'anthropic' }],
       providers: {},
+      decoder: 'package',
     },
     env: ['REGION'],
     mcpServers: {},
@@ -87,6 +88,10 @@ test.each<[object, string]>([
     'pricing["m"].input must be an amount in USD from 0, not Infinity.',
   ],
   [{ requestDeadlineMs: -1 }, 'requestDeadlineMs must be a whole number'],
+  [
+    { models: { decoder: 'packge' } },
+    'models.decoder must be one of millrace, package, not the string "packge" (did you mean "package"?).',
+  ],
   [{ constructor: {} }, 'constructor is not a known setting'],
 ])('%j is refused by its name', (config, message) => {
   expect(faultsOf(config)).toContain(message)

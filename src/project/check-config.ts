@@ -70,7 +70,12 @@ const config = settings<Config>({
   steps: named(),
   wires: named(),
   packs: rule('a list of modules', Array.isArray),
-  models: settings<NonNullable<Config['models']>>({ default: text, endpoints: list(endpoint), providers: named() }),
+  models: settings<NonNullable<Config['models']>>({
+    default: text,
+    endpoints: list(endpoint),
+    providers: named(),
+    decoder: oneOf(['millrace', 'package']),
+  }),
   env: list(rule('the name of an environment variable', isText)),
   secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret) }),
   mcpServers: named(),

@@ -1,4 +1,5 @@
 /** The configuration of a project: `millrace.config.ts` next to its agents, or the options of `createRuntime`. */
+import type { DecoderName } from '../models/providers.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import type { McpServer } from '../tools/mcp/server.ts'
 import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
@@ -29,6 +30,11 @@ export interface Config {
     endpoints?: Endpoint[]
     /** Your own models: the name before the colon → a function that creates the model from the rest. */
     providers?: Record<string, (modelId: string) => LanguageModel>
+    /**
+     * Who reads the streams of model servers: `millrace`, or the AI SDK's `package`, which is slower. Default `millrace`. The
+     * environment variable `MILLRACE_DECODER` takes precedence.
+     */
+    decoder?: DecoderName
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]

@@ -41,6 +41,7 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
         log,
         providers: models.providers && new Map(Object.entries(models.providers)),
         defaultModel: models.default,
+        decoder: models.decoder,
       }),
     ),
   })
