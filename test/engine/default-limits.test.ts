@@ -1,10 +1,11 @@
 /** Time limits that hold where an agent sets none: what ends, what does not, and how each protocol says so. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { beforeAll, afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
+import { loadModel } from '../../src/models/providers.ts'
 import { startServer } from '../support/server.ts'
 
 let engine: Engine
@@ -132,7 +133,17 @@ test('neither the wait for a client nor for a turn in a thread counts', async ()
 
 describe('a provider that accepts a request and never answers', () => {
   const body = { messages: input.messages }
-  const said = 'The model said nothing for 50 ms before its first token.'
+  const said = 'The model said nothing for 200 ms before its first token.'
+  // Loaded before, since that counts as silence, too.
+  beforeAll(async () => {
+    await loadModel({
+      provider: 'far',
+      modelId: 'm',
+      protocol: 'openai-chat',
+      apiKey: undefined,
+      baseURL: 'http://127.0.0.1:9',
+    })
+  })
   test.each([
     ['plain text', '/api/beddel/chat', { ...body, agentId: 'a' }, 504, said],
     ['UI stream', '/api/chat', { ...body, agentId: 'a' }, 504, said],
@@ -147,7 +158,7 @@ describe('a provider that accepts a request and never answers', () => {
     const server = await startServer({
       agents: { a: agent().replace('script:m', 'far:m') },
       models: { endpoints: [{ name: 'far', baseURL }] },
-      timeouts: { firstToken: 50 },
+      timeouts: { firstToken: 200 },
     })
     engine = server
     const response = await server.post(path, sent)
