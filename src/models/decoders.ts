@@ -22,8 +22,8 @@ export async function loadDecoder(protocol: EndpointProtocol, context: DecoderCo
     }
     case 'anthropic': {
       const [{ createAnthropicDecoder }, { anthropicFactsOf }] = await Promise.all([
-        import('./decode/anthropic.ts'),
-        import('./decode/anthropic-facts.ts'),
+        import('./decode/anthropic/decoder.ts'),
+        import('./decode/anthropic/facts.ts'),
       ])
       return ({ options, ...answer }) => {
         const facts = anthropicFactsOf(options, answer.request.body as Record<string, unknown>)
@@ -31,7 +31,7 @@ export async function loadDecoder(protocol: EndpointProtocol, context: DecoderCo
       }
     }
     case 'openai-chat': {
-      const { createCompatibleDecoder, metadataKeyOf } = await import('./decode/openai-compatible.ts')
+      const { createCompatibleDecoder, metadataKeyOf } = await import('./decode/chat/openai-compatible.ts')
       return ({ options, provider, ...answer }) =>
         createCompatibleDecoder({
           ...context,
