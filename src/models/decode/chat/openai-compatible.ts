@@ -8,6 +8,7 @@ import {
   type SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
+import { ownValue } from '../../../part/own-value.ts'
 import {
   argumentsPlaces,
   checkCompatibleChunk,
@@ -34,7 +35,7 @@ export interface CompatibleFacts {
 export function metadataKeyOf(provider: string, providerOptions: Record<string, unknown> | undefined): string {
   const name = provider.split('.')[0]!.trim()
   const camel = name.replace(/[_-]([a-z])/g, (pair) => pair[1]!.toUpperCase())
-  return camel !== name && (providerOptions?.[camel] ?? undefined) !== undefined ? camel : name
+  return camel !== name && (ownValue(providerOptions, camel) ?? undefined) !== undefined ? camel : name
 }
 
 const textId = 'txt-0'
