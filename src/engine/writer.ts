@@ -41,6 +41,8 @@ export interface WriterOptions {
   onFailure(error: unknown): void
 }
 
+const soon = Promise.resolve()
+
 /** A cheap estimate of an entry's characters in the log. */
 function weightOf(entry: Entry): number {
   if (isDelta(entry)) return entry.delta.length + 64
@@ -70,7 +72,12 @@ export function createWriter({
   /** The batch of the append under way, once the store has asked for it. */
   let sent: Entry[] | undefined
   let weight = 0
-  let appending: Promise<void> | undefined
+  /** Whether an append is under way or about to begin. */
+  let isAppending = false
+  /** Whether the batch was sent before. */
+  let isResent = false
+  /** Made only if somebody waits for the appends to end. */
+  let resting: PromiseWithResolvers<void> | undefined
   let sealed = false
   let failure: { error: unknown } | undefined
 
@@ -89,7 +96,10 @@ export function createWriter({
     seq = entry.seq
     pending.push(entry)
     weight += characters
-    appending ??= drain()
+    if (isAppending) return
+    isAppending = true
+    // Waits for the caller's tick to finish, so that everything it emits is one append.
+    void soon.then(append)
   }
 
   function nextBatch(): Entry[] {
@@ -110,32 +120,45 @@ export function createWriter({
     }
   }
 
-  async function drain(): Promise<void> {
-    // Waits for the caller's tick to finish, so that everything it emits is one append.
-    await Promise.resolve()
+  function append(): void {
     try {
-      while (pending.length > 0 && failure === undefined) {
-        let appended: Appended
-        try {
-          appended = await log.append(run, epoch, nextBatch, viewToKeep)
-        } catch (error) {
-          // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
-          if (!(error instanceof MillraceError) || error.code !== 'store-failed') throw error
-          appended = await log.append(run, epoch, sent ?? nextBatch, viewToKeep)
-        }
-        sent = undefined
-        if (appended === 'fenced') throw moved()
-        onStored?.()
-      }
+      log.append(run, epoch, isResent && sent !== undefined ? sent : nextBatch, viewToKeep).then(appended, notAppended)
     } catch (error) {
-      failure = { error }
-      pending = []
-      sealed = true
-      onFailure(error)
-    } finally {
-      appending = undefined
+      notAppended(error)
     }
   }
+
+  function appended(how: Appended): void {
+    sent = undefined
+    isResent = false
+    if (how === 'fenced') return fail(moved())
+    onStored?.()
+    if (pending.length > 0) append()
+    else rest()
+  }
+
+  function notAppended(error: unknown): void {
+    // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
+    if (isResent || !(error instanceof MillraceError) || error.code !== 'store-failed') return fail(error)
+    isResent = true
+    append()
+  }
+
+  function fail(error: unknown): void {
+    failure = { error }
+    pending = []
+    sealed = true
+    onFailure(error)
+    rest()
+  }
+
+  function rest(): void {
+    isAppending = false
+    resting?.resolve()
+    resting = undefined
+  }
+
+  const rested = () => (resting ??= Promise.withResolvers()).promise
 
   return {
     emit(step, part) {
@@ -148,9 +171,9 @@ export function createWriter({
       if (redactor === undefined) push(step, recorded)
       else for (const clean of redactor.redact(step, recorded)) push(step, clean)
     },
-    ready: () => (weight > highWater ? appending : undefined),
+    ready: () => (isAppending && weight > highWater ? rested() : undefined),
     async stored() {
-      while (appending !== undefined) await appending
+      while (isAppending) await rested()
       if (failure !== undefined) throw failure.error
     },
     seal() {

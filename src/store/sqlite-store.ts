@@ -84,8 +84,8 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   /** Queues a write; rejects if the store is closed. */
-  async function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
-    if (closing) throw storeClosed(what)
+  function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
+    if (closing) return Promise.reject(storeClosed(what))
     return new Promise<T>((resolve, reject) => {
       let result: T
       const job: Write = {
@@ -113,7 +113,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   const log: Log = {
-    append: async (run, epoch, given, view) => {
+    append(run, epoch, given, view) {
       let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
       let lines: string | undefined
       let kept: { seq: number; text: string } | undefined
