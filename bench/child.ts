@@ -1,8 +1,9 @@
 /** The benchmark's child processes: each pinned to a core, called over IPC, and killed with the benchmark. */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import type { Reply } from './calls.ts'
 
 export interface Child {
@@ -52,8 +53,8 @@ process.on('exit', () => {
 const bootDeadline = 30_000
 
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const { args, env = process.env, awaitReady, channel, under = [] } = options
-  const command = [...(pinned ? ['taskset', '-c', String(options.core)] : []), ...under, process.execPath, ...args]
+  const { env = process.env, awaitReady, channel } = options
+  const command = commandOf(options)
   const began = performance.now()
   const child = spawn(command[0]!, command.slice(1), {
     env,
@@ -106,6 +107,18 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   // Discard further output.
   child.stdout!.resume()
   return { pid: child.pid!, url, bootMs: performance.now() - began, call, stop }
+}
+
+function commandOf({ args, core: at, under = [] }: Pick<ChildOptions, 'args' | 'core' | 'under'>): string[] {
+  return [...(pinned ? ['taskset', '-c', String(at)] : []), ...under, process.execPath, ...args]
+}
+
+/** ms from the start of a process to its end. */
+export async function timeChild({ env, ...options }: Pick<ChildOptions, 'args' | 'core' | 'env'>): Promise<number> {
+  const [file, ...args] = commandOf(options)
+  const began = performance.now()
+  await promisify(execFile)(file!, args, { env })
+  return performance.now() - began
 }
 
 async function readyAt(child: ChildProcess): Promise<string | undefined> {

@@ -14,7 +14,7 @@ export const usage = `npm run bench [-- scenario… options]
   long          a run of a million deltas: memory and CPU per delta as it grows; a new server on a run of 100,000: ms to
                 the first frame
   abort         a client disconnects: ms until the model connection is closed
-  boot          ms from spawn to ready
+  boot          ms from spawn to ready, and to the version printed
   in-process    CPU per delta for each stage of Millrace, without sockets
   provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { core, startChild, type Child } from './child.ts'
+import { core, startChild, timeChild, type Child } from './child.ts'
 import type { Target } from './load.ts'
 import { hasProc } from './meter.ts'
 
@@ -19,6 +19,8 @@ export interface Row {
   env?: Record<string, string>
   /** Node's arguments for a server that uses this model server. */
   args(upstream: string): string[]
+  /** Node's arguments for a command that prints its version. */
+  version?: readonly string[]
 }
 
 /** The row that ratios refer to. */
@@ -74,14 +76,14 @@ workflow:
 let folder: string | undefined
 let folders = 0
 
-/** All servers share one agents folder; each start gets a new data folder. */
-function millraceFolders(): { agents: string; data: string } {
+/** All servers share one agents folder and one cache of compiled code; each start gets a new data folder. */
+function millraceFolders(): { agents: string; data: string; cache: string } {
   if (folder === undefined) {
     folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
     mkdirSync(join(folder, 'agents'))
     writeFileSync(join(folder, 'agents/bench.yaml'), agent)
   }
-  return { agents: join(folder, 'agents'), data: join(folder, `data-${++folders}`) }
+  return { agents: join(folder, 'agents'), data: join(folder, `data-${++folders}`), cache: join(folder, 'cache') }
 }
 
 /** Deletes everything that Millrace's servers have recorded. */
@@ -105,6 +107,7 @@ function millrace(build: Build, wire: string, target: Omit<Target, 'url'>, keeps
     // A run that was started separately continues when its reader disconnects.
     stopsWhenLeft: target.follow === undefined,
     target,
+    version: [build.command, '--version'],
     args(upstream) {
       const { agents, data } = millraceFolders()
       const kept = keeps ? data : 'none'
@@ -172,9 +175,20 @@ export async function startRow(
 ): Promise<Child> {
   return startChild({
     args: [...nodeArgs, ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]), ...args],
-    env: { PATH: process.env['PATH'], NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark', ...row.env },
+    env: envOf(row),
     core: core.server,
     awaitReady: true,
     channel: !hasProc,
   })
+}
+
+function envOf(row: Row): NodeJS.ProcessEnv {
+  const { PATH } = process.env
+  const XDG_CACHE_HOME = millraceFolders().cache
+  return { PATH, XDG_CACHE_HOME, NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark', ...row.env }
+}
+
+/** ms that the row's command takes to print its version. */
+export async function timeVersion(row: Row): Promise<number | undefined> {
+  return row.version && timeChild({ args: row.version, core: core.server, env: envOf(row) })
 }

@@ -99,12 +99,12 @@ export async function inRoundsAfresh(
   bench: Bench,
   rows: readonly Row[],
   times: { rounds: number; warmUp: boolean },
-  measure: Measure,
+  measure: (...given: [...Parameters<Measure>, row: Row]) => Promise<Sample>,
 ): Promise<ResultRow[]> {
   return inRounds(bench, rows, times, async (row, { samples }, round) => {
     const server = await startRow(row, bench.upstream.url, profiling(bench, row.name))
     try {
-      const sample = await measure(server, { ...row.target, url: server.url })
+      const sample = await measure(server, { ...row.target, url: server.url }, row)
       if (round > 0) samples.push(sample)
     } finally {
       await bench.load.call('reset')
