@@ -12,15 +12,18 @@ import type { Bench, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
 import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
+import { formatReadme } from './readme.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
 import { long } from './scenarios/long.ts'
 import { open } from './scenarios/open.ts'
 import { paced } from './scenarios/paced.ts'
+import { readme } from './scenarios/readme.ts'
 import { sideBySide } from './scenarios/side-by-side.ts'
 import { throughput } from './scenarios/throughput.ts'
 import { formatResult } from './table.ts'
 
 const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
+  readme,
   throughput: async (bench) => [await throughput(bench)],
   'side-by-side': async (bench) => [await sideBySide(bench)],
   'first-delta': async (bench) => [await firstDelta(bench)],
@@ -73,6 +76,7 @@ async function main(commandLine: CommandLine): Promise<void> {
     }
   }
   await Promise.all([load, upstream, spinner].map((child) => child.stop()))
+  if (commandLine.scenarios.includes('readme')) process.stdout.write(`\n${formatReadme(results, machine)}\n`)
 
   const { profile, ...options } = commandLine.options
   const file = join(import.meta.dirname, 'results', `${commandLine.name}.json`)

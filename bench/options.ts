@@ -5,6 +5,7 @@ import type { Options } from './scenario.ts'
 
 export const usage = `npm run bench [-- scenario… options]
 
+  readme        the table of the README: throughput, first-delta, paced and open of its rows, in a quarter of an hour
   throughput    parallel streams at full speed: deltas/s, CPU per delta, peak memory
   side-by-side  CPU per delta of a row and the reference at the same time: this ratio holds even on a busy machine
   first-delta   one stream at a time: latency in ms that a server adds to the first delta
@@ -29,17 +30,18 @@ export const usage = `npm run bench [-- scenario… options]
   --streams n      parallel streams in throughput (default 50)
   --deltas n       deltas per answer in throughput (default 500)
   --seconds n      duration of a row in each round (default 2)
-  --open n,n       numbers of streams for open (default 200,2000); carry uses the last
+  --open n,n       numbers of streams for open (default 2000,10000); carry uses the first
   --paced n        number of streams for paced (default 1000)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
   --name name      write the results to bench/results/<name>.json (default latest, which git ignores)
 
-A full run takes about twelve minutes. Compare only ratios of the same run, on an otherwise idle machine.
+Without a scenario it runs all but readme, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
 `
 
 export const scenarioNames = [
+  'readme',
   'throughput',
   'side-by-side',
   'first-delta',
@@ -101,7 +103,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced', otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds')
   return {
-    scenarios: scenarios.length === 0 ? [...scenarioNames] : scenarios,
+    scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => name !== 'readme') : scenarios,
     only: values.only === '' ? [] : values.only.split(','),
     before: values.before === undefined ? undefined : resolve(values.before),
     name: values.name,
@@ -111,7 +113,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       streams: number('streams', quick ? 20 : 50),
       deltas: number('deltas', quick ? 100 : 500),
       seconds: number('seconds', quick ? 0.5 : 2),
-      open: (values.open ?? (quick ? '200' : '200,2000')).split(',').map((each) => positive(each, 'open', true)),
+      open: (values.open ?? (quick ? '200' : '2000,10000')).split(',').map((each) => positive(each, 'open', true)),
       paced: number('paced', quick ? 200 : 1000),
       profile: values.profile,
       reference: values.reference,

@@ -92,14 +92,14 @@ async function inRounds(
   return results
 }
 
-type Measure = (server: Child, target: Target) => Promise<Sample>
+type Measure = (server: Child, target: Target, row: Row) => Promise<Sample>
 
 /** Starts a new server for each measurement. */
 export async function inRoundsAfresh(
   bench: Bench,
   rows: readonly Row[],
   times: { rounds: number; warmUp: boolean },
-  measure: (...given: [...Parameters<Measure>, row: Row]) => Promise<Sample>,
+  measure: Measure,
 ): Promise<ResultRow[]> {
   return inRounds(bench, rows, times, async (row, { samples }, round) => {
     const server = await startRow(row, bench.upstream.url, profiling(bench, row.name))

@@ -11,7 +11,7 @@ const late = 100
 
 export async function carry(bench: Bench, rates: readonly number[] = steps): Promise<Result> {
   const { rounds = 1, open, seconds } = bench.options
-  const streams = open.at(-1)!
+  const streams = open[0]!
   const { upstream, load } = bench
   const { reference = usual } = bench.options
   const hold = (time: number) =>

@@ -12,7 +12,7 @@ import type { Bench, Result } from '../../bench/scenario.ts'
 import { abort } from '../../bench/scenarios/abort.ts'
 import { carry } from '../../bench/scenarios/carry.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
-import { open } from '../../bench/scenarios/open.ts'
+import { mostStreams, open } from '../../bench/scenarios/open.ts'
 import { faultsOf, paced } from '../../bench/scenarios/paced.ts'
 import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
@@ -197,6 +197,13 @@ test('a load generator that is the bottleneck is told, whatever shows it', () =>
   expect(faultsOf({ ...sound, sent: 15_000 })).toEqual(['it sent 75 % of the deltas'])
 })
 
+test('as many streams are opened as files may be', () => {
+  const limits =
+    'Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1024                 20000                files     \n'
+  expect(mostStreams(limits)).toBe(9900)
+  expect(mostStreams('')).toBe(Infinity)
+})
+
 test('the row of the package decoder asks for it, and differs in nothing else', () => {
   const [row] = selectRows(['millrace-package'])
   expect(row).toMatchObject({ title: 'Millrace, package decoder', env: { MILLRACE_DECODER: 'package' } })
@@ -208,7 +215,7 @@ test('the command line says what there is when it is asked for something else', 
   expect(readCommandLine(['throughput', '--only', 'floor,millrace', '--rounds', '3'])).toMatchObject({
     scenarios: ['throughput'],
     only: ['floor', 'millrace'],
-    options: { rounds: 3, streams: 50, deltas: 500, open: [200, 2000] },
+    options: { rounds: 3, streams: 50, deltas: 500, open: [2000, 10_000] },
   })
   expect(() => readCommandLine(['thruput'])).toThrow(/no scenario "thruput".*throughput, side-by-side/u)
   expect(() => readCommandLine(['--rounds', '0.5'])).toThrow('--rounds must be a whole number above 0')
