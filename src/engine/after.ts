@@ -15,12 +15,13 @@ export interface Leftover {
 /** Runs the deferred callbacks first, then the `after` steps of called agents, then the pipeline's own. */
 export async function runLeftover(scope: Scope, pipeline: Pipeline, { deferred, afters }: Leftover): Promise<void> {
   for (const task of deferred.splice(0)) await task()
-  for (const each of afters) await runAfter(each.scope, each.pipeline, each.path)
-  await runAfter(scope, pipeline)
+  for (const each of afters) {
+    if (each.pipeline.after.length > 0) await runAfter(each.scope, each.pipeline, each.path)
+  }
+  if (pipeline.after.length > 0) await runAfter(scope, pipeline)
 }
 
 async function runAfter(scope: Scope, { after, text }: Pipeline, call?: string): Promise<void> {
-  if (after.length === 0) return
   const place = { answers: false, last: false }
   const base = call === undefined ? 'after' : joinPath('after', call.replaceAll('/', '.'))
   try {

@@ -126,10 +126,12 @@ async function runBuiltin(
           const run = runLlm({ scope, path, config, clientTools, answer })
           const result = await run.catch((thrown: unknown) => reportError(scope, path, config, thrown))
           const { usage, finishReason } = result
-          const finish = () => scope.invoke(config.onFinish, result)
-          // A slow callback must not delay the end of the answer.
-          if (answer) scope.defer(finish)
-          else await finish()
+          if (config.onFinish !== undefined) {
+            const finish = () => scope.invoke(config.onFinish, result)
+            // A slow callback must not delay the end of the answer.
+            if (answer) scope.defer(finish)
+            else await finish()
+          }
           const value: StepOutcome = { value: result, ...(answer ? { answer: { finishReason } } : undefined) }
           return { value, usage, finishReason }
         },

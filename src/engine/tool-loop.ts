@@ -194,7 +194,7 @@ export function toolLoopResult(list: readonly Reply[], usage: Usage): ToolLoopRe
 }
 
 function stepResult(reply: Reply): LlmStepResult {
-  const calls = reply.content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+  const calls = reply.content.filter((part) => part.type === 'tool-call')
   // Of calls with the same id the first counts.
   const inputs = new Map(calls.toReversed().map(({ toolCallId, input }) => [toolCallId, input]))
   return {

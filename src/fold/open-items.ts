@@ -155,6 +155,7 @@ export function createOpenItems(): OpenItems {
     for (const { step, toolCallId, toolName } of calls.values()) {
       add(step, { type: 'tool-result', toolCallId, toolName, result: outcomeText[outcome], isError: true, outcome })
     }
+    if (steps.size === 0) return parts
     const open = [...steps.values()].filter(({ step }) => isUnder(step, root)).reverse()
     const depths = new Map(open.map(({ step }) => [step, step.split('/').length]))
     open.sort((a, b) => depths.get(b.step)! - depths.get(a.step)!)

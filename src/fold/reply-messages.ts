@@ -29,12 +29,18 @@ export function withoutAsides(replies: readonly Reply[]): Reply[] {
 export function loopMessages(replies: readonly Reply[]): Message[] {
   const messages: Message[] = []
   for (const { content, calls, finish, rejected } of replies) {
+    const said = content.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
+    if (calls.length === 0) {
+      const kept = said.filter(({ type }) => type !== 'tool-call')
+      if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+      if (rejected !== undefined) messages.push(toCorrection(rejected))
+      continue
+    }
     // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
     // provider runs may arrive with a later reply, and the call must be sent until then.
     const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
-    const settled = content.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
-    const kept = settled.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
+    const kept = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
     if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
     // Providers may expect the metadata of a call on its result as well.
     const notes = new Map(

@@ -91,10 +91,13 @@ function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'bigint'
   if (ArrayBuffer.isView(value)) return true
   if (depth === 0 || 'toJSON' in value) return false
-  if (Array.isArray(value)) return value.every((item) => isShallow(item, depth - 1))
-  for (const key of Object.keys(value)) {
-    if (!isShallow((value as Record<string, unknown>)[key], depth - 1)) return false
+  if (Array.isArray(value)) {
+    // A hole is JSON as well: `null`.
+    for (let i = 0; i < value.length; i++) if (!isShallow(value[i], depth - 1)) return false
+    return true
   }
+  // Inherited keys are no part of the JSON: they can only send a value to `toJson`, which leaves them out.
+  for (const key in value) if (!isShallow((value as Record<string, unknown>)[key], depth - 1)) return false
   return true
 }
 
