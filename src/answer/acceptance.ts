@@ -2,6 +2,7 @@
  * Decides the response before its first byte. A refused key or a rate limit must be a real 4xx/5xx, so the status waits
  * until the answering model accepts the request, for at most one second, because a silent stream looks broken.
  */
+import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import { isUnder } from '../part/path.ts'
@@ -23,7 +24,7 @@ export type Acceptance =
   | { kind: 'response'; head: ResponseHead }
 
 export interface AcceptanceOptions {
-  /** Reads the run from its start. Entries peeked here are still delivered to the answer. */
+  /** Reads the run from its start or, if that is far, from `from`. Entries peeked here are still delivered to the answer. */
   reader: RunReader
   /** The client also sees other steps, so the first model that accepts ends the wait. Default: only the answering one. */
   showsSteps?: boolean
@@ -50,15 +51,20 @@ export async function awaitAcceptance(
   async function look(): Promise<Acceptance> {
     const answering = createAnswering()
     const parallels: string[] = []
+    const begin = (entry: EntryOf<'step-start'>) => {
+      answering.note(entry)
+      if (kindOf(entry) === 'parallel') parallels.push(entry.step)
+    }
+    if (from > 1) {
+      for await (const earlier of runtime.store.log.read(runId, { before: from, types: ['step-start'] }))
+        for (const entry of earlier) if (entry.type === 'step-start') begin(entry)
+    }
     while (!over) {
       const { done, value } = await reader.peek()
       if (done) break
       for (const entry of value) {
-        if (entry.type === 'step-start') {
-          answering.note(entry)
-          if (kindOf(entry) === 'parallel') parallels.push(entry.step)
-        }
         if (entry.seq < from) continue
+        if (entry.type === 'step-start') begin(entry)
         switch (entry.type) {
           case 'answer-end':
           case 'suspend':

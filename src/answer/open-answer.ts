@@ -46,7 +46,7 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     const at: WireContext = { resumedAt: standing?.resumedAt ?? from }
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
-    const reader = createRunReader(log, runId, seeks ? from - 1 : 0)
+    const reader = createRunReader(log, runId, seeks ? from - 1 : 0, from)
     const { keepAlive } = wire
     const filter = standing?.filter
     return { reader, ...createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, release }) }

@@ -93,3 +93,17 @@ test('closed: who waits gets the end', async () => {
   expect((await waited).done).toBe(true)
   expect(await rest(reader)).toEqual([])
 })
+
+test('behind a long beginning it looks from where it is told to, and reads from the beginning', async () => {
+  const { log, seen } = counted()
+  const entries = exampleRun('r', 1000)
+  await log.append('r', 1, entries)
+  const reader = createRunReader(log, 'r', 0, 900)
+  expect((await reader.peek()).value).toEqual(entries.slice(899))
+  expect(await rest(reader)).toEqual(entries)
+  expect(seen.reads).toBe(2)
+  const short = createRunReader(log, 'r', 0, 200)
+  expect((await short.peek()).value).toEqual(entries)
+  expect(await rest(short)).toEqual(entries)
+  expect(seen.reads).toBe(3)
+})

@@ -22,11 +22,13 @@ export interface RunReader {
  */
 const most = 256
 
-export function createRunReader(log: Log, run: string, after = 0): RunReader {
+/** `from`: peeking may begin here, if the entries before it are more than would be kept. */
+export function createRunReader(log: Log, run: string, after = 0, from = 0): RunReader {
   const leave = new AbortController()
-  const open = () => log.read(run, { after, signal: leave.signal })[Symbol.asyncIterator]()
-  let cursor = open()
-  let kept: Promise<Batch>[] | undefined = []
+  const open = (start = after) => log.read(run, { after: start, signal: leave.signal })[Symbol.asyncIterator]()
+  const isLong = from - after > most
+  let cursor = isLong ? open(from - 1) : open()
+  let kept: Promise<Batch>[] | undefined = isLong ? undefined : []
   let count = 0
 
   return {
