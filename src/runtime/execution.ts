@@ -62,6 +62,7 @@ export function startExecution(
     requestDeadlineMs,
     attribute,
     onStored() {
+      if (isBegun) return
       isBegun = true
       begun.resolve('stored')
     },
