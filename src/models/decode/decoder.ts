@@ -1,6 +1,7 @@
 /**
  * Reads the answer of a model server: bytes in, the parts that `doStream` of the AI SDK's package would emit out, at once and in
- * the same order. There is no stream, no promise and no schema on the way. The packages still build the request and read refusals.
+ * the same order. There is no stream and no promise on the way, and most chunks meet no schema. The packages still build the request
+ * and read refusals.
  */
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { ReadLimits } from '../outside/read-limits.ts'
@@ -11,6 +12,12 @@ import type { ReadLimits } from '../outside/read-limits.ts'
  *   failure. The package's stream drops the parts that it had queued when it failed. The error is the same.
  * - Two byte order marks at the start, the first one cut between two pieces: Node's stream decoder drops both, ours the first.
  * - An event or a line above the limit is an error. The packages have no limit; `provider-fetch.ts` had it for them.
+ * - A `raw` usage that nobody counted (Anthropic's `message_stop` without a `message_delta`) stays as it was. The package's is its
+ *   counter, which a second message in the same answer changes.
+ * - OpenAI's responses: the first parts are emitted with the next event, not 50 ms after `response.in_progress`, because a decoder
+ *   has no clock of its own. Pushing no bytes emits them too: see `responses/hold.ts`.
+ * - Google: the package itself sends the further requests of a long answer. Here whoever drives the decoder does (`GoogleDecoder`).
+ * - No `raw` parts: nothing of ours asks for them.
  * - Not for `openai-compatible` models with their own `metadataExtractor`, `errorStructure` or `convertUsage`, nor for `anthropic`
  *   models with another name or with provider tools (`anthropicFactsOf` says so). The package reads those.
  */

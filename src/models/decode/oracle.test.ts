@@ -1,9 +1,8 @@
 /** The packages are the oracle: every stream, cut anywhere and broken off anywhere, comes to the same parts. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { anthropicFactsOf } from './anthropic/facts.ts'
 import { cutsOf, framed, inPiecesOf, whole, type Framing } from './testing/cuts.ts'
 import { isSame, playBoth, type Answer, type Cut, type Setting } from './testing/play-both.ts'
-import { callOf, otherSettings, plainSettings } from './testing/settings.ts'
+import { otherSettings, plainSettings } from './testing/settings.ts'
 import { protocols, sampledStreams, streamsOf } from './testing/streams.ts'
 
 // A package waits for 50 ms for an error that would refuse the request. A busy machine must not make that shorter.
@@ -31,6 +30,15 @@ describe.each(protocols)('%s', (protocol) => {
   test('there are recordings or fixtures, and a request that changes how they are read', () => {
     expect(streamsOf(protocol).length).toBeGreaterThan(0)
     expect(otherSettings[protocol].length).toBeGreaterThan(0)
+  })
+
+  test('JSON that is too deep for the stack', async () => {
+    const deep = `${'[{"a":'.repeat(1e5)}1${'}]'.repeat(1e5)}`
+    const [, { lines }] = streams[0]!
+    for (const place of [0, 3]) {
+      const body = framed([...lines.slice(0, place), deep, ...lines.slice(place)], framing)
+      for (const setting of plainSettings(protocol, [])) await expectSame(setting, { bodies: [body] }, [whole], {})
+    }
   })
 
   describe.each(streams)('%s', (_, { lines, tools }) => {
@@ -79,11 +87,3 @@ function someOf(lines: number): number[] {
   const all = Array.from({ length: lines + 1 }, (_, i) => i)
   return all.filter((i) => lines < 60 || i < 5 || i % 40 === 0 || lines - i < 4)
 }
-
-test('requests with provider tools are left to the package', () => {
-  const { prompt } = callOf([])
-  const tool = { type: 'provider' as const, id: 'anthropic.bash_20250124' as const, name: 'sh', args: {} }
-  expect(anthropicFactsOf({ prompt, tools: [tool] }, {})).toBeUndefined()
-  const providerOptions = { anthropic: { toolChanges: [] } }
-  expect(anthropicFactsOf({ prompt: [{ role: 'system', content: '', providerOptions }] }, {})).toBeUndefined()
-})

@@ -11,19 +11,22 @@ export type Chunk<T> =
   | { value?: undefined; error: JSONParseError | TypeValidationError }
 
 export function readJson<T>(text: string, check: (value: unknown) => Checked<T>): Chunk<T> {
-  let value: unknown
   try {
-    value = secureJsonParse(text)
+    const value: unknown = secureJsonParse(text)
+    return validated(value, check)
   } catch (cause) {
+    // Also if the message about a rejected value is too deep for the stack.
     return { error: new JSONParseError({ text, cause }) }
   }
+}
+
+function validated<T>(value: unknown, check: (value: unknown) => Checked<T>): Chunk<T> {
   let cause: unknown
   try {
     const checked = check(value)
     if (checked.success) return { value: checked.data }
     cause = checked.error
   } catch (error) {
-    // Too deep for the stack.
     cause = error
   }
   return { error: TypeValidationError.wrap({ value, cause }) }

@@ -23,7 +23,6 @@ export function createMessage(state: AnthropicState): AnthropicMessage {
   const { emit } = state
   let open: { id: string | null | undefined } | undefined
   let finishReason: LanguageModelV4FinishReason = { unified: 'other', raw: undefined }
-  // One object, as in the package: a `finish` without any usage refers to it.
   const counts: Usage = {
     input_tokens: 0,
     output_tokens: 0,
@@ -211,7 +210,7 @@ function usageOf(counts: Usage, raw: JSONObject | undefined): LanguageModelV4Usa
   return {
     inputTokens: { total: input + written + read, noCache: input, cacheRead: read, cacheWrite: written },
     outputTokens: { total: output, text: reasoning === undefined ? undefined : output - reasoning, reasoning },
-    raw: raw ?? (counts as JSONObject),
+    raw: raw ?? ({ ...counts } as JSONObject),
   }
 }
 

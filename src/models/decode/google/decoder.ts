@@ -1,10 +1,4 @@
-/**
- * Decoder of Google's generate-content stream: emits what `doStream` of `@ai-sdk/google` would.
- *
- * What remains different: (1) The package itself sends the further requests of a long answer. Here whoever drives the decoder does
- * (`GoogleDecoder`). (2) Where the package's own code throws in the middle of an answer (arguments that contradict each other), its
- * stream drops the parts that nobody has read yet. Here they have been emitted.
- */
+/** Decoder of Google's generate-content stream: emits what `doStream` of `@ai-sdk/google` would. */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createToolNameMapping, generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'

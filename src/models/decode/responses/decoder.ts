@@ -1,10 +1,4 @@
-/**
- * Decoder of OpenAI's responses stream: emits what `doStream` of `@ai-sdk/openai` would.
- *
- * What remains different: (1) Parts before the answer's first event are emitted with it, not 50 ms after `response.in_progress`
- * (`hold.ts`): this has no clock of its own. (2) Where the package's own code throws in the middle of an answer, its stream drops the
- * parts that nobody has read yet. Here they have been emitted.
- */
+/** Decoder of OpenAI's responses stream: emits what `doStream` of `@ai-sdk/openai` would. */
 import { TypeValidationError, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'

@@ -124,6 +124,14 @@ const streams: Record<string, unknown[]> = {
     text(0, 'never'),
     over,
   ],
+  'metadata that begins with the message': [
+    started({ input_transformations: [{ type: 'a', path: 'b', reason: 'c' }] }),
+    ended('refusal', {
+      stop_details: { type: 'refusal', category: 'cyber' },
+      safeguard_results: [{ type: 'd', status: { type: 'e' } }],
+    }),
+    over,
+  ],
   'an error first': [ping, { type: 'error', error: { type: 'overloaded_error', message: 'Busy', extra: 1 } }],
   'an error in the middle': [
     started(),

@@ -63,7 +63,7 @@ async function hearPackage(setting: Setting, answer: Answer): Promise<Heard> {
   try {
     const { stream } = await setting.model(answering(setting, answer)).doStream(setting.call)
     isRefused = false
-    for await (const part of stream) parts.push(said(part))
+    for await (const part of stream) parts.push(said(settled(part)))
     return { parts }
   } catch (error) {
     // A decoder hears nothing of this.
@@ -125,7 +125,7 @@ function hearDecoder(
 ): Heard {
   Math.random = seeded()
   const parts: string[] = []
-  const emit = (part: LanguageModelV4StreamPart) => parts.push(said(part))
+  const emit = (part: LanguageModelV4StreamPart) => parts.push(said(settled(part)))
   const decoder = setting.decoder({ request, warnings, emit, who: setting.name })
   try {
     for (let i = 0; i === 0 || decoder.continuation?.() !== undefined; i++) {
@@ -138,6 +138,12 @@ function hearDecoder(
   } catch (error) {
     return { parts, error: said(error), isRefused: parts.length === 0 }
   }
+}
+
+/** Without what `@ai-sdk/anthropic` changes after it has sent it: see `decoder.ts`. */
+function settled(part: LanguageModelV4StreamPart): LanguageModelV4StreamPart {
+  if (part.type !== 'finish' || part.providerMetadata?.['anthropic']?.['usage'] !== null) return part
+  return { ...part, usage: { ...part.usage, raw: undefined } }
 }
 
 /** With what JSON cannot say. The order of fields counts: parts become lines of a log. */
