@@ -1,5 +1,5 @@
-/** The starts of content blocks that `@ai-sdk/anthropic` accepts, in its order: its errors name the choices. */
-import { z } from 'zod/v4'
+/** The starts of content blocks that `@ai-sdk/anthropic` accepts. See `event-schema.ts`. */
+import { z } from 'zod'
 
 const text = () => z.string().nullish()
 const numberOrNull = () => z.number().nullable()

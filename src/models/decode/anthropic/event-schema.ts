@@ -1,8 +1,8 @@
 /**
- * The events that `@ai-sdk/anthropic` accepts, in its order: its errors name the choices. The package does not export its schema;
- * the tests compare this one with it. Used for the few events that are not deltas.
+ * The events that `@ai-sdk/anthropic` accepts, in its order: its errors name the choices. A copy of its schema, which it does not
+ * export (Apache-2.0: see NOTICE). The tests compare both. Used for the few events that are not deltas.
  */
-import { z } from 'zod/v4'
+import { z } from 'zod'
 import { caller, contentBlock } from './block-schema.ts'
 
 const text = () => z.string().nullish()

@@ -1,8 +1,8 @@
 /**
- * The chunks that `@ai-sdk/openai` (chat) and `@ai-sdk/openai-compatible` accept. The packages do not export their schemas; the
- * tests compare these with them. Used for unusual chunks only: see `chunk.ts`.
+ * The chunks that `@ai-sdk/openai` (chat) and `@ai-sdk/openai-compatible` accept. Copies of their schemas, which they do not export
+ * (Apache-2.0: see NOTICE). The tests compare both. Used for unusual chunks only: see `chunk.ts`.
  */
-import { z } from 'zod/v4'
+import { z } from 'zod'
 import type { ChatChunk } from './chunk.ts'
 
 const text = () => z.string().nullish()

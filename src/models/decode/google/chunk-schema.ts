@@ -1,6 +1,6 @@
 /**
- * The chunks of Google's generate-content stream, as `@ai-sdk/google` (Apache-2.0) accepts them. A copy of its schema, which it does
- * not export: the order of the choices and of the fields is part of the text of its errors. The fuzzer compares both.
+ * The chunks of Google's generate-content stream, as `@ai-sdk/google` accepts them. A copy of its schema, which it does not export
+ * (Apache-2.0: see NOTICE): the order of the choices and of the fields is part of the text of its errors. The tests compare both.
  */
 import { z } from 'zod'
 import type { Checked } from '../read-json.ts'

@@ -1,5 +1,5 @@
 /**
- * The events of OpenAI's responses stream, as `@ai-sdk/openai` (Apache-2.0) accepts them. See `item-schema.ts`.
+ * The events of OpenAI's responses stream, as `@ai-sdk/openai` accepts them. See `item-schema.ts`.
  *
  * The package tries its 25 choices in turn. Here an event's type picks its choice, with the same outcome; all are only tried for
  * the text of an error.

@@ -1,6 +1,6 @@
 /**
- * The output items of OpenAI's responses stream, as `@ai-sdk/openai` (Apache-2.0) accepts them. A copy of its schemas, which it
- * does not export: the order of the choices and of the fields is part of the text of its errors. The fuzzer compares both.
+ * The output items of OpenAI's responses stream, as `@ai-sdk/openai` accepts them. Copies of its schemas, which it does not export
+ * (Apache-2.0: see NOTICE): the order of the choices and of the fields is part of the text of its errors. The tests compare both.
  */
 import { z } from 'zod'
 import {
