@@ -53,12 +53,14 @@ describe.each(protocols)('%s', (protocol) => {
       for (const count of someOf(lines.length)) {
         const body = framed(lines.slice(0, count), framing)
         // With its empty line, without it, and in the middle of the line.
-        for (const end of [body.length, body.length - 1, body.length - 20]) {
-          for (const isBroken of [false, true]) {
-            const answer = { bodies: [body.subarray(0, Math.max(0, end))], isBroken }
-            const cuts = end === body.length ? [whole, inPiecesOf(64)] : [whole]
-            for (const setting of settings) await expectSame(setting, answer, cuts, { count, end, isBroken })
-          }
+        const ends = [body, body.subarray(0, -1), body.subarray(0, -20)] as const
+        const [complete, , inside] = ends
+        const answers: Answer[] = [
+          ...ends.map((end) => ({ bodies: [end] })),
+          ...[complete, inside].map((end) => ({ bodies: [end], isBroken: true })),
+        ]
+        for (const [i, answer] of answers.entries()) {
+          for (const setting of settings) await expectSame(setting, answer, [whole, inPiecesOf(64)], { count, i })
         }
       }
     })

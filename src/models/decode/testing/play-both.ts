@@ -148,22 +148,18 @@ function settled(part: LanguageModelV4StreamPart): LanguageModelV4StreamPart {
 
 /** With what JSON cannot say. The order of fields counts: parts become lines of a log. */
 function said(value: unknown): string {
-  return JSON.stringify(plain(value))
+  // Dates are texts already when they come as an argument.
+  return JSON.stringify(value, function (this: Record<string, unknown>, key: string) {
+    return sayable(this[key])
+  })
 }
 
-function plain(value: unknown): unknown {
-  if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) return `number ${value}`
-  if (value instanceof Date) return `date ${value.getTime()}`
-  if (Array.isArray(value)) return value.map(plain)
+function sayable(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : `number ${value}`
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value)
-  const { name, message, cause } = value as Error
-  const error = value instanceof Error ? { name, message, cause: plain(cause) } : undefined
+  if (value instanceof Date) return `date ${value.getTime()}`
   const symbols = Object.getOwnPropertySymbols(value).map(String)
-  return {
-    ...error,
-    // A field without a value is no field.
-    ...Object.fromEntries(fields.filter(([, field]) => field !== undefined).map(([key, field]) => [key, plain(field)])),
-    ...(symbols.length > 0 && { symbols }),
-  }
+  if (!(value instanceof Error) && symbols.length === 0) return value
+  const { name, message, cause } = value as Error
+  return { name, message, cause, ...value, symbols }
 }
