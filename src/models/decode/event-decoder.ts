@@ -13,7 +13,7 @@ export interface EventDecoderOptions<T> {
   /** The body ended. */
   onEnd(): void
   /** Whether the rest is not read. */
-  isOver?: () => boolean
+  isDone?: () => boolean
 }
 
 export type Learn = (choose: Choose, apply: Apply) => void
@@ -24,14 +24,14 @@ export interface EventDecoder extends StreamDecoder {
 }
 
 export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): EventDecoder {
-  const { options, check, onChunk, onEnd, isOver } = decoder
+  const { options, check, onChunk, onEnd } = decoder
   const { who, limits } = options
   const shortcut = createShortcut()
-  let isBroken = false
+  let isOver = false
 
   function onData(data: string, source: string, from: number, to: number): void {
     shortcut.forget()
-    if (isOver?.() === true) return
+    if (decoder.isDone?.() === true) return
     onChunk(readJson(data, check), (choose, apply) => {
       if (from >= 0) shortcut.learn(source.slice(from, to), data, choose, apply)
     })
@@ -40,22 +40,21 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): EventDec
   const openBody = () => createEventStream({ who, limits, shortcut: shortcut.read, onData })
   let body = openBody()
 
-  /** Like the package's stream, a decoder that has failed reads nothing more. */
-  function guarded(act: () => void): void {
-    if (isBroken) return
-    try {
-      act()
-    } catch (error) {
-      isBroken = true
-      throw error
-    }
-  }
-
+  // Like the package's stream, a decoder that has failed reads nothing more.
   return {
-    push: (bytes) => guarded(() => body.push(bytes)),
+    push(bytes) {
+      if (isOver) return
+      try {
+        body.push(bytes)
+      } catch (error) {
+        isOver = true
+        throw error
+      }
+    },
     end() {
-      guarded(onEnd)
-      isBroken = true
+      if (isOver) return
+      isOver = true
+      onEnd()
     },
     reopen() {
       body = openBody()

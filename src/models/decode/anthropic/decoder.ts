@@ -94,7 +94,7 @@ export function createAnthropicDecoder(
     options,
     check: checkEvent,
     onChunk,
-    isOver: () => isOver,
+    isDone: () => isOver,
     onEnd() {
       gate.open()
       if (!hasOutput || hasError) return
