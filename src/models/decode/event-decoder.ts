@@ -3,7 +3,7 @@ import type { DecoderOptions, StreamDecoder } from './decoder.ts'
 import { createEventStream } from './event-stream.ts'
 import type { Choose } from './json-places.ts'
 import { readJson, type Checked, type Chunk } from './read-json.ts'
-import { createShortcut, type Apply } from './shortcut.ts'
+import { createShortcut, type Repeated } from './shortcut.ts'
 
 export interface EventDecoderOptions<T> {
   options: Pick<DecoderOptions, 'who' | 'limits'>
@@ -16,7 +16,7 @@ export interface EventDecoderOptions<T> {
   isDone?: () => boolean
 }
 
-export type Learn = (choose: Choose, apply: Apply) => void
+export type Learn = (choose: Choose, apply: Repeated['apply'], onLast?: Repeated['onLast']) => void
 
 export interface EventDecoder extends StreamDecoder {
   /** Another body follows. */
@@ -32,8 +32,8 @@ export function createEventDecoder<T>(decoder: EventDecoderOptions<T>): EventDec
   function onData(data: string, source: string, from: number, to: number): void {
     shortcut.forget()
     if (decoder.isDone?.() === true) return
-    onChunk(readJson(data, check), (choose, apply) => {
-      if (from >= 0) shortcut.learn(source.slice(from, to), data, choose, apply)
+    onChunk(readJson(data, check), (choose, apply, onLast) => {
+      if (from >= 0) shortcut.learn(source.slice(from, to), data, { choose, apply, onLast })
     })
   }
 

@@ -2,14 +2,19 @@
 import type { Choose } from './json-places.ts'
 import { createTemplate, type Template } from './template.ts'
 
-/** Does for another text what the event did for its own. */
-export type Apply = (text: string, event: Pick<Template, 'data'>) => void
+export interface Repeated {
+  choose: Choose
+  /** Does for another text what the event did for its own. */
+  apply(text: string): void
+  /** Gets the data of the last event of several, if values that nobody has read yet matter. */
+  onLast?: ((data: string) => void) | undefined
+}
 
 export interface Shortcut {
   /** For `createEventStream`: reads the events at `at` that match the template. */
   read(source: string, at: number): number
   /** What the last event did is all that the next one does, if it differs only in what `choose` has chosen. */
-  learn(event: string, data: string, choose: Choose, apply: Apply): void
+  learn(event: string, data: string, repeated: Repeated): void
   /** Another event came: the template may not be right any more. */
   forget(): void
 }
@@ -22,27 +27,33 @@ const mostChars = 4096
 
 export function createShortcut(): Shortcut {
   let template: Template | undefined
-  let apply: Apply = () => {}
+  let repeated: Repeated | undefined
   let misses = 0
   let hasMatched = true
 
   return {
     read(source, at) {
+      if (template === undefined || repeated === undefined) return at
+      let last = -1
       let next = at
-      while (template !== undefined && next < source.length) {
+      while (next < source.length) {
         const end = template.read(source, next)
         if (end < 0) break
-        hasMatched = true
+        last = next
         next = end
-        apply(template.text(), template)
+        repeated.apply(template.text())
+      }
+      if (last >= 0) {
+        hasMatched = true
+        repeated.onLast?.(template.data(source, last, next))
       }
       return next
     },
-    learn(event, data, choose, applyText) {
+    learn(event, data, learned) {
       misses = hasMatched ? 0 : misses + 1
       if (event.length > mostChars || (misses > mostMisses && misses % 64 !== 0)) return
-      template = createTemplate(event, data, choose)
-      apply = applyText
+      template = createTemplate(event, data, learned.choose)
+      repeated = learned
       hasMatched = false
     },
     forget() {

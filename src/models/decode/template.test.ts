@@ -19,9 +19,10 @@ test('reads events that differ in the places only', () => {
   const template = templateOf(sample)!
   const data = '{"n":{"one":23},"a":[{"text":"\\u00fc\\n","id":"i"}],"pad":"","last":null}'
   const source = `before${eventOf(data)}after`
-  expect(template.read(source, 6)).toBe(6 + eventOf(data).length)
+  const end = 6 + eventOf(data).length
+  expect(template.read(source, 6)).toBe(end)
   expect(template.text()).toBe('ü\n')
-  expect(template.data()).toBe(data)
+  expect(template.data(source, 6, end)).toBe(data)
 })
 
 test('what does not match changes nothing', () => {
@@ -29,7 +30,7 @@ test('what does not match changes nothing', () => {
   const other = sample.replace('first', 'other')
   expect(template.read(eventOf(other), 0)).toBeGreaterThan(0)
   expect(template.read(eventOf(other.replace('other', 'third').replace('null', '1')), 0)).toBe(-1)
-  expect([template.text(), template.data()]).toEqual(['other', other])
+  expect(template.text()).toBe('other')
 })
 
 test.each([

@@ -10,8 +10,8 @@ export interface Template {
   read(source: string, at: number): number
   /** The text of the last event that was read. Never empty: an empty text means something else to some decoders. */
   text(): string
-  /** The data of the last event that was read. */
-  data(): string
+  /** The data of an event that was read. */
+  data(source: string, at: number, end: number): string
 }
 
 const quote = 34
@@ -44,9 +44,6 @@ function templateOf(
 ): Template {
   const first = fixed[0]!
   let text = ''
-  let lastSource = ''
-  let from = 0
-  let to = 0
 
   // `slice` and `===` compare words at a time; `startsWith` takes four times as long.
   function read(source: string, at: number): number {
@@ -74,13 +71,14 @@ function templateOf(
       next = end
     }
     text = found
-    lastSource = source
-    from = at
-    to = next
     return next
   }
 
-  return { read, text: () => text, data: () => lastSource.slice(from + head, to - tail) }
+  return {
+    read,
+    text: () => text,
+    data: (source, at, end) => ownedSlice(source, at + head, end - tail),
+  }
 }
 
 /** The index of the closing quote; negative if the string has escapes; -1 if it is not complete or not valid. */

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { callOf } from '../testing/settings.ts'
 import { createGoogleDecoder } from './decoder.ts'
 
-const chunk = (text: string, rest: object = {}) => ({
+const chunk = (text: string, rest: object = {}, counts: object = {}) => ({
   candidates: [{ content: { parts: [{ text }] }, ...rest }],
-  usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2 },
+  usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, ...counts },
 })
 const goesOn = { finishReason: 'CONTINUATION', continuationToken: 't1' }
 const bodyOf = (...chunks: object[]) => chunks.map((value) => `data: ${JSON.stringify(value)}\n\n`).join('')
@@ -58,4 +58,15 @@ test('ends with the error of a request that failed', async () => {
   decoder.end()
   expect(parts).toEqual(theirs)
   expect(parts.at(-1)).toMatchObject({ finishReason: { raw: 'CONTINUATION' } })
+})
+
+test('the counts are those of the last chunk, also where chunks differ in them and in their text only', () => {
+  const parts: LanguageModelV4StreamPart[] = []
+  const emit = (part: LanguageModelV4StreamPart) => parts.push(part)
+  const decoder = createGoogleDecoder({ emit, provider: 'google', call, request, warnings: [], who: 'google:m' })
+  const counted = (text: string, candidatesTokenCount: number) => chunk(text, {}, { candidatesTokenCount })
+  decoder.push(Buffer.from(bodyOf(counted('one', 1), counted('two', 2), counted('three', 3))))
+  decoder.push(Buffer.from(bodyOf(counted('four', 4))))
+  decoder.end()
+  expect(parts.at(-1)).toMatchObject({ type: 'finish', usage: { outputTokens: { total: 4 } } })
 })

@@ -47,7 +47,7 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
   })
   const continuation = createContinuation()
   /** A chunk that was only compared with the one before. Its counts differ, and the last ones are needed at the end. */
-  let unparsed: { data(): string } | undefined
+  let unparsed: string | undefined
 
   emit({ type: 'stream-start', warnings })
 
@@ -62,16 +62,16 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     read(chunk)
     const part = onlyText(chunk)
     if (part === undefined) return
-    learn(placeOf, (text, event) => {
+    const onText = (text: string) => {
       part.text = text
       read(chunk)
-      if (chunk.usageMetadata) unparsed = event
-    })
+    }
+    learn(placeOf, onText, chunk.usageMetadata ? (data) => (unparsed = data) : undefined)
   }
 
   function settleUsage(): void {
     if (unparsed === undefined) return
-    const { value } = readJson(unparsed.data(), checkChunk)
+    const { value } = readJson(unparsed, checkChunk)
     unparsed = undefined
     if (value?.usageMetadata) state.usage = value.usageMetadata
   }
