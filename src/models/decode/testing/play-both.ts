@@ -2,7 +2,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
 import type { GoogleDecoder } from '../google/decoder.ts'
-import { seeded } from './random.ts'
 
 export interface Setting {
   name: string
@@ -30,17 +29,26 @@ export interface Heard {
   isRefused?: boolean
 }
 
-/** Both take their random ids from `Math.random`: with the same seed they are the same. */
 export async function playBoth(setting: Setting, answer: Answer, cuts: readonly Cut[]): Promise<[Heard, Heard[]]> {
-  const random = Math.random
-  try {
-    const theirs = await hearPackage(setting, answer)
-    if (!requests.has(setting)) requests.set(setting, requestOf(setting))
-    const request = await requests.get(setting)!
-    return [theirs, cuts.map((cut) => hearDecoder(setting, request, answer, cut))]
-  } finally {
-    Math.random = random
-  }
+  const sent = answer.bodies.map((body) => new TextDecoder().decode(body)).join('')
+  const theirs = await hearPackage(setting, answer)
+  if (!requests.has(setting)) requests.set(setting, requestOf(setting))
+  const request = await requests.get(setting)!
+  const ours = cuts.map((cut) => hearDecoder(setting, request, answer, cut))
+  return [withoutChance(theirs, sent), ours.map((heard) => withoutChance(heard, sent))]
+}
+
+/** Numbers the random ids in the order in which they come. */
+function withoutChance(heard: Heard, sent: string): Heard {
+  const ids: string[] = []
+  const parts = heard.parts.map((part) =>
+    part.replaceAll(/"([0-9A-Za-z]{16})(?=["\\-])/g, (quoted, id: string) => {
+      if (sent.includes(id)) return quoted
+      if (!ids.includes(id)) ids.push(id)
+      return `"id ${ids.indexOf(id)}`
+    }),
+  )
+  return { ...heard, parts }
 }
 
 /**
@@ -96,7 +104,6 @@ function answering({ headers = {} }: Setting, { bodies, isBroken = false }: Answ
   let next = 0
   const fetch: typeof globalThis.fetch = async (url) => {
     onUrl?.(url instanceof Request ? url.url : url.toString())
-    if (next === 0) Math.random = seeded()
     const body = bodies[next++] ?? new Uint8Array()
     return new Response(streamOf(body, isBroken && next === bodies.length), { headers })
   }
@@ -123,7 +130,6 @@ function hearDecoder(
   { bodies, isBroken = false }: Answer,
   cut: Cut,
 ): Heard {
-  Math.random = seeded()
   const parts: string[] = []
   const emit = (part: LanguageModelV4StreamPart) => parts.push(said(settled(part)))
   const decoder = setting.decoder({ request, warnings, emit, who: setting.name })
