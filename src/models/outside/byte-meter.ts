@@ -19,6 +19,8 @@ export interface MeterOptions {
 const lineFeed = 10
 const carriageReturn = 13
 
+const betweenEvents: [number, number] = [lineFeed, lineFeed]
+
 /** A stream is never held in memory as a whole, and its framing is many times longer than its text. */
 const streamFactor = 4
 
@@ -28,9 +30,16 @@ export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter
   // The bytes that an SSE parser buffers: everything since the last empty line.
   let event = 0
   /** The last two bytes: an empty line may be split between pieces. */
-  let tail: [number, number] = [lineFeed, lineFeed]
+  let tail = betweenEvents
 
   function readLines(bytes: Uint8Array): void {
+    const { length } = bytes
+    // Most pieces end with an event.
+    if (length > 1 && bytes[length - 1] === lineFeed && bytes[length - 2] === lineFeed) {
+      event = 0
+      tail = betweenEvents
+      return
+    }
     const rest = bytes.length - endOfEvents(bytes, tail)
     event = rest === bytes.length ? event + rest : rest
     tail = [bytes.at(-2) ?? tail[1], bytes.at(-1) ?? tail[1]]
