@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createAnthropicDecoder } from './anthropic/decoder.ts'
-import { createOpenAIChatDecoder } from './chat/openai-chat.ts'
 import { createCompatibleDecoder } from './chat/openai-compatible.ts'
 import type { DecoderOptions, StreamDecoder } from './decoder.ts'
 import { createGoogleDecoder } from './google/decoder.ts'
@@ -143,8 +142,7 @@ const bursts: [string, (text: string) => string, (options: DecoderOptions) => St
     (all) => createCompatibleDecoder({ ...all, metadataKey: 'x' }),
   ],
   ['chat arguments', (text) => chat(args(text, 'get')), (all) => createCompatibleDecoder({ ...all, metadataKey: 'x' })],
-  ['openai text', padded, (all) => createOpenAIChatDecoder({ ...all, request })],
-  ['openai arguments', (text) => chat(args(text, 'get')), (all) => createOpenAIChatDecoder({ ...all, request })],
+  ['chat text, padded', padded, (all) => createCompatibleDecoder({ ...all, metadataKey: 'x' })],
   [
     'anthropic text',
     (text) => block({ type: 'text_delta', text }),

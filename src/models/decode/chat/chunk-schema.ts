@@ -1,6 +1,6 @@
 /**
- * The chunks that `@ai-sdk/openai` (chat) and `@ai-sdk/openai-compatible` accept. Copies of their schemas, which they do not export
- * (Apache-2.0: see NOTICE). The tests compare both. Used for unusual chunks only: see `chunk.ts`.
+ * The chunks that `@ai-sdk/openai-compatible` accepts. A copy of its schema, which it does not export
+ * (Apache-2.0: see NOTICE). The tests compare them. Used for unusual chunks only: see `chunk.ts`.
  */
 import { z } from 'zod'
 import type { ChatChunk } from './chunk.ts'
@@ -18,73 +18,7 @@ const errorChunk = () =>
     }),
   })
 
-const logprobs = () =>
-  z
-    .array(
-      z.object({
-        token: z.string(),
-        logprob: z.number(),
-        top_logprobs: z.array(z.object({ token: z.string(), logprob: z.number() })),
-      }),
-    )
-    .nullish()
-
-const annotations = () =>
-  z
-    .array(
-      z.object({
-        type: z.literal('url_citation'),
-        url_citation: z.object({
-          start_index: z.number(),
-          end_index: z.number(),
-          url: z.string(),
-          title: z.string(),
-        }),
-      }),
-    )
-    .nullish()
-
 const named = () => z.object({ name: text(), arguments: text() })
-
-function createOpenAI() {
-  const calls = z.array(
-    z.object({ index: z.number(), id: text(), type: z.literal('function').nullish(), function: named() }),
-  )
-  const delta = z.object({
-    role: z.enum(['assistant']).nullish(),
-    content: text(),
-    refusal: text(),
-    tool_calls: calls.nullish(),
-    annotations: annotations(),
-  })
-  const choice = z.object({
-    delta: delta.nullish(),
-    logprobs: z.object({ content: logprobs(), refusal: logprobs() }).nullish(),
-    finish_reason: text(),
-    index: z.number(),
-  })
-  const usage = z.object({
-    prompt_tokens: number(),
-    completion_tokens: number(),
-    total_tokens: number(),
-    prompt_tokens_details: z.object({ cached_tokens: number(), cache_write_tokens: number() }).nullish(),
-    completion_tokens_details: z
-      .object({
-        reasoning_tokens: number(),
-        accepted_prediction_tokens: number(),
-        rejected_prediction_tokens: number(),
-      })
-      .nullish(),
-  })
-  const chunk = z.object({
-    id: text(),
-    created: number(),
-    model: text(),
-    choices: z.array(choice),
-    usage: usage.nullish(),
-  })
-  return z.union([chunk, errorChunk()]) as z.ZodType<ChatChunk>
-}
 
 function createCompatible() {
   const google = z.object({ thought_signature: text() }).nullish()
@@ -131,8 +65,6 @@ function createCompatible() {
 }
 
 // Made when first needed: most answers never need them.
-let openAI: z.ZodType<ChatChunk> | undefined
 let compatible: z.ZodType<ChatChunk> | undefined
 
-export const openAIChatSchema = () => (openAI ??= createOpenAI())
 export const compatibleChatSchema = () => (compatible ??= createCompatible())

@@ -1,7 +1,7 @@
 /** Chunks of OpenAI's chat completions, as far as the decoders read them. */
 import { textAt } from '../json-places.ts'
 import { isNumber, isNumberOrNone, isObject, isTextOrNone, type Checked } from '../read-json.ts'
-import { compatibleChatSchema, openAIChatSchema } from './chunk-schema.ts'
+import { compatibleChatSchema } from './chunk-schema.ts'
 
 type Maybe<T> = T | null | undefined
 
@@ -17,7 +17,6 @@ export interface ChatChunk {
 interface ChatChoice {
   delta?: Maybe<ChatDelta>
   finish_reason?: Maybe<string>
-  logprobs?: Maybe<{ content?: Maybe<unknown[]>; refusal?: Maybe<unknown[]> }>
 }
 
 export interface ChatDelta {
@@ -26,7 +25,6 @@ export interface ChatDelta {
   reasoning_content?: Maybe<string>
   reasoning?: Maybe<string>
   tool_calls?: Maybe<ChatToolCall[]>
-  annotations?: Maybe<{ url_citation: { url: string; title: string } }[]>
 }
 
 export interface ChatToolCall {
@@ -40,7 +38,7 @@ export interface ChatToolCall {
 export interface ChatUsage {
   prompt_tokens?: Maybe<number>
   completion_tokens?: Maybe<number>
-  prompt_tokens_details?: Maybe<{ cached_tokens?: Maybe<number>; cache_write_tokens?: Maybe<number> }>
+  prompt_tokens_details?: Maybe<{ cached_tokens?: Maybe<number> }>
   completion_tokens_details?: Maybe<{
     reasoning_tokens?: Maybe<number>
     accepted_prediction_tokens?: Maybe<number>
@@ -59,31 +57,11 @@ export const argumentsPlaces = deltaPlaces('tool_calls.0.function.arguments')
  * What is usual, the schema would accept without changing anything that the decoder reads. Others go through it; it also removes
  * what it does not know.
  */
-export function checkOpenAIChunk(chunk: unknown): Checked<ChatChunk> {
-  return isUsualOpenAIChunk(chunk) ? { success: true, data: chunk } : openAIChatSchema().safeParse(chunk)
-}
-
 export function checkCompatibleChunk(chunk: unknown): Checked<ChatChunk> {
   return isUsualCompatibleChunk(chunk) ? { success: true, data: chunk } : compatibleChatSchema().safeParse(chunk)
 }
 
 /** The chunks between the first and the last. */
-function isUsualOpenAIChunk(chunk: unknown): chunk is ChatChunk {
-  return isUsual(chunk, (choice) => {
-    const { delta, logprobs, index } = choice
-    if (!isNumber(index) || !isNone(logprobs)) return false
-    if (isNone(delta)) return true
-    if (!isObject(delta) || !isNone(delta['annotations'])) return false
-    const { role, content, refusal, tool_calls: calls } = delta
-    return (
-      (isNone(role) || role === 'assistant') &&
-      isTextOrNone(content) &&
-      isTextOrNone(refusal) &&
-      areUsual(calls, ({ index: at, type }) => isNumber(at) && (isNone(type) || type === 'function'))
-    )
-  })
-}
-
 function isUsualCompatibleChunk(chunk: unknown): chunk is ChatChunk {
   return isUsual(chunk, ({ delta }) => {
     if (isNone(delta)) return true

@@ -150,7 +150,7 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
       if (typeof accepted === 'number') metadata['acceptedPredictionTokens'] = accepted
       if (typeof rejected === 'number') metadata['rejectedPredictionTokens'] = rejected
       const providerMetadata: SharedV4ProviderMetadata = { [metadataKey]: metadata }
-      emit({ type: 'finish', finishReason: finishReason!, usage: usageOf(usage, false), providerMetadata })
+      emit({ type: 'finish', finishReason: finishReason!, usage: usageOf(usage), providerMetadata })
     },
   })
   emit({ type: 'stream-start', warnings })

@@ -1,4 +1,4 @@
-/** Parts that both packages of OpenAI's chat completions make alike. */
+/** Parts of OpenAI's chat completions. */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { createNullLanguageModelUsage } from '@ai-sdk/provider-utils'
 import type { ChatChunk, ChatUsage } from './chunk.ts'
@@ -31,16 +31,14 @@ function unifiedReason(raw: string, hasRefusal: boolean): LanguageModelV4FinishR
   }
 }
 
-/** `readsWrites`: only OpenAI's package reads the tokens written to the cache. */
-export function usageOf(usage: ChatUsage | null | undefined, readsWrites: boolean): LanguageModelV4Usage {
+export function usageOf(usage: ChatUsage | null | undefined): LanguageModelV4Usage {
   if (usage === null || usage === undefined) return createNullLanguageModelUsage()
   const input = usage.prompt_tokens ?? 0
   const output = usage.completion_tokens ?? 0
   const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? 0
-  const cacheWrite = readsWrites ? (usage.prompt_tokens_details?.cache_write_tokens ?? undefined) : undefined
   const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0
   return {
-    inputTokens: { total: input, noCache: input - cacheRead - (cacheWrite ?? 0), cacheRead, cacheWrite },
+    inputTokens: { total: input, noCache: input - cacheRead, cacheRead, cacheWrite: undefined },
     outputTokens: { total: output, text: Math.max(0, output - reasoning), reasoning },
     raw: usage as NonNullable<LanguageModelV4Usage['raw']>,
   }

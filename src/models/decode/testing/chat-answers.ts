@@ -1,5 +1,5 @@
-/** Random chunks of OpenAI's chat completions, as both packages know them. */
-import { compatibleChatSchema, openAIChatSchema } from '../chat/chunk-schema.ts'
+/** Random chunks of OpenAI's chat completions, as the package knows them. */
+import { compatibleChatSchema } from '../chat/chunk-schema.ts'
 import { pick, type Random } from './random.ts'
 import { sampleOf, type Fields } from './samples.ts'
 
@@ -7,7 +7,7 @@ const chunkOf = (delta: Fields, rest: Fields = {}) => ({ id: 'c', choices: [{ in
 
 export function chatEvents(random: Random): Fields[] {
   if (random() < 0.3) return callOf(random)
-  const made = sampleOf(pick([openAIChatSchema, compatibleChatSchema], random)(), random)
+  const made = sampleOf(compatibleChatSchema(), random)
   // Errors end much, so they are rare here. Two choices are rare too, and only the first is read.
   if ('error' in made && random() < 0.9) return chatEvents(random)
   if (Array.isArray(made['choices']) && random() < 0.8) made['choices'] = made['choices'].slice(0, 1)

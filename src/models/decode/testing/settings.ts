@@ -7,7 +7,6 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Protocol } from '../../testing/recorded-provider.ts'
 import { createAnthropicDecoder } from '../anthropic/decoder.ts'
 import { anthropicFactsOf } from '../anthropic/facts.ts'
-import { createOpenAIChatDecoder } from '../chat/openai-chat.ts'
 import { createCompatibleDecoder, metadataKeyOf } from '../chat/openai-compatible.ts'
 import { createGoogleDecoder } from '../google/decoder.ts'
 import { createResponsesDecoder } from '../responses/decoder.ts'
@@ -24,15 +23,6 @@ export function callOf(tools: readonly string[], options: Partial<Call> = {}): C
     prompt: [{ role: 'user', content: [{ type: 'text', text: 'What now?' }] }],
     ...(tools.length > 0 && { tools: tools.map((name) => ({ type: 'function', name, inputSchema })) }),
     ...options,
-  }
-}
-
-function chatSetting(call: Call): Setting {
-  return {
-    name: 'openai.chat',
-    call,
-    model: (fetch) => createOpenAI({ ...base, fetch }).chat('m'),
-    decoder: createOpenAIChatDecoder,
   }
 }
 
@@ -108,7 +98,7 @@ export function plainSettings(protocol: Protocol, names: readonly string[]): Set
   const call = callOf(names)
   switch (protocol) {
     case 'openai-chat':
-      return [chatSetting(call), compatibleSetting(call)]
+      return [compatibleSetting(call)]
     case 'anthropic':
       return [anthropicSetting(call)]
     case 'openai-responses':
