@@ -1,6 +1,6 @@
 /** Chunks of OpenAI's chat completions, as far as the decoders read them. */
 import { textAt } from '../json-places.ts'
-import { isNumber, isNumberOrNone, isObject, isTextOrNone, type Checked } from '../read-json.ts'
+import { isNumberOrNone, isObject, isTextOrNone, type Checked } from '../read-json.ts'
 import { compatibleChatSchema } from './chunk-schema.ts'
 
 type Maybe<T> = T | null | undefined
