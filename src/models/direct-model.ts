@@ -41,16 +41,29 @@ interface Call {
   replay?: Promise<Opened>
 }
 
-const eventStream = { headers: { 'content-type': 'text/event-stream' } }
+/** An event stream without events. */
+function emptyAnswer(readsAhead: boolean): Response {
+  // Passing on the end of a body costs as much as all else that the package does with it, so it comes later, usually never.
+  let end: ReturnType<typeof setTimeout> | undefined
+  const open = () =>
+    new ReadableStream<Uint8Array>({
+      start: (controller) => void (end = setTimeout(() => controller.close())),
+      cancel: () => clearTimeout(end),
+    })
+  const body = readsAhead ? new Uint8Array() : open()
+  return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+}
 
 export interface DirectModelOptions {
   /** Creates the package's model. */
   create(fetch: typeof globalThis.fetch): LanguageModelV4
   open: Open
   createDecoder: CreateDecoder
+  /** Whether the package waits for events before `doStream` resolves. */
+  readsAhead: boolean
 }
 
-export function createDirectModel({ create, open, createDecoder }: DirectModelOptions): DirectModel {
+export function createDirectModel({ create, open, createDecoder, readsAhead }: DirectModelOptions): DirectModel {
   const calls = new WeakMap<AbortSignal, Call>()
 
   const model = create(async (input, init = {}) => {
@@ -61,7 +74,7 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     // Whoever waits for it handles the failure.
     opened.catch(() => undefined)
     call.sent = { url: input instanceof Request ? input.url : String(input), init, opened }
-    return new Response(new Uint8Array(), eventStream)
+    return emptyAnswer(readsAhead)
   })
 
   function readInto(options: LanguageModelV4CallOptions, sink: PartSink): (reason: unknown) => void {

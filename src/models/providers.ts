@@ -57,7 +57,8 @@ export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> 
   const how = compact({ who: `${provider}:${modelId}`, limits })
   if (decoder === 'package') return create(createProviderFetch(how))
   const createDecoder = await loadDecoder(protocol, { who: how.who, limits })
-  return createDirectModel({ create, open: createProviderOpen(how), createDecoder })
+  const readsAhead = protocol === 'anthropic' || protocol === 'openai-responses'
+  return createDirectModel({ create, open: createProviderOpen(how), createDecoder, readsAhead })
 }
 
 type CreateModel = (fetch: typeof globalThis.fetch) => LanguageModelV4
