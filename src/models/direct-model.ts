@@ -36,22 +36,22 @@ export type CreateDecoder = (answer: Answer) => ContinuedDecoder | undefined
 /** One call, found by the signal that the package passes on to `fetch`. */
 interface Call {
   /** The request, once the package has made it. */
-  sent?: { url: string; init: RequestInit; opened: Promise<Opened> }
+  sent?: { url: string; init: RequestInit; opened: Promise<Opened>; forget(): void }
   /** The answer to give to the package instead of sending the request. */
   replay?: Promise<Opened>
 }
 
-/** An event stream without events. */
-function emptyAnswer(readsAhead: boolean): Response {
-  // Passing on the end of a body costs as much as all else that the package does with it, so it comes later, usually never.
+/** An event stream without events. `readsAhead`: it ends at once. */
+function emptyAnswer(readsAhead: boolean): { response: Response; forget(): void } {
   let end: ReturnType<typeof setTimeout> | undefined
-  const open = () =>
-    new ReadableStream<Uint8Array>({
-      start: (controller) => void (end = setTimeout(() => controller.close())),
-      cancel: () => clearTimeout(end),
-    })
-  const body = readsAhead ? new Uint8Array() : open()
-  return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  // What the package does with the end of a body costs as much as all else it does, so it comes later, and usually never.
+  const body = readsAhead
+    ? new Uint8Array()
+    : new ReadableStream<Uint8Array>({
+        start: (controller) => void (end = setTimeout(() => controller.close())),
+      })
+  const response = new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  return { response, forget: () => clearTimeout(end) }
 }
 
 export interface DirectModelOptions {
@@ -73,8 +73,9 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
     const opened = open(input, init)
     // Whoever waits for it handles the failure.
     opened.catch(() => undefined)
-    call.sent = { url: input instanceof Request ? input.url : String(input), init, opened }
-    return emptyAnswer(readsAhead)
+    const { response, forget } = emptyAnswer(readsAhead)
+    call.sent = { url: input instanceof Request ? input.url : String(input), init, opened, forget }
+    return response
   })
 
   function readInto(options: LanguageModelV4CallOptions, sink: PartSink): (reason: unknown) => void {
@@ -96,6 +97,7 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
       // The package did not pass on the signal, so it reads the real answer.
       if (call.sent === undefined) return readPackage(stream)
       const warnings = await warningsIn(stream)
+      call.sent.forget()
       const { url, init, opened: opening } = call.sent
       const opened = await opening.catch(() => undefined)
       if (sink.isOver()) return
@@ -191,10 +193,8 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
 }
 
 async function warningsIn(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<Warnings> {
-  const reader = stream.getReader()
-  const { value } = await reader.read()
-  // Nothing is lost: there was no answer in it.
-  reader.cancel().catch(() => undefined)
+  // It is not cancelled, because the packages make errors of that. It has no answer and nothing behind it.
+  const { value } = await stream.getReader().read()
   return value?.type === 'stream-start' ? value.warnings : []
 }
 
