@@ -2,8 +2,9 @@
  * A provider package's model whose answers we read ourselves. The package builds the request and reads refusals; the decoder of its
  * protocol (`decode/`) reads the answer.
  *
- * For that, the package's `fetch` sends the request but answers at once with an empty body: `doStream` then reports the warnings and
- * the request's body while the model is still thinking. If the model refuses, `doStream` is called once more and gets the refusal.
+ * For that, the package's `fetch` sends the request and then throws: `doStream` ends there. What it had prepared, the warnings and the
+ * request's body, is noted where its `getArgs` returns. If the model refuses, `doStream` is called once more and gets the refusal. A
+ * package that has no `getArgs`, or passes on another signal, reads the answer itself.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { RequestFacts, StreamDecoder } from './decode/decoder.ts'
@@ -33,49 +34,58 @@ export interface ContinuedDecoder extends StreamDecoder {
 /** Undefined: the package must read this answer itself. */
 export type CreateDecoder = (answer: Answer) => ContinuedDecoder | undefined
 
-/** One call, found by the signal that the package passes on to `fetch`. */
+/** One call, found by the signal that the package passes on to `getArgs` and to `fetch`. */
 interface Call {
+  prepared?: Prepared
   /** The request, once the package has made it. */
-  sent?: { url: string; init: RequestInit; opened: Promise<Opened>; forget(): void }
+  sent?: { url: string; init: RequestInit; opened: Promise<Opened> }
   /** The answer to give to the package instead of sending the request. */
   replay?: Promise<Opened>
 }
 
-/** An event stream without events. `readsAhead`: it ends at once. */
-function emptyAnswer(readsAhead: boolean): { response: Response; forget(): void } {
-  let end: ReturnType<typeof setTimeout> | undefined
-  // What the package does with the end of a body costs as much as all else it does, so it comes later, and usually never.
-  const body = readsAhead
-    ? new Uint8Array()
-    : new ReadableStream<Uint8Array>({
-        start: (controller) => void (end = setTimeout(() => controller.close())),
-      })
-  const response = new Response(body, { headers: { 'content-type': 'text/event-stream' } })
-  return { response, forget: () => clearTimeout(end) }
+/** What the packages' `getArgs` resolves with. */
+interface Prepared {
+  args: Record<string, unknown>
+  warnings: Warnings
 }
+
+/** Thrown by `fetch` to end `doStream`. Made once, since its stack says nothing. */
+const requestSent = new Error('The request has been sent; its answer is read elsewhere.')
+
+/** Creates the package's model. `watch` must get the bare one. */
+export type CreateModel = (
+  fetch: typeof globalThis.fetch,
+  watch: (bare: LanguageModelV4) => LanguageModelV4,
+) => LanguageModelV4
 
 export interface DirectModelOptions {
-  /** Creates the package's model. */
-  create(fetch: typeof globalThis.fetch): LanguageModelV4
+  create: CreateModel
   open: Open
   createDecoder: CreateDecoder
-  /** Whether the package waits for events before `doStream` resolves. */
-  readsAhead: boolean
 }
 
-export function createDirectModel({ create, open, createDecoder, readsAhead }: DirectModelOptions): DirectModel {
+export function createDirectModel({ create, open, createDecoder }: DirectModelOptions): DirectModel {
   const calls = new WeakMap<AbortSignal, Call>()
 
-  const model = create(async (input, init = {}) => {
-    const call = init.signal ? calls.get(init.signal) : undefined
-    if (call === undefined) return (await open(input, init)).toResponse()
-    if (call.replay !== undefined) return (await call.replay).toResponse()
+  const callOf = (signal: AbortSignal | null | undefined) => (signal ? calls.get(signal) : undefined)
+
+  const send: typeof fetch = async (input, init = {}) => {
+    const call = callOf(init.signal)
+    if (call?.replay !== undefined) return (await call.replay).toResponse()
     const opened = open(input, init)
+    if (call?.prepared === undefined) return (await opened).toResponse()
     // Whoever waits for it handles the failure.
     opened.catch(() => undefined)
-    const { response, forget } = emptyAnswer(readsAhead)
-    call.sent = { url: input instanceof Request ? input.url : String(input), init, opened, forget }
-    return response
+    call.sent = { url: input instanceof Request ? input.url : String(input), init, opened }
+    throw requestSent
+  }
+
+  const model = create(send, (bare) => {
+    notePreparations(bare, (signal, prepared) => {
+      const call = callOf(signal)
+      if (call !== undefined) call.prepared = prepared
+    })
+    return bare
   })
 
   function readInto(options: LanguageModelV4CallOptions, sink: PartSink): (reason: unknown) => void {
@@ -93,12 +103,14 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
     async function start(): Promise<void> {
       const call: Call = {}
       calls.set(signal, call)
-      const { stream, request } = await model.doStream({ ...options, abortSignal: signal })
-      // The package did not pass on the signal, so it reads the real answer.
-      if (call.sent === undefined) return readPackage(stream)
-      const warnings = await warningsIn(stream)
-      call.sent.forget()
-      const { url, init, opened: opening } = call.sent
+      try {
+        // The package could not be watched, or this call has ended before its request: it reads the answer itself.
+        return readPackage((await model.doStream({ ...options, abortSignal: signal })).stream)
+      } catch (error) {
+        if (error !== requestSent) throw error
+      }
+      const { args, warnings } = call.prepared!
+      const { url, init, opened: opening } = call.sent!
       const opened = await opening.catch(() => undefined)
       if (sink.isOver()) return
       const decoder =
@@ -108,7 +120,7 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
               provider: model.provider,
               options,
               warnings,
-              request: { url, body: request?.body, responseHeaders: Object.fromEntries(opened.headers) },
+              request: { url, body: args, responseHeaders: Object.fromEntries(opened.headers) },
               emit(part) {
                 hasEmitted = true
                 sink.part(part)
@@ -119,7 +131,7 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
         return readPackage((await model.doStream({ ...options, abortSignal: signal })).stream)
       }
       read(opened!, decoder, async (token) => {
-        const body = JSON.stringify({ ...(request?.body as object), continuationToken: token })
+        const body = JSON.stringify({ ...args, continuationToken: token })
         const next = open(url, { ...init, body })
         const answer = await next.catch(() => undefined)
         if (answer !== undefined && isReadable(answer)) return answer
@@ -192,10 +204,20 @@ export function createDirectModel({ create, open, createDecoder, readsAhead }: D
   }
 }
 
-async function warningsIn(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<Warnings> {
-  // It is not cancelled, because the packages make errors of that. It has no answer and nothing behind it.
-  const { value } = await stream.getReader().read()
-  return value?.type === 'stream-start' ? value.warnings : []
+/** Watches a method of the packages that their types do not show. */
+function notePreparations(
+  bare: LanguageModelV4,
+  note: (signal: AbortSignal | undefined, prepared: Prepared) => void,
+): void {
+  const watched = bare as { getArgs?: (options: LanguageModelV4CallOptions, ...rest: unknown[]) => Promise<Prepared> }
+  const { getArgs } = watched
+  if (typeof getArgs !== 'function') return
+  watched.getArgs = async (options, ...rest) => {
+    const prepared = await getArgs.call(bare, options, ...rest)
+    const isKnown = typeof prepared?.args === 'object' && Array.isArray(prepared.warnings)
+    if (isKnown) note(options?.abortSignal, prepared)
+    return prepared
+  }
 }
 
 /** The package reports anything else as a failed request. */

@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
 import { withCalledTools } from './declare-called.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
-import { createDirectModel } from './direct-model.ts'
+import { createDirectModel, type CreateModel } from './direct-model.ts'
 import { loadDecoder } from './decoders.ts'
 import { createProviderFetch, createProviderOpen } from './provider-fetch.ts'
 
@@ -55,13 +55,10 @@ export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> 
   const { provider, modelId, protocol, limits, decoder } = options
   const create = await loadPackage(options)
   const how = compact({ who: `${provider}:${modelId}`, limits })
-  if (decoder === 'package') return create(createProviderFetch(how))
+  if (decoder === 'package') return create(createProviderFetch(how), (bare) => bare)
   const createDecoder = await loadDecoder(protocol, { who: how.who, limits })
-  const readsAhead = protocol === 'anthropic' || protocol === 'openai-responses'
-  return createDirectModel({ create, open: createProviderOpen(how), createDecoder, readsAhead })
+  return createDirectModel({ create, open: createProviderOpen(how), createDecoder })
 }
-
-type CreateModel = (fetch: typeof globalThis.fetch) => LanguageModelV4
 
 async function loadPackage({ provider, modelId, protocol, apiKey, baseURL }: LoadOptions): Promise<CreateModel> {
   // Without an `apiKey`, these packages read the provider's own environment variable and would send it to this server.
@@ -70,22 +67,23 @@ async function loadPackage({ provider, modelId, protocol, apiKey, baseURL }: Loa
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
-      return (fetch) => createGoogle(settingsOf(fetch))(modelId)
+      return (fetch, watch) => watch(createGoogle(settingsOf(fetch))(modelId))
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return (fetch) => withCalledTools(createAnthropic(settingsOf(fetch))(modelId))
+      return (fetch, watch) => withCalledTools(watch(createAnthropic(settingsOf(fetch))(modelId)))
     }
     case 'openai-responses': {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      return (fetch) => createOpenAI(settingsOf(fetch)).responses(modelId)
+      return (fetch, watch) => watch(createOpenAI(settingsOf(fetch)).responses(modelId))
     }
     case 'openai-chat': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
       // Without `includeUsage`, these servers report no usage for streams. Without structured outputs, the package would
       // not send them the answer's schema.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
-      return (fetch) => createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, fetch, ...asked })(modelId)
+      return (fetch, watch) =>
+        watch(createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, fetch, ...asked })(modelId))
     }
   }
 }
