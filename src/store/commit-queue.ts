@@ -9,16 +9,10 @@ import { storeFailed } from './store-error.ts'
 
 export interface Write {
   /**
-   * When to commit, unless another write triggers a commit before:
-   *
-   * - `now`: at the end of this event-loop turn.
-   * - `next-turn`: one turn later. The first write of a run comes in the same turn as its model request, which is sent at the end of
-   *   the turn: a commit first would delay the request.
-   * - `patient`: as `now`, but while many such writes come in, a millisecond or two later, together with those that come until then.
+   * Commit one event-loop turn later, unless another write triggers a commit before. The first write of a run comes in the
+   * same turn as its model request, which is sent at the end of the turn: a commit first would delay the request.
    */
-  when: 'now' | 'next-turn' | 'patient'
-  /** The run of a patient write: one that writes alone never waits. */
-  run?: string | undefined
+  yields: boolean
   /** Called inside the transaction. If it throws a `MillraceError`, only this write fails. */
   apply(): void
   /** Called after COMMIT. */
@@ -43,13 +37,6 @@ export interface CommitQueue {
   drain(): Promise<void>
 }
 
-/** While at least this many patient writes come in a ms, they wait for more. */
-const crowd = 2
-/** How much of the past counts for that, in ms. */
-const memory = 4
-/** The longest that the last commit may be past for a write to wait, in ms. So one that comes alone never does. */
-const lull = 2
-
 /** Delay between two attempts to get the write lock from another process, in ms. */
 const retryDelay = 5
 
@@ -59,17 +46,11 @@ export function createCommitQueue(
   busyTimeout: number,
   gathering: Gathering,
   checkpoints: Checkpoints | undefined,
-  now: () => number = () => performance.now(),
 ): CommitQueue {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   let queue: Write[] = []
-  let scheduled: Write['when'] | undefined
-  /** Patient writes since the last commit, and how many come in a ms. Those of a run on its own do not count. */
-  let patient = 0
-  let lastRun: string | undefined
-  let rate = 0
-  let committedAt = -Infinity
+  let scheduled: 'now' | 'later' | undefined
   let lockedSince: number | undefined
   let drained: PromiseWithResolvers<void> | undefined
 
@@ -148,10 +129,6 @@ export function createCommitQueue(
 
   function emptyQueue(): Write[] {
     const writes = queue
-    const at = now()
-    rate = (rate * memory + patient) / (memory + at - committedAt)
-    committedAt = at
-    patient = 0
     queue = []
     scheduled = undefined
     lockedSince = undefined
@@ -163,22 +140,10 @@ export function createCommitQueue(
   return {
     add(write) {
       queue.push(write)
-      if (write.when === 'patient' && write.run !== lastRun) {
-        lastRun = write.run
-        patient++
-      }
-      if (scheduled === 'now' || scheduled === write.when) return
-      if (write.when === 'next-turn') {
-        // Writes that wait for a timer do not wait longer for this one.
-        scheduled ??= 'next-turn'
-        setImmediate(() => setImmediate(run))
-      } else if (write.when === 'patient' && rate >= crowd && now() - committedAt < lull) {
-        scheduled = 'patient'
-        setTimeout(run, 1)
-      } else {
-        scheduled = 'now'
-        setImmediate(run)
-      }
+      if (scheduled === 'now' || (scheduled === 'later' && write.yields)) return
+      scheduled = write.yields ? 'later' : 'now'
+      if (write.yields) setImmediate(() => setImmediate(run))
+      else setImmediate(run)
     },
     async drain() {
       if (scheduled === undefined) return

@@ -168,7 +168,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
   const queue = createCommitQueue(db, path, 5000, nothing, latch)
   const order: string[] = []
   const { promise: stored, resolve: done, reject: fail } = Promise.withResolvers<void>()
-  queue.add({ when: 'now', apply: () => void order.push('stored'), done, fail })
+  queue.add({ yields: false, apply: () => void order.push('stored'), done, fail })
   for (let i = 0; i < 20; i++) await turn()
   order.push('turned')
   latch.barrier = undefined

@@ -84,7 +84,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   /** Queues a write; rejects if the store is closed. */
-  function write<T>(what: string, apply: () => T, when: Write['when'] = 'now', run?: string): Promise<T> {
+  function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
     if (closing) return Promise.reject(storeClosed(what))
     return new Promise<T>((resolve, reject) => {
       let result: T
@@ -92,8 +92,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         apply: () => void (result = apply()),
         done: () => resolve(result),
         fail: reject,
-        when,
-        run,
+        yields,
       }
       queue.add(job)
     })
@@ -129,7 +128,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         if (kept !== undefined) ticks.keepView(run, kept.seq, kept.text)
         return appended
       }
-      return write(`append to run ${run}`, apply, ticks.knows(run) ? 'patient' : 'next-turn', run)
+      return write(`append to run ${run}`, apply, !ticks.knows(run))
     },
     claim: async (run, epoch) => {
       const claimed = await write(`claim run ${run}`, () => ticks.claim(run, epoch))
