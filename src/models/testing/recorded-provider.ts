@@ -43,6 +43,8 @@ export interface RecordedProvider {
 export async function startRecordedProvider(replies: readonly Reply[]): Promise<RecordedProvider> {
   const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
+    // Errors have the headers of their response, and tests compare those of two.
+    response.sendDate = false
     void readBody(request).then((body) => {
       const reply = replies[Math.min(requests.length, replies.length - 1)]!
       requests.push({ path: request.url ?? '', headers: request.headers, body: JSON.parse(body) })
