@@ -197,14 +197,20 @@ test('while the run is not ready, the connection is paused: the server cannot se
     write()
   })
   const gate = Promise.withResolvers<void>()
-  let paused = false
-  const hearing = hear(await load('openai-chat', baseURL), undefined, undefined, () => {
-    if (paused) return undefined
-    paused = true
+  let paused: 'not yet' | 'now' | 'before' = 'not yet'
+  let heardMeanwhile = 0
+  const model = await load('openai-chat', baseURL)
+  const onPart = () => void (heardMeanwhile += paused === 'now' ? 1 : 0)
+  const hearing = hear(model, undefined, onPart, () => {
+    if (paused !== 'not yet') return undefined
+    paused = 'now'
     return gate.promise
   })
   await full.promise
   expect(sent).toBeLessThan(300)
+  expect(paused).toBe('now')
+  expect(heardMeanwhile).toBe(0)
+  paused = 'before'
   gate.resolve()
   const { parts, error } = await hearing
   expect(error).toBeUndefined()

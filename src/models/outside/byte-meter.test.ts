@@ -35,3 +35,14 @@ test('lines that end in CR alone', () => {
   for (let i = 0; i < 20; i++) meter(new TextEncoder().encode('data: x\r\r'))
   expect(() => meter(new Uint8Array(30).fill(65))).toThrow('more than 20 bytes')
 })
+
+test('events that come one a piece are measured one by one', () => {
+  const meter = meterOf()
+  const feed = (text: string) => meter(new TextEncoder().encode(text))
+  for (let i = 0; i < 20; i++) feed('data: xxxxxxx\n\n')
+  // What comes in two pieces after that, too.
+  feed('data: xxxxx')
+  feed('xx\n\n')
+  feed('data: xxxxx')
+  expect(() => feed('xxxxxxxxxxxxxxx')).toThrow('more than 20 bytes')
+})
