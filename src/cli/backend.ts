@@ -28,6 +28,7 @@ export interface BackendFlags {
   data?: string | undefined
   url?: string | undefined
   endpoint: string[]
+  debug?: boolean | undefined
   /** Use the live server even if it serves other agents: for runs that are in its log already. */
   isAnyServer?: boolean
 }
@@ -97,7 +98,15 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   // To continue the run in another process, the same tools and models are needed.
   const own = [...(dir === 'agents' ? [] : [`--dir ${dir}`]), ...flags.endpoint.map((text) => `--endpoint ${text}`)]
   const project = own.map((flag) => ` ${flag}`).join('')
-  const local: LocalOptions = { dir, config, data, logFiles, endpoints, where: whereFlags({ data }) + project }
+  const local: LocalOptions = {
+    dir,
+    config,
+    data,
+    logFiles,
+    endpoints,
+    where: whereFlags({ data }) + project,
+    debug: flags.debug === true,
+  }
   const server = data === 'none' ? undefined : await findServer(data)
   if (server === undefined) {
     checkAgents(dir, 'run')

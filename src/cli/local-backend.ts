@@ -29,13 +29,15 @@ export interface LocalOptions {
   endpoints: Endpoint[]
   where: string
   notice?: string
+  /** Print what helps to find a fault to stderr. */
+  debug: boolean
 }
 
 /** Higher than a server's limit: attached files are limited by `input-files.ts`. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /** Undefined if a server has locked the data folder. */
-export async function openLocal({ where, notice, ...options }: LocalOptions): Promise<Backend | undefined> {
+export async function openLocal({ where, notice, debug, ...options }: LocalOptions): Promise<Backend | undefined> {
   const { data } = options
   const isDurable = data !== 'none'
   // Keeps servers out while this process runs agents: they would treat its runs as crashed.
@@ -46,7 +48,13 @@ export async function openLocal({ where, notice, ...options }: LocalOptions): Pr
   const guard = guardProcess()
   try {
     const { attribute } = guard
-    const { runtime, agents } = await openProject({ ...options, log, env: process.env, attribute })
+    const { runtime, agents } = await openProject({
+      ...options,
+      log,
+      ...(debug && { debug: log }),
+      env: process.env,
+      attribute,
+    })
     guard.bind(runtime)
     const handler = createHandler({
       runtime,

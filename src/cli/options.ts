@@ -36,6 +36,8 @@ export const endpointOption = () =>
     .argParser((value: string, all: string[]) => [...all, value])
     .default([] as string[], 'none')
 
+export const debugOption = () => new Option('--debug', 'Print which decoder reads the streams of each model to stderr')
+
 /** One of a few words. */
 export function choice(flags: string, about: string, words: readonly string[]): Option {
   return new Option(flags, about).choices(words).argParser((value: string) => {

@@ -9,7 +9,16 @@ import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
 import { sendConsoleToStderr } from './console-lines.ts'
 import { readEnvFiles } from './env-files.ts'
-import { choice, dataAbout, endpointOption, examples, runAbout, typeOption, whereOptions } from './options.ts'
+import {
+  choice,
+  dataAbout,
+  debugOption,
+  endpointOption,
+  examples,
+  runAbout,
+  typeOption,
+  whereOptions,
+} from './options.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
 
@@ -89,6 +98,7 @@ export function createProgram(): Command {
     .option('--data <dir>', dataAbout)
     .option('--log-files', 'Also write each run to <data>/runs/<run>.ndjson, and a <run>.summary.json when it ends')
     .addOption(endpointOption())
+    .addOption(debugOption())
     .option('--quiet', 'Print only failures')
     .option('--json', 'Print server events to stdout as NDJSON')
     .option('--insecure-no-auth', 'Allow a non-loopback --host without MILLRACE_API_KEY')

@@ -1,7 +1,7 @@
 /** The commands that talk to agents: `run`, `chat` and `answer`. */
 import { Option, type Command } from 'commander'
 import { builtinWires } from '../wire/builtin-wires.ts'
-import { collect, dataAbout, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
+import { collect, dataAbout, debugOption, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
 
 /** Packs and configs may add formats, so any name is accepted until the config is loaded. */
 const formatOption = () =>
@@ -26,6 +26,7 @@ export function addTalkCommands(program: Command): void {
     .option('--data <dir>', dataAbout)
     .addOption(urlOption())
     .addOption(endpointOption())
+    .addOption(debugOption())
     .addHelpText(
       'after',
       `
@@ -61,6 +62,7 @@ ${examples(
     .option('--data <dir>', dataAbout)
     .addOption(urlOption())
     .addOption(endpointOption())
+    .addOption(debugOption())
     .addHelpText(
       'after',
       `

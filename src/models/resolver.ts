@@ -37,6 +37,8 @@ export interface ModelResolverOptions {
   limits?: ReadLimits
   /** The log that `recording:<run>` reads runs from. */
   log?: Log
+  /** Called with the first call of a model server's model: says who reads its streams. */
+  debug?: (line: string) => void
 }
 
 /** Models kept in the cache. */
@@ -44,7 +46,7 @@ const kept = 100
 
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
-  const { env, providers = new Map<string, never>(), defaultModel, limits } = options
+  const { env, providers = new Map<string, never>(), defaultModel, limits, debug } = options
   const decoder = decoderIn(env) ?? options.decoder
   const endpoints = new Map<string, Endpoint>()
   for (const endpoint of options.endpoints ?? []) {
@@ -83,7 +85,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined) throw missingKey(keyVariables, name)
     const baseURL = firstOf(env, entry.baseVariables)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder, debug })
   }
 
   function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
@@ -91,7 +93,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
     const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder })
+    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder, debug })
   }
 
   function unknown(name: string): MillraceError {
@@ -115,9 +117,18 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
 
 type LoadOptions = Parameters<typeof loadModel>[0]
 
-function lazy(options: LoadOptions & { keyVariables: readonly string[] }): LanguageModelV4 {
-  const { provider, modelId, keyVariables } = options
-  return createLazyModel({ provider, modelId, keyVariables }, () => loadModel(options))
+interface LazyOptions extends LoadOptions {
+  keyVariables: readonly string[]
+  debug: ModelResolverOptions['debug']
+}
+
+function lazy(options: LazyOptions): LanguageModelV4 {
+  const { provider, modelId, keyVariables, protocol, decoder, debug } = options
+  return createLazyModel({ provider, modelId, keyVariables }, () => {
+    const reader = decoder === 'package' ? 'the AI SDK package' : 'Millrace'
+    debug?.(`debug: the streams of ${provider}:${modelId} (protocol ${protocol}) are read by ${reader}`)
+    return loadModel(options)
+  })
 }
 
 function demoModel(delayMs: number | undefined): LanguageModelV4 {

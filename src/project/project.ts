@@ -46,6 +46,8 @@ export interface ProjectOptions {
   secrets?: readonly string[]
   /** Called with problems outside of runs. */
   log?: (line: string) => void
+  /** Called with what helps to find a fault: which decoder reads a model's streams. */
+  debug?: (line: string) => void
   /** Called when the store starts to fail, and with undefined when it works again. */
   onStore?: (failure: MillraceError | undefined) => void
   onRun?: (event: RunEvent) => void
@@ -61,7 +63,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
   const store = files?.store ?? opened
   try {
-    const registry = createRegistry(config, env, { log: store.log })
+    const registry = createRegistry(config, env, compact({ log: store.log, debug: options.debug }))
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, timeouts, server } = config
     const runtime = createRuntime({

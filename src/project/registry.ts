@@ -19,10 +19,11 @@ export type Env = Readonly<Record<string, string | undefined>>
 export interface RegistryOptions {
   /** The log from which `recording:<run>` reads. */
   log?: Log
+  debug?: (line: string) => void
 }
 
 /** Throws `bad-config` and `invalid-endpoint`. */
-export function createRegistry(config: Config, env: Env, { log }: RegistryOptions = {}): Registry {
+export function createRegistry(config: Config, env: Env, { log, debug }: RegistryOptions = {}): Registry {
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
   const { answerChars, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
@@ -42,6 +43,7 @@ export function createRegistry(config: Config, env: Env, { log }: RegistryOption
         providers: models.providers && new Map(Object.entries(models.providers)),
         defaultModel: models.default,
         decoder: models.decoder,
+        debug,
       }),
     ),
   })

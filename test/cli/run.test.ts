@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { grammarFaults } from '../support/engine.ts'
-import { folder, millrace, ran } from '../support/cli.ts'
+import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const demo = `workflow:
@@ -40,6 +40,23 @@ test('--input is $input; without an answering step the value is printed', async 
   expect([code, JSON.parse(out)]).toEqual([0, { said: 'hé' }])
   // No model was asked: there are no tokens to tell of.
   expect(err).toMatch(/^run run_\w+\ncompleted\n$/)
+})
+
+test('--debug says who reads the streams of a model, on the command line and on the server', async () => {
+  const flags = await upstream((reply) => {
+    reply.say('Hi')
+    reply.finish()
+  })
+  flags.push('--debug')
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const line = (reader: string) => `debug: the streams of up:m (protocol openai-chat) are read by ${reader}\n`
+  expect((await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd })).err).toContain(line('Millrace'))
+  const env = { MILLRACE_DECODER: 'package' }
+  expect((await ran(['run', 'a', '-m', 'Hi', ...flags], { cwd, env })).err).toContain(line('the AI SDK package'))
+  expect((await ran(['run', 'a', '-m', 'Hi', ...flags.slice(0, 2)], { cwd })).err).not.toContain('debug')
+  const server = await serving(flags, { cwd })
+  expect((await ran(['run', 'a', '-m', 'Hi'], { cwd })).code).toBe(0)
+  expect(server.err).toContain(line('Millrace'))
 })
 
 test('text comes as it is said', async () => {

@@ -16,6 +16,7 @@ export interface ServeFlags {
   logFiles?: boolean
   insecureNoAuth?: boolean
   quiet?: boolean
+  debug?: boolean
   json?: boolean
 }
 
@@ -40,6 +41,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     endpoints: flags.endpoint.map(parseEndpoint),
     report,
     guard,
+    ...(flags.debug ? { debug: (line: string) => note(line) } : undefined),
     ...(apiKey ? { apiKey } : undefined),
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
