@@ -1,5 +1,5 @@
 /** Finds the run that answers a request which may be a repetition: the run that has its key, or a new one. */
-import type { NewMessage, Posted, RunRow, Store } from '../part/log.ts'
+import type { Log, NewMessage, Posted, RunRow, Store } from '../part/log.ts'
 import { awaitStart } from './announced-run.ts'
 import type { Announcements } from './announcements.ts'
 import { keptOf } from '../fold/read-view.ts'
@@ -41,6 +41,11 @@ export async function claimTurn(claim: TurnClaim): Promise<ClaimedTurn> {
     // A run that did not start, or failed before its first content, may be retried. `Retry-After` tells clients when.
     after = `:after:${winner}`
   }
+}
+
+/** Gives a key to a run that exists: a request with the key joins it. */
+export async function claimFor(log: Log, threadId: string, key: string, run: string): Promise<void> {
+  await log.post(`thread:${threadId}`, `turn:${key}`, { run })
 }
 
 async function hasNoContent(store: Store, row: RunRow): Promise<boolean> {
