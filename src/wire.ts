@@ -1,4 +1,6 @@
 /** `millrace/wire`: a run's entries as each protocol's events and text, and the parts of a protocol of your own. Browser-safe. */
+export { agUiObjectsWire, agUiWire } from './wire/ag-ui/ag-ui.ts'
+export type { AgUiEvent, AgUiMessage, AgUiOptions } from './wire/ag-ui/ag-ui-event.ts'
 export { openaiWire } from './wire/openai/openai.ts'
 export { partsSseWire, partsWire, type PartsEvent, type PartsOptions } from './wire/parts/parts.ts'
 export { textWire } from './wire/text/text.ts'

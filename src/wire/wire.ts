@@ -33,10 +33,11 @@ export interface Sink<Event> {
   readonly muted: boolean
   send(event: Event): void
   /**
-   * Returns a sender for events that differ only in one text, such as the deltas of a block. A text framing prepares what stays the
-   * same, so that a delta costs one concatenation and no object. `make` must place its text in the event once, as it is.
+   * Returns a sender for events that differ only in one text, and perhaps in one number (a time), such as the deltas of a block. A text
+   * framing prepares what stays the same, so that a delta costs a concatenation and no object. `make` must place its text in the event
+   * once, as it is; and its number once, or not at all.
    */
-  prepare(make: (text: string) => Event): (text: string) => void
+  prepare(make: (text: string, number: number) => Event): (text: string, number?: number) => void
   /** The protocol's stream ends here. A framing may have a frame for it (`[DONE]`). */
   end(): void
 }

@@ -15,7 +15,11 @@ import { objects } from './objects.ts'
 import { sse } from './sse.ts'
 import { createTextFrames } from './text-frames.ts'
 
-const uiObjects = createWire({ name: 'ui as objects', project: projectUi, framing: objects() })
+const uiObjects = createWire({
+  name: 'ui as objects',
+  project: projectUi,
+  framing: objects(),
+})
 const openaiObjects = createWire<OpenAiEvent, OpenAiOptions, OpenAiEvent[]>({
   name: 'openai as objects',
   project: (sink, context, options) => createOpenAiAnswer(context, options, createChunkOutput(sink, options)),
@@ -39,7 +43,10 @@ const bytes: Framing<object, Uint8Array> = {
       },
       mute: (isMuted) => void (muted = isMuted),
       send,
-      prepare: (make) => (text) => send(make(text)),
+      prepare:
+        (make) =>
+        (text, number = 0) =>
+          send(make(text, number)),
       end: () => undefined,
       take() {
         const taken = Uint8Array.from(written)
@@ -50,7 +57,10 @@ const bytes: Framing<object, Uint8Array> = {
   },
 }
 
-wireContract(uiObjects, { numRuns: 60, options: fc.record({ ui7: fc.boolean() }) })
+wireContract(uiObjects, {
+  numRuns: 60,
+  options: fc.record({ ui7: fc.boolean() }),
+})
 
 test.each([
   ['ui', uiWire, uiObjects],
@@ -69,7 +79,11 @@ test.each([
 })
 
 test('a framing may give bytes', () => {
-  const wire = createWire({ name: 'ui as bytes', project: projectUi, framing: bytes })
+  const wire = createWire({
+    name: 'ui as bytes',
+    project: projectUi,
+    framing: bytes,
+  })
   fc.assert(
     fc.property(arbitraryRun, (entries) => {
       const all = Uint8Array.from(encodeAll(wire, entries))

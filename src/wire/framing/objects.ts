@@ -15,7 +15,10 @@ export function objects<Event>(contentType = 'application/json'): Framing<Event,
         muted: false,
         mute: (isMuted) => void (frames.muted = isMuted),
         send,
-        prepare: (make) => (text) => send(make(text)),
+        prepare:
+          (make) =>
+          (text, number = 0) =>
+            send(make(text, number)),
         end: () => undefined,
         take() {
           const taken = events

@@ -1,0 +1,49 @@
+/**
+ * Ids of messages: `<run id>:<n>`, where n counts the messages of the run, so that the same entries always get the same ids, and an
+ * id names its run. All calls of a model call belong to one assistant message, which has the model call's first text, too.
+ */
+import { LateMap } from '../../fold/late-map.ts'
+import { isUnder } from '../../part/path.ts'
+
+export interface AgUiIds {
+  begin(runId: string): void
+  /** The id of a message of its own. */
+  next(): string
+  /** The id of a text block of this path. */
+  text(path: string): string
+  /** The id of the message to which calls of this path belong. */
+  calls(path: string): string
+  /** What follows under this path is another message: it has finished, or has the result of its call. */
+  end(path: string): void
+}
+
+export function createAgUiIds(): AgUiIds {
+  let runId = ''
+  let count = 0
+  /** The message of each model call that runs. */
+  const messages = new LateMap<string, { id: string; hasText: boolean }>()
+  const next = () => `${runId}:${++count}`
+
+  return {
+    begin(id) {
+      runId = id
+    },
+    next,
+    text(path) {
+      const message = messages.get(path)
+      if (message?.hasText === true) return next()
+      const id = message?.id ?? next()
+      messages.set(path, { id, hasText: true })
+      return id
+    },
+    calls(path) {
+      let message = messages.get(path)
+      if (message === undefined) messages.set(path, (message = { id: next(), hasText: false }))
+      return message.id
+    },
+    end(path) {
+      if (messages.size === 0) return
+      for (const at of messages.keys()) if (isUnder(at, path)) messages.delete(at)
+    },
+  }
+}

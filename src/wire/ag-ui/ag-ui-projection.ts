@@ -1,0 +1,243 @@
+/** A run's entries as AG-UI events. The mapping is in `ag-ui.ts`. */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import type { ErrorValue } from '../../part/error.ts'
+import { compact } from '../../part/compact.ts'
+import { messagesOf } from '../../part/message.ts'
+import { isUnder } from '../../part/path.ts'
+import { createAnswering } from '../../fold/answering.ts'
+import { LateSet } from '../../fold/late-map.ts'
+import { createHeldText } from '../held-text.ts'
+import { createPrompts } from '../openai/openai-prompts.ts'
+import type { Projection, Sink, WireContext } from '../wire.ts'
+import { createAgUiBlocks } from './ag-ui-blocks.ts'
+import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
+import { toCustom, toExtra } from './ag-ui-extras.ts'
+import { createAgUiIds } from './ag-ui-ids.ts'
+import { createAgUiInterrupts } from './ag-ui-interrupts.ts'
+import { createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
+import { createAgUiSteps } from './ag-ui-steps.ts'
+import { createAgUiTools } from './ag-ui-tools.ts'
+import { toAgUiMessages } from './to-ag-ui-messages.ts'
+
+export function projectAgUi(
+  sink: Sink<AgUiEvent>,
+  { resumedAt = 0, history = [] }: WireContext,
+  { old = false, live = false, messages, traces = false }: Partial<AgUiOptions>,
+): Projection {
+  const run = createAgUiRun(sink)
+  const answering = createAnswering()
+  const ids = createAgUiIds()
+  const blocks = createAgUiBlocks(sink, run, ids)
+  const steps = createAgUiSteps(run, answering)
+  const tools = createAgUiTools(sink, run, { ids, old, live })
+  const interrupts = createAgUiInterrupts()
+  const held = createHeldText()
+  const prompts = traces ? createPrompts() : undefined
+  /** Paths that have sent what lasts. */
+  const shown = new LateSet<string>()
+
+  function take(entry: Entry): void {
+    run.timestamp = entry.timestamp
+    const due = held.take(entry)
+    if (due === undefined) apply(entry)
+    else for (const each of due) apply(each)
+  }
+
+  function apply(entry: Entry): void {
+    if (projection.state !== 'open') return
+    prompts?.apply(entry)
+    switch (entry.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+        return blocks.delta(entry)
+      case 'tool-input-delta':
+        return tools.inputDelta(entry)
+      case 'run-start':
+        ids.begin(entry.runId)
+        return run.start(entry, () => messages ?? toAgUiMessages([...history, ...messagesOf(entry.input)]))
+      case 'resume':
+        return run.resume(entry)
+      case 'step-start':
+        answering.note(entry)
+        return steps.start(entry)
+      case 'step-finish':
+        ids.end(entry.step)
+        return steps.finish(entry)
+      case 'step-reset':
+        return reset(entry.step)
+      case 'text-end':
+      case 'reasoning-end':
+        return blocks.end(entry)
+      case 'tool-result':
+        return tools.result(entry)
+      case 'request':
+        interrupts.request(entry)
+        if (entry.kind === 'input') return
+        shown.add(entry.step)
+        return tools.request(entry)
+      case 'response':
+        interrupts.response(entry)
+        return tools.response(entry)
+      case 'data':
+        if (isUnder(entry.step, 'after')) return
+        // Clients replace data with an id, so a second attempt corrects it.
+        if (entry.transient !== true && entry.id === undefined) shown.add(entry.step)
+        return run.send(toCustom(entry))
+      case 'prompt':
+        return trace(entry)
+      case 'usage':
+        return run.addUsage(entry)
+      case 'answer-end':
+        return finish(success(), blocks.finalText())
+      case 'suspend':
+        return suspend(entry)
+      case 'run-end':
+        return endRun(entry)
+      default:
+        if (answering.has(entry.step)) applyAnswer(entry)
+    }
+  }
+
+  /** Entries that are sent only for steps of the answer. */
+  function applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
+    switch (entry.type) {
+      case 'text-start':
+        shown.add(entry.step)
+        return blocks.startText(entry)
+      case 'reasoning-start':
+        shown.add(entry.step)
+        return blocks.startReasoning(entry)
+      case 'tool-input-start':
+        shown.add(entry.step)
+        return tools.inputStart(entry)
+      case 'tool-call':
+        shown.add(entry.step)
+        return tools.call(entry)
+      case 'source':
+      case 'file':
+      case 'reasoning-file':
+      case 'custom':
+      case 'cli-output':
+        shown.add(entry.step)
+        return run.send(toExtra(entry))
+      case 'tool-input-end':
+      case 'stream-start':
+      case 'response-metadata':
+      case 'finish':
+      case 'raw':
+      case 'error':
+      case 'tool-approval-request':
+      case 'retry':
+      case 'warning':
+      case 'session-info':
+        return
+      default:
+        entry satisfies never
+    }
+  }
+
+  function trace(prompt: EntryOf<'prompt'>): void {
+    if (prompts === undefined || isUnder(prompt.step, 'after')) return
+    const { stage, model, tools: offered } = prompt
+    const value = compact({
+      stage,
+      model,
+      messages: prompts.messages(prompt),
+      tools: offered,
+    })
+    run.send({ type: 'CUSTOM', name: 'prompt', value })
+  }
+
+  /** What a client has seen of a superseded attempt cannot be taken back. */
+  function reset(path: string): void {
+    for (const at of shown) if (isUnder(at, path)) return fail({ code: 'interrupted', message: begunAgain })
+    blocks.forget(path)
+    tools.forget(path)
+    interrupts.forget(path)
+    ids.end(path)
+    steps.close(path)
+  }
+
+  function close(): void {
+    blocks.close()
+    tools.close()
+    steps.close()
+  }
+
+  function success(): AgUiOutcome {
+    const pendingToolCallIds = old ? [] : tools.pending()
+    return pendingToolCallIds.length > 0 ? { type: 'success', pendingToolCallIds } : { type: 'success' }
+  }
+
+  function finish(outcome: AgUiOutcome, result?: unknown): void {
+    close()
+    run.finish(outcome, result)
+    projection.state = 'complete'
+    sink.end()
+  }
+
+  function fail(error: ErrorValue): void {
+    close()
+    run.fail(error)
+    projection.state = 'complete'
+    sink.end()
+  }
+
+  function suspend({ seq }: EntryOf<'suspend'>): void {
+    const waiting = interrupts.pending()
+    if (waiting.length === 0 && live) return
+    const outcome: AgUiOutcome = waiting.length > 0 ? { type: 'interrupt', interrupts: waiting } : success()
+    if (seq >= resumedAt) return finish(outcome)
+    // The client had this end, and asked again.
+    close()
+    run.finish(outcome)
+  }
+
+  function endRun({ outcome, output, error }: EntryOf<'run-end'>): void {
+    if (outcome === 'completed') {
+      if (answering.started || output === undefined) return finish(success(), blocks.finalText())
+      if (typeof output === 'string') sendOutput(output)
+      return finish(success(), output)
+    }
+    if (outcome !== 'aborted') return fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
+    if (old) return fail({ code: 'cancelled', message: error?.message ?? 'The run was stopped.' })
+    finish({ type: 'cancelled' })
+  }
+
+  function sendOutput(delta: string): void {
+    const messageId = ids.next()
+    run.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
+    if (delta !== '') run.send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
+    run.send({ type: 'TEXT_MESSAGE_END', messageId })
+  }
+
+  const projection = {
+    state: 'open' as Projection['state'],
+    apply: take,
+    fail,
+  }
+  return projection
+}
+
+const begunAgain = 'The server was interrupted and had to begin this answer again. Load the conversation again.'
+
+type Handled =
+  | 'text-delta'
+  | 'reasoning-delta'
+  | 'tool-input-delta'
+  | 'run-start'
+  | 'resume'
+  | 'step-start'
+  | 'step-finish'
+  | 'step-reset'
+  | 'text-end'
+  | 'reasoning-end'
+  | 'tool-result'
+  | 'request'
+  | 'response'
+  | 'data'
+  | 'prompt'
+  | 'usage'
+  | 'answer-end'
+  | 'suspend'
+  | 'run-end'

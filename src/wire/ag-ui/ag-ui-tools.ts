@@ -1,0 +1,184 @@
+/**
+ * Tool calls of the answer: TOOL_CALL_START, ARGS and END, always all three, and TOOL_CALL_RESULT for what the client does not know. A
+ * call ends when its `tool-call` is in the log, because an input also ends when it is cut off.
+ */
+import { LateMap } from '../../fold/late-map.ts'
+import { callKey } from '../../fold/open-items.ts'
+import type { EntryOf } from '../../part/entry.ts'
+import type { ProviderMetadata } from '../../part/model-part.ts'
+import { isUnder } from '../../part/path.ts'
+import type { Sink } from '../wire.ts'
+import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
+import type { AgUiIds } from './ag-ui-ids.ts'
+import { toResultContent } from './ag-ui-result.ts'
+
+export interface AgUiTools {
+  inputStart(entry: EntryOf<'tool-input-start'>): void
+  inputDelta(entry: EntryOf<'tool-input-delta'>): void
+  call(entry: EntryOf<'tool-call'>): void
+  result(entry: EntryOf<'tool-result'>): void
+  /** Sends the call first if the client does not know it, because it can only answer a call that it knows. */
+  request(entry: EntryOf<'request'> & { kind: 'tool' | 'approval' }): void
+  response(entry: EntryOf<'response'>): void
+  /** The calls that the client has to answer, in their order. */
+  pending(): string[]
+  /** Ends calls whose arguments were cut off. */
+  close(): void
+  /** Forgets the calls of an attempt that a crash superseded. */
+  forget(path: string): void
+}
+
+interface Input {
+  path: string
+  toolCallId: string
+  hasArgs: boolean
+  metadata: ProviderMetadata | undefined
+  sendDelta(text: string, timestamp: number): void
+}
+interface Call {
+  path: string
+  toolCallId: string
+  /** Its place among all calls. */
+  n: number
+  /** The open request for its result. */
+  asked?: string
+  /** The client has given the result, so it knows it. */
+  isAnswered?: true
+}
+
+export function createAgUiTools(
+  sink: Sink<AgUiEvent>,
+  out: AgUiOut,
+  { ids, old, live }: { ids: AgUiIds; old: boolean; live: boolean },
+): AgUiTools {
+  const inputs = new LateMap<string, Input>()
+  const calls = new LateMap<string, Call>()
+  const handedOver: Call[] = []
+  let count = 0
+
+  function start(path: string, toolCallId: string, toolCallName: string): void {
+    out.send({
+      type: 'TOOL_CALL_START',
+      toolCallId,
+      toolCallName,
+      parentMessageId: ids.calls(path),
+    })
+  }
+
+  function end(toolCallId: string, args: string | undefined): void {
+    if (args !== undefined)
+      out.send({
+        type: 'TOOL_CALL_ARGS',
+        toolCallId,
+        delta: args.trim() === '' ? '{}' : args,
+      })
+    out.send({ type: 'TOOL_CALL_END', toolCallId })
+  }
+
+  function keep(key: string, path: string, toolCallId: string): Call {
+    const call: Call = { path, toolCallId, n: ++count }
+    calls.set(key, call)
+    return call
+  }
+
+  return {
+    inputStart({ step: path, id: toolCallId, toolName, providerMetadata: metadata }) {
+      const sendDelta = sink.prepare((delta, timestamp) => ({
+        type: 'TOOL_CALL_ARGS',
+        timestamp,
+        toolCallId,
+        delta,
+      }))
+      inputs.set(callKey(path, toolCallId), {
+        path,
+        toolCallId,
+        hasArgs: false,
+        metadata,
+        sendDelta,
+      })
+      start(path, toolCallId, toolName)
+    },
+    inputDelta({ step, id, delta }) {
+      const input = inputs.get(callKey(step, id))
+      if (input === undefined || delta === '') return
+      if (!input.hasArgs && /\S/u.test(delta)) input.hasArgs = true
+      input.sendDelta(delta, out.timestamp)
+    },
+    call({ step, toolCallId, toolName, input: text, providerMetadata }) {
+      const key = callKey(step, toolCallId)
+      const input = inputs.get(key)
+      inputs.delete(key)
+      if (input === undefined) start(step, toolCallId, toolName)
+      end(toolCallId, input?.hasArgs === true ? undefined : text)
+      keep(key, step, toolCallId)
+      const metadata = providerMetadata ?? input?.metadata
+      if (metadata === undefined) return
+      const encryptedValue = JSON.stringify(metadata)
+      out.send({
+        type: 'REASONING_ENCRYPTED_VALUE',
+        subtype: 'tool-call',
+        entityId: toolCallId,
+        encryptedValue,
+      })
+    },
+    result({ step, toolCallId, result, isError, outcome, preliminary }) {
+      const key = callKey(step, toolCallId)
+      const call = calls.get(key)
+      if (call === undefined || preliminary === true) return
+      calls.delete(key)
+      if (outcome === 'handed-over') return void handedOver.push(call)
+      if (call.isAnswered === true && !live) return
+      const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
+      const content = toResultContent(result, old)
+      out.send({
+        type: 'TOOL_CALL_RESULT',
+        messageId: ids.next(),
+        toolCallId,
+        content,
+        role: 'tool',
+        metadata,
+      })
+      if (step === call.path) ids.end(step)
+    },
+    request({ kind, step, requestId, toolCallId, toolName, input }) {
+      const key = callKey(step, toolCallId)
+      let call = calls.get(key)
+      if (call === undefined) {
+        start(step, toolCallId, toolName)
+        end(toolCallId, JSON.stringify(input) ?? '')
+        call = keep(key, step, toolCallId)
+      }
+      if (kind === 'tool') call.asked = requestId
+    },
+    response({ requestId, outcome }) {
+      for (const call of calls.values()) {
+        if (call.asked !== requestId) continue
+        delete call.asked
+        if (outcome === 'answered') call.isAnswered = true
+      }
+    },
+    pending() {
+      const asked = [...calls.values()].filter((call) => call.asked !== undefined)
+      return [...handedOver, ...asked].sort((a, b) => a.n - b.n).map(({ toolCallId }) => toolCallId)
+    },
+    close() {
+      for (const { toolCallId, hasArgs } of inputs.values()) {
+        end(toolCallId, hasArgs ? undefined : '')
+        const metadata = { isError: true, outcome: 'aborted' }
+        const content = 'The arguments of this tool call were cut off.'
+        out.send({
+          type: 'TOOL_CALL_RESULT',
+          messageId: ids.next(),
+          toolCallId,
+          content,
+          role: 'tool',
+          metadata,
+        })
+      }
+      inputs.clear()
+    },
+    forget(path) {
+      for (const map of [inputs, calls]) for (const [key, each] of map) if (isUnder(each.path, path)) map.delete(key)
+    },
+  }
+}
