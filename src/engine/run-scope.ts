@@ -51,6 +51,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
     env: options.env,
     signal: controller.signal,
     handOver: options.handOver,
+    canWait: options.canWait,
     requestDeadline: options.requestDeadlineMs,
     now: parts.now,
     emit: writer.emit,

@@ -44,6 +44,7 @@ export interface RunnerOptions {
   /** `run-start` for a new run, `resume` for a suspended one, nothing after a crash. */
   first: Part[]
   handOver: boolean
+  canWait: boolean
   /** Settles when the run may start in its thread. */
   turn(signal: AbortSignal): Promise<void>
   /** Called when the turn has come. */

@@ -31,8 +31,10 @@ export interface Scope {
   readonly env: Readonly<Record<string, string>>
   /** Aborts when the run must end. */
   readonly signal: AbortSignal
-  /** The run cannot wait for client tools: their calls are handed over, and the run completes. */
+  /** Calls of client tools are handed over instead of waited for, and the run completes. */
   readonly handOver: boolean
+  /** The run can wait for an approval: its store is durable. */
+  readonly canWait: boolean
   /** ms that a client has to answer a request. */
   readonly requestDeadline: number
   now(): number

@@ -19,6 +19,7 @@ import { inStep, type Scope } from './scope.ts'
 const defaultTimeout = 60_000
 
 type CallKind = Extract<StepKind, 'tool-call' | 'client-tool' | 'approval'>
+const cannotWait = 'it needs an approval, and this server cannot wait for one because its store is not durable'
 const asApproval = { stepType: 'approval', kind: 'approval' } as const
 
 /** A tool that a loop offers to the model. Without `implementation` it is the client's. */
@@ -99,8 +100,8 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
   }
   if (use?.approval === true || (use?.approval === undefined && implementation.approval === true)) {
     const path = call.askedAt ?? nextPath()
-    if (scope.handOver) {
-      await inTool(path, 'approval', async () => withOutcome('denied', 'approval is not available here'))
+    if (!scope.canWait) {
+      await inTool(path, 'approval', async () => withOutcome('denied', cannotWait))
       return
     }
     // If the approval step has finished and the call has no result, the call was approved.

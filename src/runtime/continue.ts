@@ -24,6 +24,7 @@ export interface Turn {
   traceparent?: string | null
   /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
+  keepsSuspended?: boolean
   history: HistoryPolicy
   handOver?: boolean
   /** Settings of the request for the answering model. */
@@ -42,7 +43,7 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
-  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history, settings } = turn
+  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history, settings, keepsSuspended } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
   const messages =
@@ -52,7 +53,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
-    ...compact({ threadId, labels, handOver, turnKey, settings }),
+    ...compact({ threadId, labels, handOver, turnKey, settings, keepsSuspended }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
 }

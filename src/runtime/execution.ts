@@ -53,6 +53,7 @@ export function startExecution(
     state,
     first,
     handOver: handOver || !store.durable,
+    canWait: store.durable,
     env,
     secrets,
     controller,

@@ -48,6 +48,8 @@ export interface StartOptions {
   /** The caller's `traceparent` (W3C Trace Context), which the run's start records. An invalid one is ignored. */
   traceparent?: string | null | undefined
   onBusy?: BusyPolicy
+  /** The thread only groups its runs: a suspended one is left waiting. Default: it is stopped, because the conversation has gone on. */
+  keepsSuspended?: boolean
   /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
   handOver?: boolean

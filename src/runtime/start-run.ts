@@ -38,7 +38,7 @@ export async function startRun(
 ): Promise<Started> {
   const { log, runs } = store
   const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = options
-  const { runId = newRunId() } = options
+  const { runId = newRunId(), keepsSuspended } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
   const announcement = supervisor.announce(runId)
@@ -69,7 +69,8 @@ export async function startRun(
       mayBeAwaited = true
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
-    const ticket = options.threadId === undefined ? {} : await queue.join(threadId, runId, policy, tried)
+    const ticket =
+      options.threadId === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended })
     mayBeAwaited ||= options.threadId !== undefined
     const fromServer = (pipeline.history ?? options.history) === 'server'
     const start: Part = {

@@ -15,13 +15,19 @@ export interface ThreadQueue {
   /**
    * Appends a run to the thread. Throws `thread-busy` (409) if the policy is `reject` and a run is active. The run may start when
    * `turn` settles: at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always
-   * stopped, because the conversation has continued without its answer.
+   * stopped, because the conversation has continued without its answer, unless the options keep it.
    */
-  join(threadId: string, run: string, policy: BusyPolicy, tried?: TriedPlace): Promise<Ticket>
+  join(threadId: string, run: string, policy: BusyPolicy, options?: JoinOptions): Promise<Ticket>
   /** The claim to the position behind the last run, for a caller that posts it together with another message. */
   lastPlace(threadId: string, run: string): Promise<Place>
   /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
   rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
+}
+
+export interface JoinOptions {
+  tried?: TriedPlace | undefined
+  /** Suspended runs go on waiting, and the run does not wait for them. */
+  keepsSuspended?: boolean | undefined
 }
 
 /** The claim to a position in a thread. */
@@ -72,24 +78,25 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     return false
   }
 
-  /** Follows a run to its end. If it is suspended it is stopped. */
-  async function ended({ id, lastSeq }: RunRow): Promise<void> {
+  /** Follows a run to its end. If it is suspended it is stopped, or left. */
+  async function ended({ id, lastSeq }: RunRow, keepsSuspended: boolean): Promise<void> {
     // Reads the last stored entry again: it may be the end, or a suspension.
     for (let after = Math.max(0, lastSeq - 1); ;) {
       const last = await awaitEntry(log, id, ({ type }) => type === 'run-end' || type === 'suspend', { after })
       if (last?.type !== 'suspend') return
       after = last.seq
+      if (keepsSuspended) return
       if ((await runs.get(id))?.status === 'suspended') await stop(id, unanswered)
     }
   }
 
   /** Settles when a run and all runs before it in the thread have ended. */
-  async function passed(threadId: string, last: string, policy: BusyPolicy): Promise<void> {
+  async function passed(threadId: string, last: string, policy: BusyPolicy, keepsSuspended: boolean): Promise<void> {
     for (let run: string | undefined = last; run !== undefined; run = await predecessor(log, threadId, run)) {
       const row = await rowOf(run)
-      if (row?.status === 'suspended') await stop(run, unanswered)
+      if (row?.status === 'suspended' && !keepsSuspended) await stop(run, unanswered)
       else if (row?.status === 'running' && policy === 'interrupt') await stop(run, interrupted)
-      if (row !== undefined && !hasEnded(row.status)) await ended(row)
+      if (row !== undefined && !hasEnded(row.status)) await ended(row, keepsSuspended)
       const ticket = announcements.ticketOf(run)
       if (ticket !== undefined) return ticket
       // A run that was stopped in the queue has ended before those in front of it.
@@ -105,8 +112,8 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     return false
   }
 
-  function queue(threadId: string, run: string, previous: string, policy: BusyPolicy): Turn {
-    const turn = passed(threadId, previous, policy)
+  function queue(threadId: string, run: string, previous: string, policy: BusyPolicy, keepsSuspended = false): Turn {
+    const turn = passed(threadId, previous, policy, keepsSuspended)
     announcements.keepTicket(run, turn)
     return (signal) => Promise.race([turn, aborted(signal)])
   }
@@ -117,7 +124,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
 
   return {
     lastPlace,
-    async join(threadId, run, policy, tried) {
+    async join(threadId, run, policy, { tried, keepsSuspended } = {}) {
       let { previous } = tried?.place ?? (await lastPlace(threadId, run))
       for (let posted = tried?.posted; ; posted = undefined) {
         if (posted === undefined) {
@@ -131,7 +138,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
         if (next === run) break
         previous = next
       }
-      return previous === '' ? {} : { previous, turn: queue(threadId, run, previous, policy) }
+      return previous === '' ? {} : { previous, turn: queue(threadId, run, previous, policy, keepsSuspended) }
     },
     async rejoin({ threadId, id }) {
       const previous = await predecessor(log, threadId, id)

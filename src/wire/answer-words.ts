@@ -13,6 +13,8 @@ export interface AnswerWords {
   add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
   /** Drops the held text of a superseded attempt. True if some of its text was already sent and cannot be retracted. */
   reset(path: string): boolean
+  /** The text begins anew: no blank line before what comes next. */
+  restart(): void
 }
 
 export function createAnswerWords(): AnswerWords {
@@ -40,6 +42,7 @@ export function createAnswerWords(): AnswerWords {
       order.forget(path)
       return paragraphs.has(path)
     },
+    restart: paragraphs.restart,
   }
 }
 
@@ -48,6 +51,7 @@ interface Paragraphs {
   add(path: string, text: string): string
   /** Whether any text came from this path or below. */
   has(root: string): boolean
+  restart(): void
 }
 
 function createParagraphs(): Paragraphs {
@@ -65,6 +69,9 @@ function createParagraphs(): Paragraphs {
     has(root) {
       for (const path of begun) if (isUnder(path, root)) return true
       return false
+    },
+    restart() {
+      isAtLineStart = true
     },
   }
 }

@@ -74,7 +74,7 @@ test('the OpenAI clients of docs/openai.md print an answer', async () => {
   const programs = snippetsIn('ts').filter(
     ({ place, text }) => place.startsWith('docs/openai.md') && text.includes('localhost:3000/v1'),
   )
-  expect(programs).toHaveLength(2)
+  expect(programs).toHaveLength(3)
   for (const [i, { text }] of programs.entries()) {
     const file = join(project, `openai-${i}.ts`)
     writeFileSync(file, text.replaceAll('http://localhost:3000', url))

@@ -46,6 +46,7 @@ export async function readCompletion(
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',
+    keepsSuspended: pipeline.history !== 'server',
     history: 'client',
     ...compact({ threadId: readThread(request) }),
   }

@@ -3,10 +3,10 @@ import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
 import { collectAnswer } from '../../answer/open-answer.ts'
 import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
-import { continueOrStart } from '../../runtime/continue.ts'
 import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
 import type { HandlerContext } from '../handler.ts'
+import { continueCompletion } from './openai-continue.ts'
 import { readCompletion, type Kind } from './openai-completion-request.ts'
 import { openAiRunError, withoutRetry } from './openai-error.ts'
 import type { Base } from './openai-extensions.ts'
@@ -18,11 +18,12 @@ export async function postCompletion(
   base: Base,
 ): Promise<Response> {
   const { signal } = request
-  const { turn, stream, options, policy } = await readCompletion(context, request, kind, base)
-  const { run } = await continueOrStart(context.runtime, turn)
+  const { turn, stream, policy, ...read } = await readCompletion(context, request, kind, base)
+  const { run, how, from } = await continueCompletion(context.runtime, turn)
+  const options = { ...read.options, from }
   const { id: runId } = run
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
-  const common = { runId, options, policy, signal, framesValue: true }
+  const common = { runId, how, from, options, policy, signal, framesValue: true }
   if (stream) {
     const showsSteps = options.extensions.length > 0
     const answered = await answerRun(context, { ...common, wire: openaiWire, streams: true, showsSteps })

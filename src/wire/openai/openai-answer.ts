@@ -5,14 +5,15 @@
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
-import type { Usage } from '../../part/usage.ts'
+import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { createHeldText } from '../held-text.ts'
 import { createOpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
 import { toOpenAiMessages } from './to-openai-messages.ts'
-import type { OpenAiOptions, OpenAiOutput } from './openai-output.ts'
+import type { OpenAiHead, OpenAiOptions, OpenAiOutput } from './openai-output.ts'
+import { createOpenAiWaiting } from './openai-waiting.ts'
 import { createPrompts } from './openai-prompts.ts'
 import type { Projection, WireContext } from '../wire.ts'
 
@@ -21,13 +22,20 @@ export function createOpenAiAnswer(
   options: Partial<OpenAiOptions>,
   output: OpenAiOutput,
 ): Projection {
-  const { extensions = [], toolOutputMaxChars = 8000, model: asked } = options
+  const { extensions = [], toolOutputMaxChars = 8000, model: asked, from = 0 } = options
   const textOnly = options.object === 'text_completion'
   const answering = createAnswering()
   const words = createAnswerWords()
   const thoughts = createAnswerWords()
   const held = createHeldText()
+  const waiting = createOpenAiWaiting(textOnly)
   const ending = createOpenAiEnding()
+  let head: OpenAiHead | undefined
+  let isJson = false
+  let isAnew = false
+  let hasText = false
+  /** Of this client's part of the answer, if it is not the whole. */
+  let usage: Usage | undefined
   const showsServer = extensions.includes('tools')
   const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
   const prompts = extensions.includes('trace') ? createPrompts() : undefined
@@ -38,8 +46,20 @@ export function createOpenAiAnswer(
     else for (const each of due) apply(each)
   }
 
+  /** The run went on in an answer of its own: only what follows is in it. */
+  function beginAnew(): void {
+    isAnew = true
+    ending.restart()
+    for (const each of [calls, words, thoughts]) each.restart()
+    usage = undefined
+    hasText = false
+    if (head !== undefined) output.begin(head)
+  }
+
   function apply(entry: Entry): void {
     if (answer.state !== 'open') return
+    if (from > 0 && entry.seq >= from && !isAnew) beginAnew()
+    if (entry.type !== 'text-delta') waiting.apply(entry)
     prompts?.apply(entry)
     switch (entry.type) {
       case 'text-delta':
@@ -54,14 +74,17 @@ export function createOpenAiAnswer(
       case 'run-start': {
         const { runId, timestamp, labels, agent } = entry
         calls.runStart(entry)
-        return output.begin({
+        isJson = entry.settings?.responseFormat?.type === 'json'
+        head = {
           id: `${textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
           created: Math.floor(timestamp / 1000),
           model: asked ?? labels?.['model'] ?? agent,
-        })
+        }
+        return output.begin(head)
       }
       case 'step-start':
         answering.note(entry)
+        if (entry.object === true) isJson = true
         calls.stepStart(entry)
         ending.stepStart(entry)
         return speak(entry)
@@ -84,7 +107,10 @@ export function createOpenAiAnswer(
         ending.answerEnd(entry, calls.handedOver())
         return finish(entry.usage)
       case 'suspend':
-        if (entry.seq >= resumedAt) fail({ code: 'suspended', message: waits })
+        if (entry.seq >= resumedAt) suspend()
+        return
+      case 'usage':
+        usage = addUsage(usage, entry.usage)
         return
       case 'run-end':
         return endRun(entry)
@@ -107,7 +133,6 @@ export function createOpenAiAnswer(
       case 'request':
       case 'response':
       case 'resume':
-      case 'usage':
       case 'retry':
       case 'warning':
       case 'session-info':
@@ -129,7 +154,26 @@ export function createOpenAiAnswer(
   }
 
   function say(text: string): void {
-    if (text !== '') output.text(text)
+    if (text === '') return
+    hasText = true
+    output.text(text)
+  }
+
+  /** What waits for a person, after the answer. The answer itself must stay JSON if that was asked for. */
+  function tellWaiting(): void {
+    const words = waiting.words()
+    if (words === '') return
+    if (isJson) output.refusal(words)
+    else output.text(hasText ? `\n\n${words}` : words)
+  }
+
+  function suspend(): void {
+    if (!waiting.isTold) return fail({ code: 'suspended', message: waits })
+    const fault = calls.fault()
+    if (fault !== undefined) return fail(fault)
+    answer.state = 'complete'
+    tellWaiting()
+    output.finish(calls.handedOver() ? 'tool_calls' : 'stop', usage ?? noUsage, waiting.aside())
   }
 
   function trace(prompt: EntryOf<'prompt'>): void {
@@ -147,11 +191,12 @@ export function createOpenAiAnswer(
     fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 
-  function finish(usage: Usage): void {
+  function finish(whole: Usage): void {
     const fault = calls.fault() ?? ending.fault
     if (fault !== undefined) return fail(fault)
     answer.state = 'complete'
-    output.finish(ending.reason, usage)
+    if (!isJson) tellWaiting()
+    output.finish(ending.reason, isAnew ? (usage ?? noUsage) : whole, waiting.aside())
   }
 
   function endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {

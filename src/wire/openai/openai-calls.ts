@@ -40,6 +40,8 @@ export interface OpenAiCalls {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
+  /** The answer begins anew: its calls are counted from 0, and those before it are no part of it. */
+  restart(): void
   /** Whether anything was sent for a path or below. */
   shownUnder(root: string): boolean
 }
@@ -66,7 +68,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const open = new LateMap<string, Shown>()
   const usedIds = new LateSet<string>()
   const shownAt = new LateSet<string>()
-  const handedOverAt: string[] = []
+  let handedOverAt: string[] = []
   let isHandingOver = false
   let count = 0
   let fault: ErrorValue | undefined
@@ -170,6 +172,10 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
       }
       shownAt.add(step)
       output.toolOutput(shown.id, toToolOutput(result, toolOutputMaxChars))
+    },
+    restart() {
+      count = 0
+      handedOverAt = []
     },
     shownUnder(root) {
       for (const path of shownAt) if (isUnder(path, root)) return true

@@ -43,9 +43,11 @@ export function createChunkOutput(
     prompt(make) {
       if (!sink.muted) sink.send({ ...head, choices: [], [traceKey]: make(), ...usageNull })
     },
-    finish(reason, usage) {
+    refusal: (words) => sink.send(isChat ? toDelta({ refusal: words }) : toText(words)),
+    finish(reason, usage, aside) {
       const end = isChat ? { index: 0, delta: {} } : { text: '', index: 0, logprobs: null }
-      sink.send(toChunk({ ...end, finish_reason: reason }))
+      const frame = toChunk({ ...end, finish_reason: reason })
+      sink.send(aside === undefined ? frame : { ...frame, millrace: aside })
       if (includeUsage) sink.send({ ...head, choices: [], usage: toOpenAiUsage(usage) })
       sink.end()
     },

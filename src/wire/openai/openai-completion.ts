@@ -6,6 +6,7 @@ import { createOpenAiAnswer } from './openai-answer.ts'
 import type { OpenAiToolCall } from './to-openai-messages.ts'
 import {
   toOpenAiUsage,
+  type OpenAiAside,
   type OpenAiFinish,
   type OpenAiHead,
   type OpenAiOptions,
@@ -24,7 +25,7 @@ export const openaiJsonWire = createWire<OpenAiResult, OpenAiOptions, OpenAiResu
 export type OpenAiResult = { body: OpenAiBody } | { error: ErrorValue }
 
 /** With the extension `trace`, the prompts are under the trace key. */
-export type OpenAiBody = (ChatCompletion | TextCompletion) & { [traceKey: string]: unknown }
+export type OpenAiBody = (ChatCompletion | TextCompletion) & { [traceKey: string]: unknown; millrace?: OpenAiAside }
 
 export interface ChatCompletion extends OpenAiHead {
   object: 'chat.completion'
@@ -35,7 +36,8 @@ export interface ChatMessage {
   role: 'assistant'
   /** null when there are only calls. */
   content: string | null
-  refusal: null
+  /** Words that are not the answer: what it waits for, where it must be JSON. */
+  refusal: string | null
   reasoning_content?: string
   tool_calls?: OpenAiToolCall[]
   /** Extension `tools`. */
@@ -49,18 +51,19 @@ export interface TextCompletion extends OpenAiHead {
 
 function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptions>): OpenAiOutput {
   const { object = 'chat.completion', traceKey = 'bernard', extensions = [] } = options
-  const calls: OpenAiToolCall[] = []
-  const outputs: { id: string; content: string }[] = []
-  const prompts: OpenAiPrompt[] = []
+  let calls: OpenAiToolCall[] = []
+  let outputs: { id: string; content: string }[] = []
+  let prompts: OpenAiPrompt[] = []
   let head: OpenAiHead = { id: '', created: 0, model: '' }
   let text = ''
   let reasoning = ''
+  let refusal: string | null = null
 
   function message(): ChatMessage {
     return {
       role: 'assistant',
-      content: text === '' && calls.length > 0 ? null : text,
-      refusal: null,
+      content: text === '' && (calls.length > 0 || refusal !== null) ? null : text,
+      refusal,
       ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
       ...(calls.length === 0 ? undefined : { tool_calls: calls }),
       ...(outputs.length === 0 ? undefined : { tool_outputs: outputs }),
@@ -68,7 +71,15 @@ function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptio
   }
 
   return {
-    begin: (given) => void (head = given),
+    begin(given) {
+      head = given
+      // What an answer before it left stays there.
+      calls = []
+      outputs = []
+      prompts = []
+      text = ''
+      reasoning = ''
+    },
     text: (words) => void (text += words),
     reasoning: (words) => void (reasoning += words),
     call: ({ index, id, name, arguments: json }) => {
@@ -77,14 +88,19 @@ function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptio
     callArguments: (index, fragment) => void (calls[index]!.function.arguments += fragment),
     toolOutput: (id, content) => void outputs.push({ id, content }),
     prompt: (make) => void prompts.push(make()),
-    finish(reason, given) {
+    refusal(words) {
+      if (object === 'chat.completion') refusal = words
+      else text += words
+    },
+    finish(reason, given, aside) {
       const usage = toOpenAiUsage(given)
       const trace = extensions.includes('trace') ? { [traceKey]: prompts } : undefined
       const body =
         object === 'chat.completion'
           ? { ...head, object, choices: [{ index: 0, message: message(), logprobs: null, finish_reason: reason }] }
           : { ...head, object, choices: [{ text, index: 0, logprobs: null, finish_reason: reason }] }
-      sink.send({ body: { ...body, usage, ...trace } as OpenAiBody })
+      const open = aside === undefined ? undefined : { millrace: aside }
+      sink.send({ body: { ...body, usage, ...trace, ...open } as OpenAiBody })
     },
     fail: (error) => sink.send({ error }),
   }

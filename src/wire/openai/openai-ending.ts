@@ -18,6 +18,8 @@ export interface OpenAiEnding {
   stepFinish(entry: EntryOf<'step-finish'>, handedOver: boolean): void
   answerEnd(entry: EntryOf<'answer-end'>, handedOver: boolean): void
   runEnd(handedOver: boolean): void
+  /** The answer begins anew: what ended before it does not count. */
+  restart(): void
 }
 
 export function createOpenAiEnding(): OpenAiEnding {
@@ -52,6 +54,12 @@ export function createOpenAiEnding(): OpenAiEnding {
     },
     answerEnd: ({ finishReason }, handedOver) => note(finishReason, handedOver),
     runEnd: (handedOver) => note('stop', handedOver),
+    restart() {
+      ending.reason = 'stop'
+      ending.fault = undefined
+      heard.clear()
+      last = undefined
+    },
   }
   return ending
 }

@@ -1,5 +1,6 @@
 /** The output of the OpenAI wire, before it is encoded as stream frames or one JSON. */
 import type { ErrorValue } from '../../part/error.ts'
+import type { ToolRequest } from '../../part/request-part.ts'
 import type { Usage } from '../../part/usage.ts'
 import type { OpenAiMessage } from './to-openai-messages.ts'
 
@@ -17,6 +18,8 @@ export interface OpenAiOptions {
   toolOutputMaxChars?: number
   /** Which of the two APIs is used. Default `chat.completion`. */
   object?: 'chat.completion' | 'text_completion'
+  /** The answer begins anew at this `seq`: the client has what comes before it from an earlier answer. Default 0. */
+  from?: number
 }
 export type OpenAiExtension = 'tools' | 'trace'
 
@@ -43,6 +46,22 @@ export interface OpenAiPrompt {
   messages: OpenAiMessage[]
 }
 
+/** What the answer leaves open, for programs: under `millrace` in the finish frame. Names are those of `/api/runs`. */
+export interface OpenAiAside {
+  runId: string
+  threadId: string
+  /** Approvals that the run waits for. */
+  requests?: ToolRequestBody[]
+  /** Calls that did not run, because this server cannot wait for their approval. */
+  denied?: DeniedCall[]
+}
+export type ToolRequestBody = Omit<ToolRequest, 'type'>
+export interface DeniedCall {
+  toolCallId: string
+  toolName: string
+  reason: string
+}
+
 export type OpenAiFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
 /** Receives an answer in order: `begin`, any of the others, then `finish` or `fail`. */
@@ -55,7 +74,9 @@ export interface OpenAiOutput {
   toolOutput(id: string, content: string): void
   /** Lazy, because a prompt contains the whole conversation. */
   prompt(make: () => OpenAiPrompt): void
-  finish(reason: OpenAiFinish, usage: Usage): void
+  /** Words that are not the answer, where the answer must be JSON. */
+  refusal(words: string): void
+  finish(reason: OpenAiFinish, usage: Usage, aside?: OpenAiAside): void
   /** Ends with an error. Nothing sent so far may look complete. */
   fail(error: ErrorValue): void
 }

@@ -38,6 +38,7 @@ interface Frame {
   usage?: Record<string, number> | null
   error?: { message: string; type: string; code: string; param: null }
   trace?: { messages: unknown[] }
+  millrace?: { denied?: { toolCallId: string; toolName: string; reason: string }[] }
 }
 
 const runs = fc.oneof(arbitraryRun, arbitraryCompletedRun)
@@ -70,7 +71,7 @@ function framesOf(body: string): Frame[] {
   return data.map((json) => JSON.parse(json) as Frame)
 }
 
-const judged = { finished: 0, failed: 0, calls: 0, outputs: 0, traces: 0, handedOver: 0 }
+const judged = { finished: 0, failed: 0, calls: 0, outputs: 0, traces: 0, handedOver: 0, denied: 0 }
 
 wireContract(openaiWire, {
   numRuns: 300,
@@ -145,7 +146,19 @@ wireContract(openaiWire, {
     const text = encodeAll(entries, context, {}, textWire)
     const isSaid = entries.some((e) => e.type === 'step-start' && e.answer) || clientCalls.length === 0
     const words = deltas.map(({ delta, text: own }) => own ?? delta.content ?? '').join('')
-    if (text.state === 'complete' && isSaid) expect(words).toBe(text.body)
+    // A call that was denied because nobody could be asked is told behind the answer.
+    const denied = said.flatMap(({ millrace }) => millrace?.denied ?? [])
+    judged.denied += denied.length
+    const silent = new Set(entries.flatMap(({ type, step }) => (type === 'request' ? [step] : [])))
+    const told = entries.flatMap((e) =>
+      e.type === 'tool-result' && e.outcome === 'denied' && e.toolName === 'approvalTool' && !silent.has(e.step)
+        ? [{ toolCallId: e.toolCallId, toolName: e.toolName, reason: e.result }]
+        : [],
+    )
+    expect(denied).toEqual(told)
+    const aside = denied.map(({ toolName, reason }) => `${toolName}: ${reason}`).join('\n')
+    const gap = text.body === '' || aside === '' ? '' : '\n\n'
+    if (text.state === 'complete' && isSaid) expect(words).toBe(text.body + gap + aside)
   },
 })
 
@@ -219,7 +232,9 @@ function foldFrames(frames: Frame[], { object, extensions }: OpenAiOptions): Par
   const { finish_reason } = choices.at(-1)!
   const usage = frames.at(-1)!.usage
   const traces = frames.flatMap(({ trace }) => (trace === undefined ? [] : [trace]))
-  const base = { id, created, model, object, usage, ...(extensions!.includes('trace') && { trace: traces }) }
+  const [millrace] = frames.flatMap((frame) => frame.millrace ?? [])
+  const open = millrace && { millrace }
+  const base = { ...open, id, created, model, object, usage, ...(extensions!.includes('trace') && { trace: traces }) }
   if (object === 'text_completion') {
     const text = choices.map((choice) => choice.text).join('')
     return { ...base, choices: [{ text, index: 0, logprobs: null, finish_reason }] } as Partial<OpenAiBody>

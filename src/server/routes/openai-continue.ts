@@ -1,0 +1,77 @@
+/**
+ * Continues a conversation in which a run waited for an approval. The assistant's message that said so names the run (`openai-waiting.ts`).
+ *
+ * - It is the last message: the client asks for the rest of that answer.
+ * - Messages follow: a new turn, in the thread of that run. What the run recorded takes the place of the message, so that the model sees the
+ *   tool's outcome. If the run still waits, it is stopped: nothing may run behind a conversation that has gone on without it.
+ */
+import { pendingAnswers } from '../../runtime/pending-answers.ts'
+import { awaitEntry } from '../../runtime/await-entry.ts'
+import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { textOf } from '../../fold/run-view.ts'
+import type { EntryOf } from '../../part/entry.ts'
+import type { Message } from '../../part/message.ts'
+import { hasEnded } from '../../part/log.ts'
+import { openaiWire } from '../../wire/openai/openai.ts'
+import { readWaiting, type Waiting } from '../../wire/openai/openai-waiting.ts'
+
+/** ms in which a run that was answered goes on. */
+const patience = 10_000
+const unanswered = 'The conversation continued without an answer.'
+
+export async function continueCompletion(runtime: Runtime, turn: Turn): Promise<Turned> {
+  const named = new Map<number, Waiting>()
+  for (const [i, message] of turn.messages.entries()) {
+    const waiting = message.role === 'assistant' ? readWaiting(textOf(message)) : undefined
+    if (waiting !== undefined && (await isOurs(runtime, turn, waiting))) named.set(i, waiting)
+  }
+  const [last, waiting] = [...named].at(-1) ?? []
+  if (last === undefined || waiting === undefined) return continueOrStart(runtime, turn)
+  if (last === turn.messages.length - 1) return restOf(runtime, waiting)
+  const row = (await runtime.store.runs.get(waiting.runId))!
+  if (!hasEnded(row.status)) await runtime.stop(row.id, unanswered)
+  const messages = turn.messages.map((message, i): Message => {
+    const run = named.get(i)?.runId
+    return run === undefined ? message : { ...message, id: run }
+  })
+  // An agent that keeps the history itself has the rest.
+  const fromServer = runtime.agents.get(turn.agentId)?.pipeline.history === 'server'
+  const sent = fromServer && turn.threadId === undefined ? messages.slice(last + 1) : messages
+  return continueOrStart(runtime, { ...turn, threadId: row.threadId, messages: sent })
+}
+
+/** The text is the client's, so that the run must be one that this protocol started for this agent and thread. */
+async function isOurs({ store }: Runtime, { agentId, threadId }: Turn, { runId }: Waiting): Promise<boolean> {
+  const row = await store.runs.get(runId)
+  if (row === undefined || row.agent !== agentId || row.protocol !== openaiWire.name) return false
+  return threadId === undefined || threadId === row.threadId
+}
+
+async function restOf(runtime: Runtime, { runId, requests }: Waiting): Promise<Turned> {
+  const { log } = runtime.store
+  const run = (await runtime.open(runId))!
+  let suspended: EntryOf<'suspend'> | undefined
+  let from: number | undefined
+  for await (const batch of log.read(runId, { types: ['suspend', 'resume'] })) {
+    for (const entry of batch) {
+      if (entry.type === 'suspend' && isSame(entry.requests, requests)) suspended ??= entry
+      else if (entry.type === 'resume' && suspended !== undefined) from ??= entry.seq
+    }
+  }
+  // Its text was changed: the whole answer.
+  if (suspended === undefined) return { run, how: 'joined', from: 0 }
+  if (from !== undefined) return { run, how: 'joined', from }
+  const { stop, answered } = await pendingAnswers(log, runId, new Set(requests))
+  // It still waits, and says so again.
+  if (stop === undefined && answered.size === 0) return { run, how: 'joined', from: suspended.seq }
+  const goesOn = await awaitEntry(log, runId, ({ type }) => type === 'resume' || type === 'run-end', {
+    after: suspended.seq,
+    ms: patience,
+  })
+  return { run, how: 'joined', from: goesOn?.seq ?? suspended.seq }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((each) => b.includes(each))
+}

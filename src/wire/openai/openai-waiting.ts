@@ -1,0 +1,126 @@
+/**
+ * Approvals that an answer leaves open. The protocol has no field for them, and its clients show text to people, so the answer ends with
+ * words that say what waits and how to answer. Their last line names the run and the requests: the client sends it back with
+ * the conversation, and {@link readWaiting} finds the run by it.
+ */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import { messageOf } from '../../part/error.ts'
+import { kindOf } from '../../part/step-kind.ts'
+import { LateMap, LateSet } from '../../fold/late-map.ts'
+import type { DeniedCall, OpenAiAside } from './openai-output.ts'
+
+type Approval = Extract<EntryOf<'request'>, { toolCallId: string }>
+
+/** Most UTF-16 units of the arguments that people are shown. */
+const shownArguments = 200
+
+export interface OpenAiWaiting {
+  apply(entry: Entry): void
+  /** Whether every open request is an approval of a run that hands over its client's calls, so that this client can be told. */
+  readonly isTold: boolean
+  /** For people; empty if nothing waits and nothing was denied. */
+  words(): string
+  /** For programs. */
+  aside(): OpenAiAside | undefined
+}
+
+/** `textOnly`: the protocol has no conversation that could be continued. */
+export function createOpenAiWaiting(textOnly: boolean): OpenAiWaiting {
+  const open = new LateMap<string, EntryOf<'request'>>()
+  /** Approval steps in which nobody was asked. */
+  const silent = new LateSet<string>()
+  const denied: DeniedCall[] = []
+  let start: EntryOf<'run-start'> | undefined
+
+  function apply(entry: Entry): void {
+    switch (entry.type) {
+      case 'run-start':
+        start = entry
+        break
+      case 'step-start':
+        if (kindOf(entry) === 'approval') silent.add(entry.step)
+        break
+      case 'request':
+        open.set(entry.requestId, entry)
+        silent.delete(entry.step)
+        break
+      case 'response':
+        open.delete(entry.requestId)
+        break
+      case 'tool-result': {
+        const { step, toolCallId, toolName, outcome, result } = entry
+        if (outcome === 'denied' && silent.has(step)) denied.push({ toolCallId, toolName, reason: messageOf(result) })
+        break
+      }
+      default:
+    }
+  }
+
+  const approvals = () => [...open.values()].filter((request): request is Approval => request.kind === 'approval')
+
+  return {
+    apply,
+    get isTold() {
+      return start?.handOver === true && open.size > 0 && approvals().length === open.size
+    },
+    words() {
+      const requests = approvals()
+      if (start === undefined) return ''
+      const lines = denied.map(({ toolName, reason }) => `${toolName}: ${reason}`)
+      if (requests.length > 0) lines.push(waitingWords(start.runId, requests, textOnly))
+      return lines.join('\n')
+    },
+    aside() {
+      const requests = approvals()
+      if (start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
+      const { runId, threadId } = start
+      const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
+        return { requestId, kind, toolCallId, toolName, input, deadline }
+      })
+      return {
+        runId,
+        threadId,
+        ...(bodies.length > 0 && { requests: bodies }),
+        ...(denied.length > 0 && { denied }),
+      }
+    },
+  }
+}
+
+function waitingWords(runId: string, requests: readonly Approval[], textOnly: boolean): string {
+  const one = requests.length === 1
+  const lines = requests.map(({ requestId, toolName, input }) => {
+    const route = `POST /api/runs/${runId}/requests/${requestId}`
+    return `- ${toolName}(${shorten(JSON.stringify(input) ?? '')}): ${route} with {"approved": true} or {"approved": false}`
+  })
+  const first = one
+    ? 'This call waits for approval and has not run:'
+    : 'These calls wait for approval and have not run:'
+  return [
+    first,
+    ...lines,
+    `Or run: millrace answer ${runId}`,
+    textOnly
+      ? `The rest of the answer is then at GET /api/runs/${runId}`
+      : 'Then continue this conversation to get the rest of the answer.',
+    `[run ${runId} waits for ${requests.map(({ requestId }) => requestId).join(', ')}]`,
+  ].join('\n')
+}
+
+function shorten(json: string): string {
+  if (json.length <= shownArguments) return json
+  const last = json.charCodeAt(shownArguments - 1)
+  const kept = last >= 0xd800 && last <= 0xdbff ? shownArguments - 1 : shownArguments
+  return `${json.slice(0, kept)}…`
+}
+
+export interface Waiting {
+  runId: string
+  requests: string[]
+}
+
+/** What the words at the end of an assistant's message name. The text is a client's: the run may be another's, or none. */
+export function readWaiting(text: string): Waiting | undefined {
+  const found = /\[run (\S{1,256}) waits for (\S[^\]\n]{0,100000})\]\s*$/u.exec(text)
+  return found === null ? undefined : { runId: found[1]!, requests: found[2]!.split(', ') }
+}
