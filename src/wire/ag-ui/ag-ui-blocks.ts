@@ -5,6 +5,7 @@ import { isUnder, parentPath } from '../../part/path.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
+import { toEncryptedValue } from './encrypted-value.ts'
 import type { AgUiIds } from './ag-ui-ids.ts'
 
 export interface AgUiBlocks {
@@ -46,7 +47,7 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
     if (isText) return out.send({ type: 'TEXT_MESSAGE_END', messageId })
     out.send({ type: 'REASONING_MESSAGE_END', messageId })
     if (metadata !== undefined) {
-      const encryptedValue = JSON.stringify(metadata)
+      const encryptedValue = toEncryptedValue(metadata)
       out.send({
         type: 'REASONING_ENCRYPTED_VALUE',
         subtype: 'message',

@@ -9,6 +9,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
+import { toEncryptedValue } from './encrypted-value.ts'
 import type { AgUiIds } from './ag-ui-ids.ts'
 import { toResultContent } from './ag-ui-result.ts'
 
@@ -113,7 +114,7 @@ export function createAgUiTools(
       keep(key, step, toolCallId)
       const metadata = providerMetadata ?? input?.metadata
       if (metadata === undefined) return
-      const encryptedValue = JSON.stringify(metadata)
+      const encryptedValue = toEncryptedValue(metadata)
       out.send({
         type: 'REASONING_ENCRYPTED_VALUE',
         subtype: 'tool-call',

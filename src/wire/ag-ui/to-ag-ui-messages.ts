@@ -1,116 +1,107 @@
-/** Converts a conversation to AG-UI messages. */
+/** Converts a conversation to AG-UI messages, for MESSAGES_SNAPSHOT. The reverse of `fromAgUiMessages`. */
+import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
-import type { AssistantContent, FileContent, Message, TextContent, ToolOutput } from '../../part/message.ts'
+import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
+import { toEncryptedValue } from './encrypted-value.ts'
 
-type Assistant = Extract<AgUiMessage, { role: 'assistant' }>
-type Content = Extract<AgUiMessage, { role: 'user' }>['content']
-type ContentPart = Exclude<Content, string>[number]
-
-/** A message without an id gets `message-<index>`. A message that becomes several gets `:<n>` behind its id. */
+/**
+ * Messages of an assistant get the id `<run>:<n>`, where n counts what the run said; messages without an id get
+ * `message-<index>`. Left out is what AG-UI has no message for: files that a model made.
+ */
 export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
-  const counts = new Map<string, number>()
-  const unique = (id: string) => {
-    const count = counts.get(id) ?? 0
-    counts.set(id, count + 1)
-    return count === 0 ? id : `${id}:${count}`
+  const list: AgUiMessage[] = []
+  /** Of the assistant's message that is being continued. */
+  let run: { id: string; count: number } | undefined
+  for (const [i, message] of messages.entries()) {
+    switch (message.role) {
+      case 'system':
+        run = undefined
+        list.push({ id: message.id ?? `message-${i}`, role: 'system', content: message.content })
+        break
+      case 'user':
+        run = undefined
+        list.push({ id: message.id ?? `message-${i}`, role: 'user', content: toContent(message.content) })
+        break
+      case 'assistant':
+      case 'tool': {
+        const { id = run?.id ?? `message-${i}`, content } = message
+        if (run?.id !== id) run = { id, count: 0 }
+        const at = run
+        const next = () => `${at.id}:${++at.count}`
+        const parts: readonly AssistantContent[] =
+          typeof content === 'string' ? [{ type: 'text', text: content }] : content
+        list.push(...toReply(parts, next))
+      }
+    }
   }
-  return messages.flatMap((message, i) => {
-    const base = message.id ?? `message-${i}`
-    return toMessages(message).map((made): AgUiMessage => ({
-      ...made,
-      id: unique(base),
-    }))
-  })
+  return list
 }
 
-function toMessages(message: Message): AgUiMessage[] {
-  const id = ''
-  switch (message.role) {
-    case 'system':
-      return [{ id, role: 'system', content: message.content }]
-    case 'user':
-      return [{ id, role: 'user', content: toContent(message.content) }]
-    case 'tool':
-      return message.content.map(({ toolCallId, output }) => toToolMessage(toolCallId, output))
-    case 'assistant':
-      if (typeof message.content === 'string') return [{ id, role: 'assistant', content: message.content }]
-      return fromAssistant(message.content)
-  }
-}
-
-function fromAssistant(parts: readonly AssistantContent[]): AgUiMessage[] {
-  const before: AgUiMessage[] = []
-  const after: AgUiMessage[] = []
-  const own: Assistant = { id: '', role: 'assistant' }
-  for (const part of parts) {
+/** The first text and all calls are one message, as in the stream. */
+function toReply(content: readonly AssistantContent[], next: () => string): AgUiMessage[] {
+  const list: AgUiMessage[] = []
+  const results: ToolResultContent[] = []
+  const calls: ToolCall[] = []
+  let first: Extract<AgUiMessage, { role: 'assistant' }> | undefined
+  for (const part of content) {
     switch (part.type) {
-      case 'text':
-        own.content = (own.content ?? '') + part.text
+      case 'reasoning':
+        list.push({ id: next(), role: 'reasoning', content: part.text, ...encrypted(part) })
         break
-      case 'reasoning': {
-        const encryptedValue = part.providerOptions && JSON.stringify(part.providerOptions)
-        before.push(
-          compact({
-            id: '',
-            role: 'reasoning' as const,
-            content: part.text,
-            encryptedValue,
-          }),
-        )
-        break
-      }
-      case 'tool-call': {
-        const { toolCallId, toolName: name, input, providerOptions } = part
-        const args = typeof input === 'string' ? input : JSON.stringify(input ?? {})
-        const encryptedValue = providerOptions && JSON.stringify(providerOptions)
-        const call = {
-          id: toolCallId,
-          type: 'function' as const,
-          function: { name, arguments: args },
-          encryptedValue,
+      case 'text': {
+        if (first !== undefined && first.content === undefined) {
+          first.content = part.text
+          break
         }
-        own.toolCalls = [...(own.toolCalls ?? []), compact(call)]
+        const message: typeof first = { id: next(), role: 'assistant', content: part.text }
+        first ??= message
+        list.push(message)
         break
       }
+      case 'tool-call':
+        if (first === undefined) list.push((first = { id: next(), role: 'assistant' }))
+        calls.push(toCall(part))
+        break
       case 'tool-result':
-        after.push(toToolMessage(part.toolCallId, part.output))
+        results.push(part)
         break
       case 'file':
       case 'custom':
         break
     }
   }
-  const isEmpty = own.content === undefined && own.toolCalls === undefined
-  return [...before, ...(isEmpty ? [] : [own]), ...after]
+  if (first !== undefined && calls.length > 0) first.toolCalls = calls
+  return [...list, ...results.map((result) => toResult(result, next()))]
 }
 
-function toToolMessage(toolCallId: string, output: ToolOutput): AgUiMessage {
-  const value = output.type === 'execution-denied' ? (output.reason ?? 'The tool call was denied.') : output.value
-  const content = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+function toCall({ toolCallId, toolName, input, ...rest }: ToolCallContent): ToolCall {
+  // Arguments that are no JSON were kept as the text that the model wrote.
+  const written = typeof input === 'string' ? input : JSON.stringify(input ?? {})
+  return { id: toolCallId, type: 'function', function: { name: toolName, arguments: written }, ...encrypted(rest) }
+}
+
+function toResult({ toolCallId, output }: ToolResultContent, id: string): AgUiMessage {
+  const value = output.type === 'execution-denied' ? (output.reason ?? 'Denied.') : output.value
+  const content = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   const isError = output.type !== 'text' && output.type !== 'json'
-  return {
-    id: '',
-    role: 'tool',
-    toolCallId,
-    content,
-    ...(isError && { error: content }),
-  }
+  return compact({ id, role: 'tool', toolCallId, content, error: isError ? content : undefined })
 }
 
-function toContent(content: string | readonly (TextContent | FileContent)[]): Content {
+function encrypted({ providerOptions }: Pick<ToolCallContent, 'providerOptions'>): { encryptedValue?: string } {
+  return providerOptions === undefined ? {} : { encryptedValue: toEncryptedValue(providerOptions) }
+}
+
+function toContent(content: Extract<Message, { role: 'user' }>['content']): string | ContentPart[] {
   if (typeof content === 'string') return content
-  return content.map((part): ContentPart => {
-    if (part.type === 'text') return { type: 'text', text: part.text }
-    const { mediaType: mimeType, data } = part
-    const source = /^(data:|https?:)/iu.test(data)
-      ? { type: 'url' as const, value: data, mimeType }
-      : { type: 'data' as const, value: data, mimeType }
-    return { type: kindOf(mimeType), source }
-  })
+  return content.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : toMedia(part)))
 }
 
-function kindOf(mediaType: string): 'image' | 'audio' | 'video' | 'document' {
-  const kind = mediaType.slice(0, mediaType.indexOf('/'))
-  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+function toMedia({ mediaType, data, filename }: FileContent): ContentPart {
+  const kind = mediaType.split('/')[0]
+  const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+  const source: PartSource = /^(?:data:|https?:\/\/)/iu.test(data)
+    ? { type: 'url', value: data, mimeType: mediaType }
+    : { type: 'data', value: data, mimeType: mediaType }
+  return compact({ type, source, metadata: filename === undefined ? undefined : { filename } })
 }

@@ -1,0 +1,83 @@
+/** Reads an AG-UI client's answers: the results of its tools in `messages`, and `resume[]`. */
+import type { Answer, RequestPart } from '../../part/request-part.ts'
+import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
+import { toMessages, toOutput } from './from-ag-ui-messages.ts'
+
+/** The results of calls in `tool` messages behind the last user message. The server matches them with open requests. */
+export function toolResults(messages: unknown): { toolCallId: string; answer: Answer }[] {
+  const list = toMessages(messages)
+  const from = list.findLastIndex(({ role }) => role === 'user') + 1
+  // Of results with the same id the last counts.
+  const answers = new Map<string, Answer>()
+  for (let i = from; i < list.length; i++) {
+    const message = list[i]!
+    if (message.role !== 'tool') continue
+    const place = `messages[${i}]`
+    answers.set(toString(message['toolCallId'], `${place}.toolCallId`), toToolAnswer(message, place))
+  }
+  return [...answers].map(([toolCallId, answer]) => ({ toolCallId, answer }))
+}
+
+/** The answer of one `tool` message, also when it comes by itself. */
+export function toToolAnswer(message: Fields, place: string): Answer {
+  const output = toOutput(message, place)
+  if (output.type === 'execution-denied') return { kind: 'approval', approved: false }
+  const isError = output.type === 'error-text' || output.type === 'error-json'
+  return { kind: 'tool', output: output.value, ...(isError && { isError }) }
+}
+
+/** An entry of `resume[]`: the answer to the request with this id, whatever its kind. */
+export interface Resumed {
+  requestId: string
+  isCancelled: boolean
+  /** Throws `bad-input` for a payload that does not answer a request of this kind. */
+  answer(kind: RequestPart['kind']): Answer
+}
+
+export function readResume(value: unknown): Resumed[] {
+  if (value === undefined || value === null) return []
+  const entries = new Map<string, Resumed>()
+  for (const [i, item] of toArray(value, 'resume').entries()) {
+    const place = `resume[${i}]`
+    const entry = toFields(item, place)
+    const requestId = toString(entry['interruptId'], `${place}.interruptId`)
+    const { status } = entry
+    if (status !== 'resolved' && status !== 'cancelled') throw bad(`${place}.status`, 'must be resolved or cancelled.')
+    if (entries.has(requestId)) throw bad(`${place}.interruptId`, 'is that of another entry, too: answer each once.')
+    const isCancelled = status === 'cancelled'
+    const answer: Resumed['answer'] = (kind) =>
+      isCancelled ? cancelled(kind) : resolved(kind, entry['payload'], `${place}.payload`)
+    entries.set(requestId, { requestId, isCancelled, answer })
+  }
+  return [...entries.values()]
+}
+
+function cancelled(kind: RequestPart['kind']): Answer {
+  switch (kind) {
+    case 'approval':
+      return { kind, approved: false, reason: 'cancelled' }
+    case 'input':
+      return { kind, cancelled: true }
+    case 'tool':
+      return { kind, output: 'The tool call was cancelled.', isError: true }
+  }
+}
+
+function resolved(kind: RequestPart['kind'], payload: unknown, place: string): Answer {
+  switch (kind) {
+    case 'approval': {
+      // Some clients send the decision itself.
+      if (typeof payload === 'boolean') return { kind, approved: payload }
+      const { approved, reason, editedArgs } = toFields(payload, place)
+      if (typeof approved !== 'boolean') throw bad(`${place}.approved`, 'must be true or false.')
+      if (editedArgs !== undefined && approved) {
+        throw bad(`${place}.editedArgs`, 'is not supported: approve the call as it is, or deny it with a reason.')
+      }
+      return { kind, approved, ...(reason !== undefined && { reason: toString(reason, `${place}.reason`) }) }
+    }
+    case 'input':
+      return { kind, value: payload ?? null }
+    case 'tool':
+      return { kind, output: payload ?? null }
+  }
+}
