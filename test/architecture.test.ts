@@ -69,13 +69,14 @@ const layers: Record<string, string[]> = {
   part: [],
   async: [],
   fold: ['part'],
+  ingest: ['fold'],
   pipeline: ['fold'],
   relay: ['part', 'async'],
   store: ['fold', 'async'],
   wire: ['fold'],
   models: ['pipeline', 'relay'],
   tools: ['models'],
-  engine: ['tools'],
+  engine: ['tools', 'ingest'],
   runtime: ['engine'],
   answer: ['runtime', 'wire'],
   project: ['answer', 'store'],
@@ -142,8 +143,10 @@ test('nothing imports a door, and doors only re-export by name', () => {
 
 describe('what works in a browser and at the edge', () => {
   const files = [...sources.keys()]
-  const pure = files.filter((file) => ['part', 'fold', 'async', 'wire', 'client', 'react'].includes(folderOf(file)))
-  const pureDoors = ['part.ts', 'wire.ts', 'client.ts', 'react.ts'].filter((door) => sources.has(door))
+  const pure = files.filter((file) =>
+    ['part', 'fold', 'ingest', 'async', 'wire', 'client', 'react'].includes(folderOf(file)),
+  )
+  const pureDoors = ['part.ts', 'ingest.ts', 'wire.ts', 'client.ts', 'react.ts'].filter((door) => sources.has(door))
 
   test('part/, fold/, async/, wire/, client and react reach no Node module and take only types from packages', () => {
     expect(pure.length + pureDoors.length).toBeGreaterThan(25)

@@ -107,10 +107,20 @@ test('the client is small: a page that shows a run loads little more than it', a
   expect(gzipSync(output[0].code).length).toBeLessThan(4000)
 })
 
-const browserSafe = ['./part', './wire', './client', './react'].filter((door) => doors.includes(door))
+const browserSafe = ['./part', './ingest', './wire', './client', './react'].filter((door) => doors.includes(door))
 test('the doors are those of the contract', () => {
   expect(doors.toSorted()).toEqual(
-    expect.arrayContaining(['.', './client', './langchain', './part', './record', './server', './testing', './wire']),
+    expect.arrayContaining([
+      '.',
+      './client',
+      './ingest',
+      './langchain',
+      './part',
+      './record',
+      './server',
+      './testing',
+      './wire',
+    ]),
   )
 })
 test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {

@@ -1,0 +1,102 @@
+/**
+ * Codex: `codex exec --json`. A thread has turns, and a turn has items, which start, change and complete in any order.
+ *
+ * | event | parts |
+ * | --- | --- |
+ * | `thread.started` | `session-info` |
+ * | `item.*` | a text, reasoning, a call of a tool with its result, `data` (`todo-list`) or a `warning`: `items.ts` |
+ * | `turn.completed` | `usage`; `finish` at the end |
+ * | `turn.failed` | `error` and `finish` at the end |
+ * | `error` | `warning`: Codex may get over it |
+ * | all others | `cli-output` |
+ */
+import type { ErrorValue } from '../../part/error.ts'
+import type { CliResult } from '../outcome.ts'
+import type { Dialect, Said } from '../transcript.ts'
+import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
+import { isObject, numberOf, objectOf, textOf } from '../values.ts'
+import { createItems } from './items.ts'
+
+export function createCodexDialect(said: Said): Dialect {
+  const meter = createUsageMeter(said.part)
+  const items = createItems(said)
+  let result: CliResult | undefined
+  let lastError: string | undefined
+  let tokens: Tokens | undefined
+
+  function completed(usage: Record<string, unknown>): void {
+    // The counts are those of the whole thread so far.
+    tokens = toTokens(usage)
+    meter.settle(said.model, tokens, undefined)
+    result = { finishReason: { unified: 'stop', raw: undefined }, usage: toFinishUsage(tokens) }
+  }
+
+  return {
+    who: 'Codex',
+    event(event) {
+      const { type } = event
+      switch (type) {
+        case 'thread.started':
+          return said.session({ sessionId: textOf(event['thread_id']) })
+        case 'turn.started':
+          result = undefined
+          return true
+        case 'turn.completed':
+          completed(objectOf(event['usage']))
+          return true
+        case 'turn.failed': {
+          const message = messageOf(event['error']) ?? lastError ?? 'Codex failed.'
+          const usage = tokens === undefined ? meter.total() : toFinishUsage(tokens)
+          result = { error: toError(message), finishReason: { unified: 'error', raw: 'turn.failed' }, usage }
+          return true
+        }
+        case 'error':
+          lastError = messageOf(event)
+          if (lastError === undefined) return false
+          said.part({ type: 'warning', code: 'codex-error', message: lastError })
+          return true
+        case 'session_meta':
+        case 'response_item':
+        case 'turn_context':
+          if (!isObject(event['payload'])) return false
+          said.refuse(rolloutError)
+          return false
+        default:
+          return items.event(event)
+      }
+    },
+    get result() {
+      return result
+    },
+    rest: () => ({ usage: meter.total(), ...(lastError !== undefined && { error: toError(lastError) }) }),
+    get text() {
+      return items.lastText
+    },
+  }
+}
+
+/** Input tokens include the cached ones. */
+function toTokens(usage: Record<string, unknown>): Tokens {
+  return {
+    input: numberOf(usage['input_tokens']),
+    cacheRead: numberOf(usage['cached_input_tokens']),
+    output: numberOf(usage['output_tokens']),
+    reasoning: numberOf(usage['reasoning_output_tokens']),
+    raw: usage,
+  }
+}
+
+function messageOf(error: unknown): string | undefined {
+  return textOf(error) ?? textOf(objectOf(error)['message'])
+}
+
+function toError(message: string): ErrorValue {
+  return { code: 'cli-failed', message }
+}
+
+const rolloutError: ErrorValue = {
+  code: 'session-file',
+  message:
+    'This is a session file of Codex (~/.codex/sessions/…), not its output: it looks alike, but is another format. ' +
+    'Record the output instead: codex exec --json "…" > out.jsonl',
+}

@@ -1,0 +1,124 @@
+/**
+ * The usage of a CLI agent while it works. The totals of a run are the sum of its `usage` parts, so each part has only what is new: the
+ * reports of one message add up over its time, and the report at the end says what it was altogether. What the reports on the way
+ * missed, or had too much, is made up for in the last part, whose counts may therefore be negative.
+ */
+import { compact } from '../part/compact.ts'
+import type { UsagePart } from '../part/part.ts'
+import { addUsage, toUsage, type Usage } from '../part/usage.ts'
+import type { FinishUsage } from './outcome.ts'
+
+export interface Tokens {
+  /** All input tokens: cached ones, and those that were written to a cache, are among them. */
+  input?: number | undefined
+  cacheRead?: number | undefined
+  cacheWrite?: number | undefined
+  /** All output tokens: those of reasoning are among them. */
+  output?: number | undefined
+  reasoning?: number | undefined
+  /** The report as it came. */
+  raw?: Record<string, unknown> | undefined
+}
+
+export interface UsageMeter {
+  /** The usage so far of one message, by its id: replaces what was reported of it before. */
+  message(id: string, model: string, tokens: Tokens): void
+  /** What it was altogether, and its price if it is known. */
+  settle(model: string, tokens: Tokens, cost: number | undefined): void
+  /** Without a report at the end, the price is unknown: says so, if there was any usage. */
+  giveUp(model: string): void
+  /** What was said so far, altogether. */
+  total(): FinishUsage
+}
+
+export function toFinishUsage({ input, cacheRead, cacheWrite, output, reasoning, raw }: Tokens): FinishUsage {
+  const noCache = input === undefined ? undefined : Math.max(0, input - (cacheRead ?? 0) - (cacheWrite ?? 0))
+  const text = output === undefined || reasoning === undefined ? undefined : Math.max(0, output - reasoning)
+  return {
+    inputTokens: { total: input, noCache, cacheRead, cacheWrite },
+    outputTokens: { total: output, text, reasoning },
+    ...compact({ raw: raw as FinishUsage['raw'] }),
+  } as FinishUsage
+}
+
+const counts = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'reasoningTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+] as const
+
+const none: Usage = { source: 'reported' }
+/** Messages whose last report is remembered: they do not come back later. */
+const mostMessages = 100
+
+export function createUsageMeter(emit: (part: UsagePart) => void): UsageMeter {
+  const messages = new Map<string, Usage>()
+  let sum: Usage | undefined
+  let paid = 0
+  /** Usage was said whose price is still to come. */
+  let isOwed = false
+
+  function add(model: string, usage: Usage, cost: number | undefined): void {
+    sum = addUsage(sum, usage)
+    emit({ type: 'usage', model, usage, ...compact({ cost }) } as UsagePart)
+  }
+
+  return {
+    message(id, model, tokens) {
+      const usage = toUsage(toFinishUsage(tokens))
+      if (usage === undefined) return
+      const change = difference(usage, messages.get(id) ?? none)
+      messages.delete(id)
+      messages.set(id, usage)
+      if (messages.size > mostMessages) {
+        for (const first of messages.keys()) {
+          messages.delete(first)
+          break
+        }
+      }
+      // The price comes with the report at the end: until then, nothing is added to it.
+      if (change === undefined) return
+      isOwed = true
+      add(model, change, 0)
+    },
+    settle(model, tokens, cost) {
+      const usage = toUsage(toFinishUsage(tokens))
+      const change = usage && difference(usage, sum ?? none)
+      if (change !== undefined || isOwed || (cost !== undefined && cost !== paid)) {
+        add(model, change ?? none, cost === undefined ? undefined : cost - paid)
+      }
+      isOwed = false
+      paid = cost ?? paid
+    },
+    giveUp(model) {
+      if (isOwed) add(model, none, undefined)
+      isOwed = false
+    },
+    total() {
+      const { inputTokens, cachedInputTokens, cacheWriteInputTokens, outputTokens, reasoningTokens } = sum ?? none
+      return toFinishUsage({
+        input: inputTokens,
+        cacheRead: cachedInputTokens,
+        cacheWrite: cacheWriteInputTokens,
+        output: outputTokens,
+        reasoning: reasoningTokens,
+      })
+    },
+  }
+}
+
+/** What is to be added to `before` to get `now`; undefined if they are the same. */
+function difference(now: Usage, before: Usage): Usage | undefined {
+  const change: Usage = { source: now.source }
+  let isNew = false
+  for (const key of counts) {
+    if (now[key] === undefined && before[key] === undefined) continue
+    const count = (now[key] ?? 0) - (before[key] ?? 0)
+    change[key] = count
+    if (count !== 0) isNew = true
+  }
+  return isNew ? change : undefined
+}
