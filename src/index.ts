@@ -4,6 +4,7 @@ export {
   defineTool,
   type Config,
   type OpenAiConfig,
+  type RateLimitConfig,
   type RecordConfig,
   type ServerConfig,
 } from './project/config.ts'

@@ -38,6 +38,7 @@ test('what every key may be; what is undefined is left out', () => {
       graceMs: 0,
       stopGraceMs: 0,
       allowedOrigins: ['https://app.example', 'http://localhost:5173'],
+      rateLimit: { runsPerMinute: 1 },
     },
     record: { data: 'none', logFiles: false, busyTimeoutMs: 0 },
   }
@@ -67,6 +68,11 @@ test.each<[object, string]>([
   [{ server: { allowedOrigins: ['*'] } }, 'server.allowedOrigins[0] must be an origin such as "https://app.example"'],
   [{ server: { allowedOrigins: ['https://app.example/'] } }, 'server.allowedOrigins[0] must be an origin'],
   [{ server: { allowedOrigins: 'https://app.example' } }, 'server.allowedOrigins must be a list.'],
+  [{ server: { rateLimit: {} } }, 'server.rateLimit.runsPerMinute is missing.'],
+  [
+    { server: { rateLimit: { runsPerMinute: 0.5 } } },
+    'runsPerMinute must be a whole number from 1 to 1000000, not 0.5.',
+  ],
   [{ record: { logFiles: 'yes' } }, 'record.logFiles must be true or false, not the string "yes".'],
   [{ models: { endpoints: [{ name: 'box' }] } }, 'models.endpoints[0].baseURL is missing.'],
   [

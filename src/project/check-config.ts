@@ -9,7 +9,15 @@ import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { EndpointProtocol } from '../models/providers.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import type { Pricing } from '../models/language-model.ts'
-import type { Config, LimitsConfig, OpenAiConfig, RecordConfig, SecretsConfig, ServerConfig } from './config.ts'
+import type {
+  Config,
+  LimitsConfig,
+  OpenAiConfig,
+  RateLimitConfig,
+  RecordConfig,
+  SecretsConfig,
+  ServerConfig,
+} from './config.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
 
 export const endpointProtocols = [
@@ -50,6 +58,7 @@ const server = settings<ServerConfig>({
   graceMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
   allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
+  rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
   openai: settings<OpenAiConfig>({
     extensions: list(oneOf(['tools', 'trace'])),
     traceKey: rule('a name that the protocol does not use itself', isTraceKey),

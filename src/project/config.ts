@@ -93,7 +93,14 @@ export interface ServerConfig {
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
   allowedOrigins?: string[]
+  rateLimit?: RateLimitConfig
   openai?: OpenAiConfig
+}
+
+/** How many runs may be started from one address. More get a 429 with `Retry-After`. Default: no limit. */
+export interface RateLimitConfig {
+  /** An address may start so many at once, and one in each share of a minute after that. */
+  runsPerMinute: number
 }
 
 /** What the OpenAI routes send in addition to the protocol itself. */

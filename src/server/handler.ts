@@ -49,6 +49,11 @@ export interface HandlerOptions {
   localOnly?: boolean
   /** Origins (`https://app.example`) whose pages may use the handler from the browser, even with `localOnly`. */
   allowedOrigins?: readonly string[]
+  /**
+   * Called with every request that may start a run, once it is authorized and before its body is read. An error that it returns is
+   * the answer, with its `status` and `retryAfter`: a limit of your own.
+   */
+  admit?: (request: Request) => MillraceError | undefined
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment, so that proxies keep the connection. Default 15,000. */
@@ -136,7 +141,8 @@ export function createHandler(options: HandlerOptions): Handler {
     const path = getPath(request)
     let refused: Response | undefined
     try {
-      const error = (isOpen(path, method) ? undefined : await refusal(request)) ?? foreign(request, path)
+      let error = (isOpen(path, method) ? undefined : await refusal(request)) ?? foreign(request, path)
+      if (error === undefined && method === 'POST' && startsRun.test(path)) error = options.admit?.(request)
       if (error !== undefined) refused = isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
     } catch (error) {
       refused = failed(error as Error)
@@ -184,6 +190,9 @@ export function createHandler(options: HandlerOptions): Handler {
 
   return async (request) => cors.preflight(request) ?? cors.allow(request, await answer(request))
 }
+
+/** Paths of routes whose `POST` may start a run. */
+const startsRun = /^\/(?:api\/(?:beddel\/)?chat|api\/runs|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
 
 /** Paths that need no key. Without one, the page at `/` shows no agents. */
 function isOpen(path: string, method: string): boolean {

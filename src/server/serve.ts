@@ -11,7 +11,9 @@ import type { ErrorGuard } from './error-guard.ts'
 import { createHandler } from './handler.ts'
 import { loadConfig } from '../project/load-config.ts'
 import { isLoopback } from './http/loopback.ts'
+import { addressOf } from './http/incoming-request.ts'
 import { createNodeListener } from './http/node-listener.ts'
+import { createRateLimit } from './http/rate-limit.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { reportRequests } from './report-requests.ts'
@@ -48,7 +50,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const { guard } = options
   const config = await loadConfig(options.dir)
   const { host, port: wanted, data, logFiles } = settingsOf(config, options)
-  const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs } = config.server ?? {}
+  const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs, rateLimit: limited } = config.server ?? {}
+  const rateLimit = limited && createRateLimit(limited.runsPerMinute)
   const openai = openAiSettingsOf(config, options.env)
   // An empty key counts as no key.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
@@ -103,6 +106,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         agentErrors: () => agents.errors,
         health: () => healthOf(project!, guard),
         localOnly: isLocal && apiKey === undefined,
+        admit: rateLimit && ((request) => rateLimit(addressOf(request) ?? 'an unknown address')),
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         authorize: isLocal || apiKey !== undefined ? undefined : () => true,
         onError,

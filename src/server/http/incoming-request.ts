@@ -12,6 +12,7 @@ class IncomingRequest {
   /** The message while its body is unread. */
   #message: IncomingMessage | undefined
   #real: Request | undefined
+  readonly #address: string | undefined
 
   constructor(message: IncomingMessage, url: string, headers: Headers, signal: AbortSignal) {
     this.method = message.method ?? 'GET'
@@ -19,6 +20,7 @@ class IncomingRequest {
     this.headers = headers
     this.signal = signal
     this.#message = message
+    this.#address = message.socket.remoteAddress
   }
 
   static real(request: object): Request | undefined {
@@ -34,6 +36,10 @@ class IncomingRequest {
       request.#real = new Request(url, init)
     }
     return request.#real
+  }
+
+  static address(request: object): string | undefined {
+    return #address in request ? request.#address : undefined
   }
 
   static claim(request: object): IncomingMessage | undefined {
@@ -68,6 +74,11 @@ const refused: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
 /** A real `Request` for application code: Node's functions accept no other. */
 export function realRequest(request: Request): Request {
   return IncomingRequest.real(request) ?? request
+}
+
+/** Where the connection of a request to our own listener comes from. No header can change it. */
+export function addressOf(request: Request): string | undefined {
+  return IncomingRequest.address(request)
 }
 
 /** The Node message behind a request whose body is unread, to read instead of the body. Undefined after the first call. */
