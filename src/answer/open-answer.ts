@@ -57,7 +57,7 @@ export async function openAnswer<Options extends object, Out extends Piece>(
 }
 
 /** The conversation before a run whose thread's history is the server's. Otherwise its `run-start` has it. */
-async function readHistory({ store }: Runtime, runId: string): Promise<Message[]> {
+export async function readHistory({ store }: Runtime, runId: string): Promise<Message[]> {
   const [start] = await firstEntries(store.log, runId)
   if (start?.type !== 'run-start' || start.previousRunId === undefined) return []
   const asked = { following: messagesOf(start.input), limit: historyLimit }

@@ -9,6 +9,7 @@ import type { Answer } from '../part/request-part.ts'
 import { createCleaner } from '../fold/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
 import { createAdoption } from './adopt-runs.ts'
 import { answerAll, answerRequest } from './answer-requests.ts'
 import { createHandles } from './run-handle.ts'
@@ -82,6 +83,8 @@ export interface Answered {
 /** Starts, resumes and stops runs. Methods reject with a `MillraceError`, with an HTTP `status` where one applies. */
 export interface Runtime {
   readonly agents: AgentSource
+  /** The registered tools. */
+  readonly tools: ReadonlyMap<string, ToolImplementation>
   readonly store: Store
   /**
    * Starts a run and resolves once its `run-start` is stored. In a busy thread the run may still wait for its turn. Rejects with
@@ -137,6 +140,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const runtime: Runtime = {
     agents,
+    tools: options.registry.tools,
     store,
     get active() {
       return supervisor.active

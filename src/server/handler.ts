@@ -25,6 +25,7 @@ import { homeResponse } from './routes/home.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { realRequest } from './http/incoming-request.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './routes/runs.ts'
+import { mountAgUi } from './routes/ag-ui.ts'
 import { mountOpenAi } from './routes/openai.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { showThread } from './routes/threads.ts'
@@ -183,6 +184,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
   app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
   mountOpenAi(app, context)
+  mountAgUi(app, context)
   if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
 
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))

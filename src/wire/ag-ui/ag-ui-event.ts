@@ -22,8 +22,15 @@ export interface AgUiOptions {
    * their results are sent.
    */
   live: boolean
-  /** The messages of MESSAGES_SNAPSHOT. Default: those of the input, after the history in the context. */
+  /** The client did not make the request whose answer it reads (`connect`), so it is sent what the one that did has answered. */
+  joins: boolean
+  /**
+   * The messages of MESSAGES_SNAPSHOT. Default: those of the input, after the history in the context; none where a run is continued,
+   * because the client has them.
+   */
   messages: readonly AgUiMessage[]
+  /** Told at the beginning, as CUSTOM. */
+  warnings: readonly string[]
   /** Send prompts, too. */
   traces: boolean
 }

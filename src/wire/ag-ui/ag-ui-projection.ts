@@ -22,14 +22,14 @@ import { toAgUiMessages } from './to-ag-ui-messages.ts'
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
   { resumedAt = 0, history = [] }: WireContext,
-  { old = false, live = false, messages, traces = false }: Partial<AgUiOptions>,
+  { old = false, live = false, joins = false, messages, warnings, traces = false }: Partial<AgUiOptions>,
 ): Projection {
-  const run = createAgUiRun(sink)
+  const run = createAgUiRun(sink, warnings)
   const answering = createAnswering()
   const ids = createAgUiIds()
   const blocks = createAgUiBlocks(sink, run, ids)
   const steps = createAgUiSteps(run, answering)
-  const tools = createAgUiTools(sink, run, { ids, old, live })
+  const tools = createAgUiTools(sink, run, { ids, old, showsAnswers: live || joins })
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
@@ -56,7 +56,7 @@ export function projectAgUi(
         ids.begin(entry.runId)
         return run.start(entry, () => messages ?? toAgUiMessages([...history, ...messagesOf(entry.input)]))
       case 'resume':
-        return run.resume(entry)
+        return run.resume(entry, messages && (() => messages))
       case 'step-start':
         answering.note(entry)
         return steps.start(entry)

@@ -13,14 +13,15 @@ export interface AgUiRun extends AgUiOut {
   /** Begins the first one. `messages` is called if the client is sent any. */
   start(entry: EntryOf<'run-start'>, messages: () => readonly AgUiMessage[]): void
   /** Begins another one, unless one is open. */
-  resume(entry: EntryOf<'resume'>): void
+  resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void
   addUsage(entry: EntryOf<'usage'>): void
   /** Call both when everything in it is closed. */
   finish(outcome: AgUiOutcome, result?: unknown): void
   fail(error: ErrorValue): void
 }
 
-export function createAgUiRun(sink: Sink<AgUiEvent>): AgUiRun {
+/** `warnings` are told at the beginning. */
+export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[] = []): AgUiRun {
   const usage = createAgUiUsage()
   let started: EntryOf<'run-start'> | undefined
   let runId = ''
@@ -28,15 +29,19 @@ export function createAgUiRun(sink: Sink<AgUiEvent>): AgUiRun {
   /** What came while none was open. */
   let late: AgUiEvent[] = []
 
-  function begin({ labels, input }: Pick<EntryOf<'resume'>, 'labels' | 'input'>, snapshot: () => void): void {
+  function begin(
+    { labels, input }: Pick<EntryOf<'resume'>, 'labels' | 'input'>,
+    messages?: () => readonly AgUiMessage[],
+  ): void {
     if (started === undefined) return
     const { threadId, runId: own } = started
     runId = labels?.['runId'] ?? own
     isOpen = true
     run.send({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', metadata: { millrace: { runId: own } } })
-    snapshot()
+    if (messages !== undefined && !sink.muted) run.send({ type: 'MESSAGES_SNAPSHOT', messages: [...messages()] })
     const state = input?.['state']
     if (state !== undefined && state !== null) run.send({ type: 'STATE_SNAPSHOT', snapshot: state })
+    for (const message of warnings) run.send({ type: 'CUSTOM', name: 'warning', value: message })
     for (const event of late) sink.send(event)
     late = []
   }
@@ -51,15 +56,13 @@ export function createAgUiRun(sink: Sink<AgUiEvent>): AgUiRun {
     },
     start(entry, messages) {
       started = entry
-      begin(entry, () => {
-        if (!sink.muted) run.send({ type: 'MESSAGES_SNAPSHOT', messages: [...messages()] })
-      })
+      begin(entry, messages)
     },
-    resume(entry) {
+    resume(entry, messages) {
       if (isOpen) return
       // The usage of the one before was in its end.
       usage.clear()
-      begin(entry, () => undefined)
+      begin(entry, messages)
     },
     addUsage: usage.add,
     finish(outcome, result) {

@@ -50,7 +50,7 @@ interface Call {
 export function createAgUiTools(
   sink: Sink<AgUiEvent>,
   out: AgUiOut,
-  { ids, old, live }: { ids: AgUiIds; old: boolean; live: boolean },
+  { ids, old, showsAnswers }: { ids: AgUiIds; old: boolean; showsAnswers: boolean },
 ): AgUiTools {
   const inputs = new LateMap<string, Input>()
   const calls = new LateMap<string, Call>()
@@ -128,7 +128,7 @@ export function createAgUiTools(
       if (call === undefined || preliminary === true) return
       calls.delete(key)
       if (outcome === 'handed-over') return void handedOver.push(call)
-      if (call.isAnswered === true && !live) return
+      if (call.isAnswered === true && !showsAnswers) return
       const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
       const content = toResultContent(result, old)
       out.send({

@@ -5,12 +5,12 @@
  * | part | event |
  * |---|---|
  * | `run-start` | RUN_STARTED with the thread and the client's run id (ours if it sent none; ours is in `metadata.millrace.runId` anyway); MESSAGES_SNAPSHOT; STATE_SNAPSHOT if the input has a `state` |
- * | `resume` | RUN_STARTED with the id of the request that continued the run, and STATE_SNAPSHOT if it brought a `state`. Nothing while the AG-UI run is still open (`live`) |
+ * | `resume` | RUN_STARTED with the id of the request that continued the run, MESSAGES_SNAPSHOT for a client that joins there, and STATE_SNAPSHOT if it brought a `state`. Nothing while the AG-UI run is still open (`live`) |
  * | `step-start`, `step-finish` | STEP_STARTED, STEP_FINISHED with the path below `main` as `stepName` and `usage` and `finishReason` in its `metadata`: steps of the pipeline, and model calls of the answer; not tool calls, which have events of their own, nor steps inside a tool |
  * | `text-*` of the answer | TEXT_MESSAGE_START with a new id, CONTENT, END. Structured output comes as one message when it is complete and valid (`held-text.ts`) |
  * | `reasoning-*` of the answer | REASONING_START, REASONING_MESSAGE_START, CONTENT, END, REASONING_END. The provider's metadata (its signature) is a REASONING_ENCRYPTED_VALUE, as JSON |
  * | `tool-input-*`, `tool-call` of the answer | TOOL_CALL_START, ARGS, END; ARGS `{}` for no arguments. All calls of a model call have the same `parentMessageId`: its text, if it has one before them, and what it says first after them. Signatures as for reasoning |
- * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and what the client has answered itself, unless `live` |
+ * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and what the client has answered itself, unless `live` or `joins` |
  * | `request` tool, approval | for a step before the answer (a router) the call is sent first. At `suspend` an approval becomes an interrupt, a tool one of `pendingToolCallIds` |
  * | `request` input | an interrupt at `suspend`, with its own reason, message and schema |
  * | `response` | dropped: what follows from it is in the log |

@@ -1,0 +1,96 @@
+/** What a `RunAgentInput` means for the thread: it answers what the thread's run has asked, or begins a turn. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { KeptRun } from '../../fold/kept-run.ts'
+import type { Message } from '../../part/message.ts'
+import type { HistoryPolicy } from '../../pipeline/pipeline.ts'
+import type { Turn } from '../../runtime/continue.ts'
+import { activeRun } from '../../runtime/resume-turn.ts'
+import type { Agent, Runtime } from '../../runtime/runtime.ts'
+import { agUiWire } from '../../wire/ag-ui/ag-ui.ts'
+import type { AgUiRequest } from './run-input.ts'
+
+export interface AgUiTurn {
+  turn: Turn
+  /** What of the request was ignored. */
+  warnings: string[]
+}
+
+/**
+ * A new message of the user begins a turn, which closes what is open. Any other request has to answer all open interrupts at once, as
+ * the protocol demands. Throws `interrupts-open` (409), or `bad-input` (400).
+ */
+export async function toAgUiTurn(
+  { store }: Runtime,
+  { id: agentId, pipeline }: Agent,
+  asked: AgUiRequest,
+  { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
+): Promise<AgUiTurn> {
+  const { threadId, runId, parentRunId, messages, results, resume, input } = asked
+  const kept = (await activeRun(store, threadId))?.kept
+  const known = new Set([...(kept?.requests ?? []), ...(kept?.ended ?? [])].map(({ requestId }) => requestId))
+  const answers = resume.filter(({ requestId }) => known.has(requestId))
+  const unknown = resume.filter(({ requestId }) => !known.has(requestId))
+  const isDropped = saysMore(messages, kept) && kept !== undefined && dropsInterrupts(kept, answers)
+  if (!isDropped) checkCoverage(kept, messages, answers)
+  const fromServer = (pipeline.history ?? history) === 'server'
+  const turn: Turn = {
+    agentId,
+    threadId,
+    messages: fromServer ? newest(messages) : messages,
+    answers: isDropped ? [] : [...results, ...answers],
+    input,
+    protocol: agUiWire.name,
+    labels: compact({ runId, parentRunId }) as Record<string, string>,
+    onBusy: 'interrupt',
+    history,
+    // The same request again reads the run of the first one.
+    turnKey: `run:${runId}`,
+    ...compact({ traceparent }),
+  }
+  const warnings = unknown.map(({ requestId }) => {
+    return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`
+  })
+  return { turn, warnings }
+}
+
+/** The user says something that the run has not been told. */
+function saysMore(messages: readonly Message[], kept: KeptRun | undefined): boolean {
+  const last = messages.at(-1)
+  if (last?.role !== 'user') return false
+  const told = kept?.asked.findLast(({ role }) => role === 'user')
+  return told === undefined || last.id === undefined || last.id !== told.id
+}
+
+/** A client must name the interrupts that it drops. One that answers some and says more would lose either. */
+function dropsInterrupts({ requests }: KeptRun, answers: AgUiRequest['resume']): boolean {
+  if (answers.every(({ isCancelled }) => isCancelled)) return true
+  const isOpen = answers.some(({ requestId }) => requests.some((request) => request.requestId === requestId))
+  if (!isOpen) return true
+  const cure = 'Send the answer first, and the message when that run has finished.'
+  throw new MillraceError('bad-input', `resume answers an interrupt, and messages ends with a new message. ${cure}`, {
+    status: 400,
+  })
+}
+
+function checkCoverage(kept: KeptRun | undefined, messages: readonly Message[], answers: AgUiRequest['resume']): void {
+  if (kept?.status !== 'suspended') return
+  // Without an answer to any of them, the same question again is a new turn, too.
+  if (answers.length === 0 && messages.at(-1)?.role === 'user') return
+  const covered = new Set(answers.map(({ requestId }) => requestId))
+  const open = kept.requests.filter(({ kind, requestId }) => kind !== 'tool' && !covered.has(requestId))
+  if (open.length === 0) return
+  const ids = open.slice(0, 20).map(({ requestId }) => requestId)
+  const cure = 'answer or cancel each of them in resume[], or send a new message of the user, which closes them.'
+  throw new MillraceError('interrupts-open', `The thread has open interrupts (${ids.join(', ')}): ${cure}`, {
+    status: 409,
+  })
+}
+
+/** For a thread whose history is the server's: what follows its last answer, or the last message of the user again. */
+function newest(messages: readonly Message[]): Message[] {
+  const said = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool') + 1
+  if (said < messages.length) return messages.slice(said)
+  const last = messages.findLast(({ role }) => role === 'user')
+  return last === undefined ? [] : [last]
+}

@@ -1,0 +1,116 @@
+/** `GET /ag-ui/:agentId/capabilities`: what an agent's file declares, in AG-UI's terms. What is unknown is left out. */
+import type { AgentCapabilities, Tool } from '@ag-ui/core'
+import { compact } from '../../part/compact.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { callsOf, stepsInside } from '../../pipeline/calls.ts'
+import type { LlmConfig, RouterConfig } from '../../pipeline/llm-config.ts'
+import type { Pipeline, Step } from '../../pipeline/pipeline.ts'
+import type { Agent, Runtime } from '../../runtime/runtime.ts'
+import { toToolSpec } from '../../tools/tool-input.ts'
+import { version } from '../version.ts'
+
+export interface Served {
+  runtime: Runtime
+  /** Socket.IO is served beside the routes. */
+  sockets?: boolean
+}
+
+export async function agentCapabilities(
+  { runtime, sockets = false }: Served,
+  { id, pipeline }: Agent,
+): Promise<AgentCapabilities> {
+  const { metadata, workflow, after, timeouts } = pipeline
+  const steps = [...workflow, ...after].flatMap(withInner)
+  const configs = steps.flatMap((step) => (step.type === 'llm' || step.type === 'router' ? [step.config] : []))
+  const answering = configs.filter((config): config is LlmConfig => 'stream' in config)
+  const items = await toolsOf(runtime, configs)
+  const subagents = [...callsOf(pipeline)].flatMap((name) => describe(runtime, name))
+  const takesClientTools =
+    answering.length > 0 || configs.some((config) => 'requestTools' in config && config.requestTools)
+  const hasTools = items.length > 0 || configs.some(({ toolSources = [] }) => toolSources.length > 0)
+  const approvals = configs.some((config) => asksForApproval(runtime, config))
+  const runTime = timeouts?.run
+  return compact<AgentCapabilities>({
+    identity: compact({
+      name: metadata.name ?? id,
+      type: 'millrace',
+      description: metadata.description,
+      version: metadata.version,
+      provider: `Millrace ${version}`,
+    }),
+    transport: { streaming: true, websocket: sockets, httpBinary: true, pushNotifications: false, resumable: true },
+    tools: {
+      supported: hasTools || takesClientTools,
+      items,
+      parallelCalls: hasTools || takesClientTools,
+      clientProvided: takesClientTools,
+    },
+    output: { structuredOutput: answering.some(({ output }) => output !== undefined) },
+    state: { snapshots: true, deltas: false, memory: steps.some(({ type }) => type === 'memory') },
+    multiAgent: subagents.length > 0 ? { supported: true, delegation: true, subagents } : { supported: false },
+    reasoning: compact({
+      supported: configs.some(({ reasoning }) => reasoning !== undefined && reasoning !== 'none') || undefined,
+      streaming: true,
+      encrypted: true,
+    }),
+    multimodal: inputsOf(configs),
+    execution: compact({
+      codeExecution: false,
+      maxIterations: configs.length > 0 ? Math.max(...configs.map(({ maxSteps }) => maxSteps)) : undefined,
+      maxExecutionTime: typeof runTime === 'number' ? runTime : undefined,
+    }),
+    humanInTheLoop: { supported: true, approvals, interrupts: true, approveWithEdits: false },
+  })
+}
+
+function withInner(step: Step): Step[] {
+  return [step, ...stepsInside(step).flatMap(withInner)]
+}
+
+/** Those of the file with their schemas. Tools of a whole MCP server are known only when it is asked. */
+async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | RouterConfig)[]): Promise<Tool[]> {
+  const items = new Map<string, Tool>()
+  for (const config of configs) {
+    for (const { name, description = '', inputSchema } of config.clientTools ?? []) {
+      items.set(name, { name, description, parameters: inputSchema })
+    }
+    for (const { name, description } of config.tools) {
+      const implementation = tools.get(name)
+      const spec = implementation && (await toToolSpec(name, implementation, description))
+      items.set(
+        name,
+        compact({ name, description: spec?.description ?? description ?? '', parameters: spec?.inputSchema }),
+      )
+    }
+  }
+  return [...items.values()]
+}
+
+function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): boolean {
+  const isMarked = config.tools.some(({ name, approval }) => approval ?? tools.get(name)?.approval === true)
+  return isMarked || (config.toolSources ?? []).some(({ approval }) => approval === true)
+}
+
+function describe({ agents }: Runtime, name: string): { name: string; description?: string }[] {
+  const called: Pipeline | undefined = agents.get(name)?.pipeline
+  return called === undefined ? [] : [compact({ name, description: called.metadata.description })]
+}
+
+/** What the protocols of the model servers can carry. Whether a model understands it is for the model to say. */
+const carried: Readonly<Record<string, NonNullable<AgentCapabilities['multimodal']>['input']>> = {
+  google: { image: true, audio: true, video: true, pdf: true, file: true },
+  openai: { image: true, pdf: true },
+  anthropic: { image: true, pdf: true },
+  demo: { image: false, audio: false, video: false, pdf: false, file: false },
+}
+
+function inputsOf(configs: readonly (LlmConfig | RouterConfig)[]): AgentCapabilities['multimodal'] {
+  const input = ownValue(carried, providerOf(configs.at(-1)?.model ?? ''))
+  return input && { input }
+}
+
+/** A name without a prefix is one of Google's, unless it names another. */
+function providerOf(model: string): string {
+  const at = model.indexOf(':')
+  return at > 0 ? model.slice(0, at) : model.startsWith('gemini') ? 'google' : ''
+}

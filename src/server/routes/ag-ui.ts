@@ -1,0 +1,73 @@
+/** `POST /ag-ui/:agentId`, `GET /ag-ui/:agentId/connect`, `GET /ag-ui/:agentId/capabilities`. */
+import type { Hono } from 'hono'
+import { answerResponse, withRunId } from '../../answer/answer-response.ts'
+import { answerRun } from '../../answer/answer-run.ts'
+import { errorResponse } from '../../answer/http-error.ts'
+import { fromErrorValue } from '../../part/error.ts'
+import { continueOrStart } from '../../runtime/continue.ts'
+import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import type { Agent, Runtime } from '../../runtime/runtime.ts'
+import { readRunInput } from '../ag-ui/run-input.ts'
+import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
+import { agentCapabilities } from '../ag-ui/capabilities.ts'
+import { connectThread } from '../ag-ui/connect.ts'
+import { joinRun } from '../ag-ui/join-run.ts'
+import { transportOf } from '../ag-ui/transport.ts'
+import type { HandlerContext } from '../handler.ts'
+import { readJson } from '../http/body.ts'
+import { chatPolicy } from './chat-request.ts'
+
+export function mountAgUi(app: Hono, context: HandlerContext): void {
+  const agentOf = (id: string) => findAgent(context.runtime, id)
+  app.post('/ag-ui/:agentId', (c) => postRun(context, c.req.raw, agentOf(c.req.param('agentId'))))
+  app.get('/ag-ui/:agentId/connect', (c) => {
+    agentOf(c.req.param('agentId'))
+    return connectThread(context, c.req.raw)
+  })
+  app.get('/ag-ui/:agentId/capabilities', async (c) =>
+    Response.json(await agentCapabilities(context, agentOf(c.req.param('agentId')))),
+  )
+}
+
+function findAgent({ agents }: Runtime, id: string): Agent {
+  const agent = agents.get(id)
+  if (agent === undefined) throw unknownAgent(id, agents)
+  return agent
+}
+
+async function postRun(context: HandlerContext, request: Request, agent: Agent): Promise<Response> {
+  const { runtime, maxBodyBytes, waitUntil } = context
+  const asked = readRunInput(await readJson(request, maxBodyBytes))
+  const { wire } = await transportOf(request)
+  const traceparent = request.headers.get('traceparent')
+  const { turn, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
+  const { run, how, from } = await continueOrStart(runtime, turn)
+  const { id: runId } = run
+  if (waitUntil !== undefined) waitUntil(run.result)
+  // A repeated request has not read what its run said before it was continued.
+  const joined = how === 'joined' ? await joinRun(runtime, runId) : undefined
+  const answered = await answerRun(context, {
+    runId,
+    wire,
+    how,
+    from,
+    ...joined,
+    options: { old: asked.old, warnings, ...joined?.options },
+    policy: chatPolicy(runtime, agent.id),
+    signal: request.signal,
+    // The first event is due at once, also from an agent that has only a value.
+    streams: true,
+    framesValue: true,
+  })
+  switch (answered.kind) {
+    case 'stream':
+      return answerResponse(wire, runId, answered.answer)
+    case 'error':
+      return withRunId(errorResponse(fromErrorValue(answered.error)), runId)
+    case 'response':
+      return answered.response
+    case 'value':
+    case 'left':
+      return new Response(null, { status: 499 })
+  }
+}
