@@ -42,6 +42,8 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'mcp-unreachable': 502,
     'mcp-lost': 502,
     'tool-failed': 502,
+    'cli-exit': 502,
+    'cli-failed': 502,
     'timed-out': 504,
     closing: 503,
     'mcp-closed': 503,

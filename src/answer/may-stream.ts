@@ -15,6 +15,8 @@ export function mayStream(
       switch (step.type) {
         case 'llm':
           return step.config.stream
+        case 'cli-agent':
+          return step.config.stream ?? isLast
         case 'call-agent': {
           if (!(step.config.stream ?? isLast)) return false
           const called = agent(step.config.agent)

@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
 import type { ModelPart } from '../part/model-part.ts'
+import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
@@ -63,7 +64,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
 }
 
 /** What a part without a delta adds to the answer's length: its strings, including arguments and files. */
-function lengthOf(part: ModelPart, written: ReadonlySet<string>): number {
+export function lengthOf(part: SourcePart, written: ReadonlySet<string>): number {
   // Its deltas are already counted.
   if (part.type === 'tool-call' && written.has(part.toolCallId)) return 1
   const { type: _, ...fields } = part

@@ -2,6 +2,7 @@
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
 import type { Part } from '../part/part.ts'
 import type { InputRequest } from '../part/request-part.ts'
+import type { Processes } from '../processes/processes.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 
@@ -57,6 +58,8 @@ export interface Registry {
   models: ModelResolver
   /** The MCP servers of the config, if it has any. */
   mcp?: McpPool
+  /** The child processes of CLI agents. Absent where there are none: at the edge, and in browsers. */
+  processes?: Processes
   /** Most UTF-16 units of one model answer, for agents that set no limit. */
   answerChars?: number
   /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */

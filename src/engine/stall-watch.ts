@@ -18,16 +18,18 @@ export interface StallOptions {
   /** Whether the step sets `reasoning`. */
   reasons: boolean
   signal: AbortSignal
+  /** Who is silent, for the error. Default: `The model`. */
+  who?: string
 }
 
 /** Undefined if neither limit applies. */
-export function createStallWatch({ timeouts, defaults, reasons, signal }: StallOptions): StallWatch | undefined {
+export function createStallWatch({ timeouts, defaults, reasons, signal, who }: StallOptions): StallWatch | undefined {
   const limitOf = (key: keyof SilenceLimits) =>
     msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
   const firstToken = limitOf('firstToken')
   const idle = limitOf('idle')
   if (firstToken === undefined && idle === undefined) return undefined
-  return new StallWatch(firstToken ?? Infinity, idle ?? Infinity, timeouts, signal)
+  return new StallWatch(firstToken ?? Infinity, idle ?? Infinity, timeouts, signal, who)
 }
 
 /** One object for each open stream, without closures: there may be thousands. */
@@ -42,12 +44,14 @@ class StallWatch implements Countdown {
   readonly #own: SilenceLimits
   readonly #outer: AbortSignal
   readonly #controller = new AbortController()
+  readonly #who: string
   #spoke = false
 
-  constructor(firstToken: number, idle: number, own: SilenceLimits, outer: AbortSignal) {
+  constructor(firstToken: number, idle: number, own: SilenceLimits, outer: AbortSignal, who = 'The model') {
     this.ms = firstToken
     this.every = idle
     this.#own = own
+    this.#who = who
     this.#outer = outer
     // Forwarded by hand: `AbortSignal.any` takes several times the memory.
     if (outer.aborted) this.handleEvent()
@@ -72,7 +76,7 @@ class StallWatch implements Countdown {
   expire(): void {
     const key = this.#spoke ? 'idle' : 'firstToken'
     const where = this.#spoke ? 'in the middle of its answer' : 'before its first token'
-    const message = `The model said nothing for ${formatLimit(this.ms)} ${where}.`
+    const message = `${this.#who} said nothing for ${formatLimit(this.ms)} ${where}.`
     this.expired = timedOut(message, this.#own[key] === undefined ? key : undefined)
     this.#controller.abort(this.expired)
   }

@@ -5,6 +5,7 @@ import { addUsage, noUsage } from '../part/usage.ts'
 import type { BuiltinStep, Step } from '../pipeline/pipeline.ts'
 import type { Place, StepOutcome } from './container.ts'
 import type { Scope } from './scope.ts'
+import { answersBy, cliAgentOutcome } from './steps/cli-agent.ts'
 import { llmResult } from './steps/llm.ts'
 import { routerResult } from './steps/router.ts'
 
@@ -31,8 +32,10 @@ export function builtinValue(
   step: Step,
   path: string,
   finish: EntryOf<'step-finish'>,
-  { answers }: Place,
+  place: Place,
 ): StepOutcome {
+  const { answers } = place
+  if (step.type === 'cli-agent') return cliAgentOutcome(scope, path, finish, answersBy(step.config, place))
   if (step.type !== 'llm' && step.type !== 'router') {
     const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
     return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }

@@ -12,6 +12,7 @@ import { inStep, Suspended, toFailure, asRecorded, within, type Scope } from './
 import { builtinValue, isWrapped } from './step-value.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { offersTools, resolveToolLoop } from './tool-loop-config.ts'
+import { answersBy, runCliAgent } from './steps/cli-agent.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
@@ -190,6 +191,8 @@ async function runBuiltin(
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }
       })
+    case 'cli-agent':
+      return runCliAgent(scope, path, step.config, at, answersBy(step.config, place))
     default:
       return step satisfies never
   }

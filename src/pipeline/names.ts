@@ -14,11 +14,11 @@ export const builtinSteps = [
   'output-generator',
   'call-agent',
   'mcp-tool',
+  'cli-agent',
   'condition',
   'loop',
   'parallel',
 ] as const
-const laterSteps = new Set(['cli-agent'])
 const callbackKeys = ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'onAbort']
 // Model names that need no provider; the model resolver finds it.
 const bareModel = /^(?:gemini-|gpt-|chatgpt-|claude-|o\d)/
@@ -27,17 +27,20 @@ export function checkStepType(type: Node, known: Known, faults: FaultCollector):
   if (type.kind !== 'scalar') return
   const types = [...new Set([...builtinSteps, ...known.stepTypes])]
   if (types.includes(type.text)) return
-  if (laterSteps.has(type.text)) faults.add(type.at, `the step type "${type.text}" is not supported yet`)
-  else unknown(type, 'step type', types, 'steps', faults)
+  unknown(type, 'step type', types, 'steps', faults)
 }
 
-export function checkLlmNames(config: Node, known: Known, faults: FaultCollector): void {
-  for (const key of callbackKeys) {
+export function checkCallbacks(config: Node, keys: readonly string[], known: Known, faults: FaultCollector): void {
+  for (const key of keys) {
     const name = child(config, key)
     if (name?.kind === 'scalar' && name.text !== '' && !known.callbacks.includes(name.text)) {
       unknown(name, 'callback', known.callbacks, 'callbacks', faults)
     }
   }
+}
+
+export function checkLlmNames(config: Node, known: Known, faults: FaultCollector): void {
+  checkCallbacks(config, callbackKeys, known, faults)
   const model = child(config, 'model')
   for (const each of model?.kind === 'list' ? model.items : [model]) {
     if (each?.kind === 'scalar' && each.text !== '') checkModel(each.text, each.at, known.providers, faults)

@@ -146,10 +146,7 @@ describe('faults', () => {
       'workflow: [{id: a, type: lllm}]',
       ['1:26', 'unknown step type "lllm" (did you mean "llm"?)'],
     ],
-    'a step type to come': [
-      'workflow: [{id: a, type: cli-agent}]',
-      ['1:26', 'the step type "cli-agent" is not supported yet'],
-    ],
+    'a CLI agent without a name': ['workflow: [{id: a, type: cli-agent}]', ['1:12', 'missing key "cli"; add it']],
     'an unknown tool': [
       llm('tools: [calculater]'),
       ['5:15', 'unknown tool "calculater" (did you mean "calculator"?); known tools: calculator, getCurrentTime'],

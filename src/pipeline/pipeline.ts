@@ -1,5 +1,6 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
 import type { Expression } from './expression.ts'
+import type { CliAgentConfig } from './cli-agent-config.ts'
 import type { LlmConfig, RouterConfig } from './llm-config.ts'
 import type { ValueSchema } from './value-schema.ts'
 
@@ -87,6 +88,7 @@ export type Step =
   | (StepBase & { type: 'output-generator'; config: OutputConfig })
   | (StepBase & { type: 'call-agent'; config: CallAgentConfig })
   | (StepBase & { type: 'mcp-tool'; config: McpToolConfig })
+  | (StepBase & { type: 'cli-agent'; config: CliAgentConfig })
   | (StepBase & { type: 'condition'; config: ConditionConfig })
   | (StepBase & { type: 'loop'; config: LoopConfig })
   | (StepBase & { type: 'parallel'; config: ParallelConfig })

@@ -38,6 +38,16 @@ export const routerFields = {
   respond: mapOf({ reason: text, notes: text }),
 }
 const router = mapOf(routerFields)
+export const cliAgentFields = {
+  ...toolLoopFields,
+  steps: listOf(mapOf(modelCall)),
+  sessionId: text,
+  model: text,
+  cost: number,
+  exitCode: number,
+  object: undefined,
+}
+const cliAgent = mapOf(cliAgentFields)
 const turn = mapOf({ runId: text, at: number, user: text, assistant: text })
 export const recalledFields = { facts: listOf(text), turns: listOf(turn), text }
 const recalled = mapOf(recalledFields)
@@ -53,6 +63,8 @@ export function shapeOfStep(body: StepBody, config: Node | undefined, place: Pla
     }
     case 'router':
       return router
+    case 'cli-agent':
+      return cliAgent
     case 'memory':
       return body.config.action === 'recall' ? recalled : stored
     case 'output-generator': {
@@ -93,7 +105,7 @@ function shapeOfList(steps: readonly Step[], list: Node | undefined, { shapes }:
 }
 
 function mayAnswer({ type, config }: Step): boolean {
-  if (type === 'llm' || type === 'call-agent') return config.stream === true
+  if (type === 'llm' || type === 'call-agent' || type === 'cli-agent') return config.stream === true
   return type !== 'router' && type !== 'memory' && type !== 'output-generator' && type !== 'mcp-tool'
 }
 

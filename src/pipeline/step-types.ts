@@ -5,6 +5,7 @@ import type { builtinSteps } from './names.ts'
 import type { Step } from './pipeline.ts'
 import { itemsOf, type StepContext, type StepList } from './reader.ts'
 import { callAgentConfig, readCallAgent } from './steps/call-agent.ts'
+import { cliAgentConfig, readCliAgent } from './steps/cli-agent.ts'
 import { conditionConfig, readCondition } from './steps/condition.ts'
 import { llmConfig, readLlm } from './steps/llm.ts'
 import { loopConfig, readLoop } from './steps/loop.ts'
@@ -51,6 +52,14 @@ export const stepTypes: ReadonlyMap<string, StepType> = new Map(
     },
     'call-agent': { about: 'Runs another agent as a step.', config: callAgentConfig, read: readCallAgent },
     'mcp-tool': { about: 'Calls one tool of an MCP server.', config: mcpToolConfig, read: readMcpTool },
+    'cli-agent': {
+      about:
+        'Runs Claude Code, Codex or Gemini CLI as a child process. What it writes streams as the answer, with its tools as tools that ' +
+        'the server runs. Its value: `text` (its last message), `reasoning`, `sessionId`, `model`, `usage`, `cost`, `exitCode` (null ' +
+        'if it was stopped after its result), `toolCalls`, `toolResults`, `steps`, `finishReason`. See docs/cli-agents.md.',
+      config: cliAgentConfig,
+      read: readCliAgent,
+    },
     condition: {
       about: 'Runs steps if a condition is true, and optionally others if it is false.',
       config: conditionConfig,

@@ -269,14 +269,14 @@ test('all faults of nested steps at once, each at its place', () => {
     '                - { id: x, type: llm, config: { modell: y } }',
     '        b:',
     '          - id: x',
-    '            type: cli-agent',
+    '            type: cli-agnet',
   ].join('\n')
   expect(faultsOf(text).map((fault) => fault.split(' ').slice(0, 4).join(' '))).toEqual([
     '12:21 unknown variable $nope:',
     '13:15 unknown key "stepz";',
     '15:49 unknown key "modell"',
     '17:17 duplicate id "x"',
-    '18:19 the step type',
+    '18:19 unknown step type',
   ])
 })
 

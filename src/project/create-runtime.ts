@@ -22,6 +22,8 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> 
   store?: Store
   /** Environment variables, from which API keys are read. Default: `process.env` if it exists. */
   environment?: Env
+  /** Folder in which CLI agents keep raw logs, and a server the records of its processes. Default: none. */
+  data?: string
 }
 
 /**
@@ -30,10 +32,10 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> 
  * Call `close()` when the program ends.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
-  const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, ...config } = options
+  const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, data, ...config } = options
   checkConfig(config)
   const unpacked = unpack(config)
-  const registry = createRegistry(unpacked, environment, { log: store.log })
+  const registry = createRegistry(unpacked, environment, compact({ log: store.log, data }))
   return createEngine(
     compact({
       agents: agentSource(

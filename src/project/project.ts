@@ -63,7 +63,11 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
   const store = files?.store ?? opened
   try {
-    const registry = createRegistry(config, env, compact({ log: store.log, debug: options.debug }))
+    const registry = createRegistry(
+      config,
+      env,
+      compact({ log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }),
+    )
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, timeouts, server } = config
     const runtime = createRuntime({

@@ -3,6 +3,7 @@ import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
+import { createNodeProcesses } from '../processes/node-processes.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
 import { createModelResolver } from '../models/resolver.ts'
 import type { Registry } from '../engine/registry.ts'
@@ -20,15 +21,21 @@ export interface RegistryOptions {
   /** The log from which `recording:<run>` reads. */
   log?: Log
   debug?: (line: string) => void
+  /** The data folder, for what child processes leave. */
+  data?: string
 }
 
+const hasNode = typeof globalThis.process?.getBuiltinModule === 'function'
+
 /** Throws `bad-config` and `invalid-endpoint`. */
-export function createRegistry(config: Config, env: Env, { log, debug }: RegistryOptions = {}): Registry {
+export function createRegistry(config: Config, env: Env, { log, debug, data }: RegistryOptions = {}): Registry {
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
   const { answerChars, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
   return compact({
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
+    // At the edge there are no processes to start.
+    processes: hasNode ? createNodeProcesses(compact({ environment: env, data })) : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     tools: new Map([...builtinTools, ...Object.entries(tools)]),

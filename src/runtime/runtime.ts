@@ -173,7 +173,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async close(closeGraceMs = 2000) {
       closing.abort()
       await supervisor.close(closeGraceMs)
-      await options.registry.mcp?.close()
+      await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
       await store.close()
     },
   }

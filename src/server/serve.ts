@@ -1,5 +1,6 @@
 /** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Server } from 'node:http'
 import { compact } from '../part/compact.ts'
@@ -16,6 +17,7 @@ import { createNodeListener } from './http/node-listener.ts'
 import { createRateLimit } from './http/rate-limit.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
+import { reapProcesses } from '../processes/process-records.ts'
 import { reportRequests } from './report-requests.ts'
 import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
 import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
@@ -81,6 +83,10 @@ export async function serve(options: ServeOptions): Promise<Served> {
     note(`error: ${stackOf(error)}`, 'error')
   }
   try {
+    if (data !== 'none') {
+      const left = await reapProcesses(resolve(data))
+      if (left > 0) note(`killed ${left} processes of CLI agents that the server before this one had left`, 'warn')
+    }
     const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
     project = await openProject(
       compact({

@@ -8,6 +8,7 @@ import type { Entry } from '../part/entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
 import { golden as goldenFile } from '../../test/golden.ts'
 import { complete } from '../../test/openai-items.ts'
+import { agUiWire } from './ag-ui/ag-ui.ts'
 import type { OpenAiOptions } from './openai/openai-output.ts'
 import { openaiWire } from './openai/openai.ts'
 import { partsWire } from './parts/parts.ts'
@@ -64,4 +65,10 @@ test.each(names)('%s', (name) => {
   if (resumedAt === 0) return
   golden(`${name}.ui-first.txt`, encode(uiWire, entries, {}))
   golden(`${name}.ui-resumed.txt`, encode(uiWire, entries, { resumedAt, after: resumedAt - 1 }))
+})
+
+test('the run of a CLI agent as AG-UI', () => {
+  const source = readFileSync(new URL('cli-agent.ndjson', folder), 'utf8').trimEnd()
+  const entries = source.split('\n').map((line) => JSON.parse(line) as Entry)
+  golden('cli-agent.ag-ui.txt', encode(agUiWire, entries, {}))
 })

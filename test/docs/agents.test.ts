@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ran } from '../support/cli.ts'
+import { writeFakes } from '../support/cli/fakes.ts'
 import { readDocument, snippets, snippetsIn, type Snippet } from './documents.ts'
 
 /** As `# agents/views.yaml` in its first line says, or "Save this as `agents/poet.yaml`" before it. */
@@ -29,7 +30,10 @@ function linesFor(name: string, { place }: Snippet): string[] {
 const agents = snippetsIn('yaml').map((snippet) => ({ ...snippet, name: nameOf(snippet) }))
 const cwd = mkdtempSync(join(tmpdir(), 'millrace-agents-'))
 afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+/** Where the programs of CLI agents are. */
+const env = { PATH: `${cwd}:${process.env['PATH']}` }
 beforeAll(() => {
+  writeFakes(cwd)
   cpSync('agents', join(cwd, 'agents'), { recursive: true })
   mkdirSync(join(cwd, 'node_modules'))
   for (const name of ['zod', '@ai-sdk', 'ai'])
@@ -46,7 +50,7 @@ test('there are agents in the documents, some with lines of their own', () => {
 })
 
 test.each(agents)('$place runs as a reader runs it', async (agent) => {
-  const checked = await ran(['check', `agents/${agent.name}.yaml`], { cwd })
+  const checked = await ran(['check', `agents/${agent.name}.yaml`], { cwd, env })
   expect([checked.code, checked.out]).toEqual([0, ''])
   for (const line of linesFor(agent.name, agent)) {
     if (line.startsWith('echo ')) {
@@ -56,7 +60,7 @@ test.each(agents)('$place runs as a reader runs it', async (agent) => {
     const words = [...line.replace(/\s#.*$/u, '').matchAll(/"([^"]*)"|(\S+)/gu)].map(
       ([, quoted, word]) => quoted ?? word!,
     )
-    const { code, out, err } = await ran(words.slice(2), { cwd })
+    const { code, out, err } = await ran(words.slice(2), { cwd, env })
     expect([line, code, err]).toEqual([line, 0, expect.stringContaining('completed')])
     expect(out.trim(), line).not.toBe('')
   }

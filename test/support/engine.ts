@@ -47,6 +47,7 @@ export function createEngine({
     ...options,
     store,
     environment,
+    data: folder,
     models: {
       ...options.models,
       providers: {

@@ -1,0 +1,58 @@
+/** How each CLI agent is called. The prompt is not among the arguments: all three read it from stdin. */
+import { MillraceError } from '../../part/error.ts'
+import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
+
+type Called = Pick<CliAgentConfig, 'cli' | 'command' | 'model' | 'permissionMode' | 'allowedTools' | 'args'>
+
+export function commandOf(config: Called): [string, ...string[]] {
+  const [program, ...first] = config.command ?? [config.cli]
+  return [program, ...first, ...argumentsOf(config)]
+}
+
+function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Called): string[] {
+  if (model?.startsWith('-')) throw new MillraceError('bad-value', 'The name of a model must not begin with "-".')
+  const modelled = model === undefined ? [] : ['--model', model]
+  switch (cli) {
+    case 'claude':
+      return [
+        '-p',
+        // Takes all arguments up to the next option, so it is not the last.
+        ...(allowedTools.length === 0 ? [] : ['--allowedTools', ...allowedTools]),
+        '--output-format',
+        'stream-json',
+        '--verbose',
+        '--include-partial-messages',
+        ...modelled,
+        ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
+        ...args,
+      ]
+    case 'codex':
+      return [
+        'exec',
+        '--json',
+        ...modelled,
+        ...(permissionMode === undefined ? [] : ['--sandbox', permissionMode]),
+        ...args,
+        // The prompt is on stdin.
+        '-',
+      ]
+    case 'gemini':
+      return [
+        '--output-format',
+        'stream-json',
+        ...modelled,
+        ...(permissionMode === undefined ? [] : ['--approval-mode', permissionMode]),
+        ...(allowedTools.length === 0 ? [] : [`--allowed-tools=${allowedTools.join(',')}`]),
+        ...args,
+      ]
+    default:
+      return cli satisfies never
+  }
+}
+
+/** Names for people, and how to install them. */
+export const clis = {
+  claude: { name: 'Claude Code', install: 'npm install -g @anthropic-ai/claude-code' },
+  codex: { name: 'Codex', install: 'npm install -g @openai/codex' },
+  gemini: { name: 'Gemini CLI', install: 'npm install -g @google/gemini-cli' },
+} as const

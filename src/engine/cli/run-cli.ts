@@ -1,0 +1,112 @@
+/** Runs a CLI agent from its start to its end: its output becomes parts of the run, and the run's limits stop it. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { SourcePart } from '../../part/part.ts'
+import { settledBy } from '../../async/with-grace.ts'
+import { createCliParser } from '../../ingest/cli-parser.ts'
+import type { CliOutcome } from '../../ingest/outcome.ts'
+import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
+import type { OutputStream, ProcessOptions, Processes, RunningProcess } from '../../processes/processes.ts'
+import type { Scope } from '../scope.ts'
+import { createStallWatch } from '../stall-watch.ts'
+import { stricter } from '../time-limits.ts'
+import { clis } from './arguments.ts'
+import { createStderrLines } from './stderr-lines.ts'
+import { createCliFeed } from './cli-feed.ts'
+
+/** ms that a process has to exit by itself once it has said its result. */
+const exitGrace = 2000
+
+export interface CliCall extends Omit<CliAgentConfig, 'command' | 'cwd'> {
+  command: [program: string, ...args: string[]]
+  folder: ProcessOptions['cwd']
+}
+
+export interface CliEnd {
+  outcome: CliOutcome
+  /** `null` if the process did not exit by itself. */
+  exitCode: number | null
+}
+
+export async function runCli(scope: Scope, path: string, call: CliCall): Promise<CliEnd> {
+  const processes = scope.registry.processes
+  if (processes === undefined) {
+    throw new MillraceError('no-processes', 'CLI agents need Node: this runtime cannot start programs.')
+  }
+  const { name } = clis[call.cli]
+  const { defaultTimeouts: defaults, signal: outer } = scope
+  const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
+  const watch = createStallWatch({ timeouts, defaults, reasons: true, signal: outer, who: name })
+  const signal = watch?.signal ?? outer
+  const parser = createCliParser(call.cli, compact({ model: call.model }))
+  const feed = createCliFeed(scope, path, call)
+  /** Resolves when the step need not wait for the process any longer. */
+  const over = Promise.withResolvers<{ hung: true } | { failure: unknown }>()
+  let failed = false
+  let hangTimer: ReturnType<typeof setTimeout> | undefined
+
+  /** A part that breaks a limit stops the process. */
+  function guard(task: () => void): void {
+    if (failed) return
+    try {
+      task()
+    } catch (failure) {
+      failed = true
+      over.resolve({ failure })
+    }
+  }
+  const take = (parts: SourcePart[]) => parts.forEach(feed.part)
+  const stderr = createStderrLines((raw) => feed.part({ type: 'cli-output', stream: 'stderr', raw }))
+
+  function onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined {
+    if (failed || signal.aborted) return undefined
+    if (watch !== undefined) watch.restart = true
+    guard(() => (stream === 'stdout' ? take(parser.feed(bytes)) : stderr.push(bytes)))
+    if (parser.isDone) hangTimer ??= setTimeout(() => over.resolve({ hung: true }), exitGrace)
+    return scope.ready()
+  }
+
+  let running: RunningProcess | undefined
+  const stop = () => running?.stop()
+  signal.addEventListener('abort', stop)
+  try {
+    running = await start(processes, scope.runId, path, call, onOutput)
+    if (signal.aborted) stop()
+    const exited = running.exit.then((exit) => ({ exit }))
+    const how = await settledBy(signal, Promise.race([exited, over.promise]))
+    signal.throwIfAborted()
+    if ('failure' in how) throw how.failure
+    const exit = 'exit' in how ? how.exit : undefined
+    stderr.end()
+    // The step reports the error under its own name.
+    for (const part of parser.end(exit)) if (part.type !== 'error') feed.part(part)
+    const outcome = parser.outcome()
+    if (outcome.error === undefined) feed.end()
+    return { outcome, exitCode: exit?.code ?? null }
+  } catch (error) {
+    feed.giveUp(parser.end())
+    throw watch?.expired !== undefined && !outer.aborted ? watch.expired : error
+  } finally {
+    stop()
+    clearTimeout(hangTimer)
+    signal.removeEventListener('abort', stop)
+    watch?.release()
+  }
+}
+
+async function start(
+  processes: Processes,
+  run: string,
+  step: string,
+  { cli, command, folder: cwd, env, prompt: input, rawLog }: CliCall,
+  onOutput: ProcessOptions['onOutput'],
+): Promise<RunningProcess> {
+  try {
+    return await processes.start({ command, cwd, env, input, run, step, rawLog, onOutput })
+  } catch (error) {
+    if (!(error instanceof MillraceError) || error.code !== 'not-installed') throw error
+    const { name, install } = clis[cli]
+    const cure = `Install it with "${install}", or set "command" to its path.`
+    throw new MillraceError('not-installed', `${name} is not installed: ${error.message} ${cure}`)
+  }
+}

@@ -1,0 +1,17 @@
+/** Where a CLI agent works: a folder that the agent file names, or one below it that the request chooses. */
+import { splitReferences } from '../../pipeline/reference.ts'
+import type { ProcessOptions } from '../../processes/processes.ts'
+
+/**
+ * `root` is the path up to the first reference other than `$env`, without an unfinished last name: that of `./work/p-$input.name` is
+ * `./work`. Whoever starts the process checks that `path` does not leave it.
+ */
+export function workingFolder(cwd: string, at: <T>(value: T) => T): ProcessOptions['cwd'] {
+  const pieces = splitReferences(cwd)
+  const first = pieces.findIndex((piece) => typeof piece !== 'string' && piece.path[0] !== 'env')
+  const path = String(at(cwd))
+  if (first < 0) return { root: path, path }
+  const fixed = pieces.slice(0, first).map((piece) => (typeof piece === 'string' ? piece : String(at(piece.text))))
+  const root = /^(.*[/\\])/su.exec(fixed.join(''))?.[1] ?? '.'
+  return { root, path }
+}

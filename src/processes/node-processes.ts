@@ -1,0 +1,145 @@
+/** Child processes on Node. Its modules are looked up when a process starts: bundles for edge runtimes must not import them. */
+import type { ChildProcess } from 'node:child_process'
+import { MillraceError, messageOf } from '../part/error.ts'
+import { watchChild, type Child } from './child.ts'
+import { childEnv, type Environment } from './child-env.ts'
+import { markName, signalGroup, startOf } from './process-table.ts'
+import { keepRecord } from './process-records.ts'
+import type { ProcessExit, ProcessOptions, Processes } from './processes.ts'
+import { openRawLog } from './raw-log.ts'
+
+export interface NodeProcessesOptions {
+  /** From which the variables of a child are taken. */
+  environment: Environment
+  /** The data folder. Without one there are no raw logs, and nothing is left of a crash to find its processes by. */
+  data?: string | undefined
+}
+
+export function createNodeProcesses({ environment, data }: NodeProcessesOptions): Processes {
+  const living = new Map<ChildProcess, Child>()
+  const starting = new Set<Promise<unknown>>()
+  let isClosed = false
+  // A process in a group of its own gets no Ctrl-C, so it is killed here if this process exits without closing.
+  const killAll = () => {
+    for (const { pid } of living.keys()) signalGroup(pid!, 'SIGKILL')
+  }
+
+  async function start(options: ProcessOptions) {
+    const { command, input, run, step } = options
+    const { spawn } = process.getBuiltinModule('node:child_process')
+    const [program, ...args] = command
+    const mark = crypto.randomUUID()
+    const env = { ...childEnv(options.env, environment), [markName]: mark }
+    const cwd = await folderOf(options.cwd)
+    if (options.rawLog && data === undefined) throw noFolder()
+    const raw = options.rawLog ? await openRawLog(data!, run, step) : undefined
+    if (isClosed) throw new MillraceError('closing', 'The server is shutting down.')
+    let child: ChildProcess
+    try {
+      child = spawn(program, args, {
+        cwd,
+        env,
+        stdio: 'pipe',
+        detached: process.platform !== 'win32',
+        windowsHide: true,
+      })
+      await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+    } catch (error) {
+      await raw?.close()
+      throw notStarted(program, error)
+    }
+    child.on('error', () => undefined)
+    if (living.size === 0) process.on('exit', killAll)
+    let forget: (() => Promise<void>) | undefined
+    const watched = watchChild({
+      child,
+      mark,
+      onOutput(stream, bytes) {
+        const kept = stream === 'stdout' ? raw?.write(bytes) : undefined
+        const taken = options.onOutput(stream, bytes)
+        return kept === undefined || taken === undefined
+          ? (kept ?? taken)
+          : Promise.all([kept, taken]).then(() => undefined)
+      },
+      async onGone() {
+        living.delete(child)
+        if (living.size === 0) process.off('exit', killAll)
+        await Promise.allSettled([raw?.close(), forget?.()])
+      },
+    })
+    living.set(child, watched)
+    if (data !== undefined) {
+      try {
+        forget = await keepRecord(data, { pid: child.pid!, start: await startOf(child.pid!), mark, run, step })
+      } catch (error) {
+        watched.kill()
+        const what = `${data} cannot be written: ${messageOf(error)}. After a crash its processes could not be found.`
+        throw new MillraceError('not-started', what, { cause: error })
+      }
+    }
+    // Only now: a process without a record must have nothing to work on.
+    child.stdin!.end(input)
+    return watched
+  }
+
+  return {
+    start(options) {
+      const started = start(options)
+      starting.add(started)
+      const done = () => starting.delete(started)
+      started.then(done, done)
+      return started
+    },
+    async close() {
+      isClosed = true
+      await Promise.allSettled(starting)
+      const exits: Promise<ProcessExit>[] = []
+      for (const child of living.values()) {
+        child.kill()
+        exits.push(child.exit)
+      }
+      await Promise.all(exits)
+    },
+  }
+}
+
+/** The real path of a folder, which must lie in the real root. */
+async function folderOf({ root, path }: ProcessOptions['cwd']): Promise<string> {
+  const { realpath, stat } = process.getBuiltinModule('node:fs/promises')
+  const { relative, isAbsolute, resolve, sep } = process.getBuiltinModule('node:path')
+  const isInside = (top: string, place: string) => {
+    const rest = relative(top, place)
+    return rest !== '..' && !rest.startsWith(`..${sep}`) && !isAbsolute(rest)
+  }
+  // Before the file system is asked: a request must not learn what exists outside.
+  if (!isInside(resolve(root), resolve(path))) throw leadsOut()
+  let real: string
+  let top: string
+  try {
+    top = await realpath(resolve(root))
+    real = await realpath(resolve(path))
+    if (!(await stat(real)).isDirectory()) throw new Error('not a folder')
+  } catch {
+    const message = '"cwd" is not a folder of this machine.'
+    throw new MillraceError('bad-cwd', message, { detail: `cwd: ${resolve(path)}` })
+  }
+  if (!isInside(top, real)) throw leadsOut()
+  return real
+}
+
+function leadsOut(): MillraceError {
+  return new MillraceError('bad-cwd', '"cwd" leads out of the folder that the agent file names.')
+}
+
+function notStarted(program: string, error: unknown): MillraceError {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return new MillraceError('not-installed', `The program "${program}" was not found.`)
+  const why =
+    code === 'EACCES' ? 'it is not executable' : code === 'E2BIG' ? 'its arguments are too long' : messageOf(error)
+  return new MillraceError('not-started', `The program "${program}" could not be started: ${why}.`, { cause: error })
+}
+
+function noFolder(): MillraceError {
+  const cure = 'Remove "rawLog", or serve with a data folder.'
+  return new MillraceError('bad-config', `"rawLog" writes to the data folder, and this program has none. ${cure}`)
+}

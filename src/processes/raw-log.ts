@@ -1,0 +1,36 @@
+/** The stdout of a process as a file, byte for byte: `<data>/runs/<run>.<step>.raw`. A second attempt of a step is appended. */
+export interface RawLog {
+  /** The promise settles when more may be written. */
+  write(bytes: Uint8Array): Promise<void> | undefined
+  close(): Promise<void>
+}
+
+export async function openRawLog(data: string, run: string, step: string): Promise<RawLog> {
+  const { mkdir, open } = process.getBuiltinModule('node:fs/promises')
+  const { join } = process.getBuiltinModule('node:path')
+  const folder = join(data, 'runs')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Ids may come from a program or another machine.
+  const file = await open(join(folder, `${encodeURIComponent(run)}.${encodeURIComponent(step)}.raw`), 'a', 0o600)
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  return {
+    write(bytes) {
+      waiting += bytes.length
+      last = last
+        .then(() => file.appendFile(bytes))
+        .then(
+          () => void (waiting -= bytes.length),
+          () => void (waiting -= bytes.length),
+        )
+      return waiting > mostWaiting ? last.then(() => undefined) : undefined
+    },
+    async close() {
+      await last
+      await file.close()
+    },
+  }
+}
+
+/** Bytes that may wait to be written before the process is no longer read. */
+const mostWaiting = 1_000_000
