@@ -24,7 +24,7 @@ export interface ClientOptions {
 /** A client's answer to a request: the output of its tool, or whether it approves. */
 export type ClientAnswer =
   | { output: unknown; isError?: boolean }
-  | { approved: boolean; reason?: string }
+  | { approved: boolean; reason?: string; input?: unknown }
   | { value: unknown }
   | { cancelled: true }
 

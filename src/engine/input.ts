@@ -40,8 +40,32 @@ export function toToolSpecs(value: unknown): ToolSpec[] {
     const spec: ToolSpec = { name, inputSchema: schema as Record<string, unknown> }
     if (typeof description === 'string') spec.description = description
     if (typeof tool['strict'] === 'boolean') spec.strict = tool['strict']
+    if (wantsApproval(item) || wantsApproval(tool)) spec.approval = true
     return spec
   })
+}
+
+/**
+ * The names of tools whose calls a request wants approved: with `metadata: {approval: true}` or `confirm: true`, also tools that the
+ * agent's file has itself. A request cannot take an approval away.
+ */
+export function toApprovalNames(value: unknown): Set<string> {
+  const names = new Set<string>()
+  for (const item of Array.isArray(value) ? (value as unknown[]) : []) {
+    const tool = (item as { function?: unknown } | null)?.function ?? item
+    const name = (tool as { name?: unknown } | null)?.name
+    if (typeof name === 'string' && (wantsApproval(item) || wantsApproval(tool))) names.add(name)
+  }
+  return names
+}
+
+function wantsApproval(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { metadata, confirm } = value as { metadata?: unknown; confirm?: unknown }
+  if (confirm === true) return true
+  if (typeof metadata !== 'object' || metadata === null) return false
+  const noted = metadata as { approval?: unknown; confirm?: unknown }
+  return noted.approval === true || noted.confirm === true
 }
 
 function kindOf(value: unknown): string {

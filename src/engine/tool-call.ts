@@ -10,9 +10,9 @@ import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
-import type { Call, Reply } from '../fold/tool-loop.ts'
+import type { Call, Reply } from '../fold/reply.ts'
 import type { ToolUse } from '../pipeline/llm-config.ts'
-import { parseToolInput } from '../tools/tool-input.ts'
+import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { inStep, type Scope } from './scope.ts'
 
@@ -27,6 +27,8 @@ export interface OfferedTool {
   spec: ToolSpec
   use?: ToolUse
   implementation?: ToolImplementation
+  /** Every call must be approved before the tool runs, or before the client is asked to run it. */
+  approval?: boolean
 }
 
 export interface CallingLoop {
@@ -37,9 +39,9 @@ export interface CallingLoop {
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */
 export async function closeSettled(scope: Scope, { calls }: Reply): Promise<void> {
-  for (const { result, startedAt, askedAt } of calls) {
+  for (const { result, startedAt, approvalAt, askedAt } of calls) {
     if (result === undefined) continue
-    for (const path of [startedAt, askedAt]) {
+    for (const path of [startedAt, approvalAt, askedAt]) {
       const open = path === undefined ? undefined : scope.state.open.steps.get(path)
       if (open !== undefined)
         await inStep(scope, open.step, { ...open, kind: kindOf(open) }, async () => ({ value: undefined }))
@@ -69,7 +71,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
       return
     }
     scope.emit(startedAt, { type: 'step-reset', attempt: scope.state.open.steps.get(startedAt)?.attempt ?? 1 })
-    await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool.implementation!, tool.use))
+    await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool))
     return
   }
   if (tool === undefined) {
@@ -77,55 +79,72 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
     await inTool(nextPath(), 'tool-call', async () => fault(`There is no tool "${toolName}". Known tools: ${known}.`))
     return
   }
-  const { implementation, use } = tool
-  if (implementation?.execute === undefined && scope.handOver) {
+  const { implementation, approval = false } = tool
+  const isClients = implementation?.execute === undefined
+  if (isClients && scope.handOver && !approval) {
     // Invalid arguments are handed over too: the client has already received them and must check them itself.
-    const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
     return
   }
-  const input = implementation ? await parseToolInput(implementation, call.input) : readArguments(call.input)
-  if (!input.ok) {
-    await inTool(nextPath(), 'tool-call', async () => fault(input.error))
+  const written = await parse(implementation, call.input)
+  if (!written.ok) {
+    await inTool(nextPath(), 'tool-call', async () => fault(written.error))
     return
   }
-  if (implementation?.execute === undefined) {
-    const path = call.askedAt ?? nextPath()
-    await inTool(path, 'client-tool', async () => {
-      const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input.value)
-      if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
-      return { result: answer.output, isError: answer.isError === true }
-    })
-    return
-  }
-  if (use?.approval === true || (use?.approval === undefined && implementation.approval === true)) {
-    const path = call.askedAt ?? nextPath()
+  let input = written.value
+  if (approval) {
     if (!scope.canWait) {
-      await inTool(path, 'approval', async () => withOutcome('denied', cannotWait))
+      await inTool(call.approvalAt ?? nextPath(), 'approval', async () => withOutcome('denied', cannotWait))
       return
     }
-    // If the approval step has finished and the call has no result, the call was approved.
-    if (!scope.state.finished.has(path)) {
-      const approved = await inStep(scope, path, { ...asApproval, toolCallId, toolName }, async () => {
-        const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input.value)
-        const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
-        if (!yes) {
-          const why = answer?.kind === 'approval' ? answer.reason : reason
-          const denied = withOutcome(outcome === 'closed' ? 'unavailable' : 'denied', why)
-          scope.emit(path, { type: 'tool-result', toolCallId, toolName, ...denied })
-        }
-        return { value: yes }
-      })
-      if (!approved) return
+    if (!(await approve(scope, call, call.approvalAt ?? nextPath(), input))) return
+    const edited = call.edited === undefined ? written : await parse(implementation, call.edited)
+    if (!edited.ok) {
+      await inTool(nextPath(), 'tool-call', async () => fault(edited.error))
+      return
     }
+    input = edited.value
   }
-  await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, implementation, use))
+  if (!isClients) {
+    await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, tool))
+    return
+  }
+  const path = call.askedAt ?? nextPath()
+  await inTool(path, 'client-tool', async () => {
+    if (scope.handOver) return handedOver
+    const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input)
+    if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
+    return { result: answer.output, isError: answer.isError === true }
+  })
+}
+
+/** Waits until a person has approved the call, and emits its outcome if not. */
+async function approve(scope: Scope, call: Call, path: string, input: unknown): Promise<boolean> {
+  // If the approval step has finished and the call has no result, the call was approved.
+  if (scope.state.finished.has(path)) return true
+  const { toolCallId, toolName } = call
+  return inStep(scope, path, { ...asApproval, toolCallId, toolName }, async () => {
+    const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input)
+    const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
+    if (!yes) {
+      const why = answer?.kind === 'approval' ? answer.reason : reason
+      const denied = withOutcome(outcome === 'closed' ? 'unavailable' : 'denied', why)
+      scope.emit(path, { type: 'tool-result', toolCallId, toolName, ...denied })
+    }
+    return { value: yes }
+  })
+}
+
+async function parse(implementation: ToolImplementation | undefined, text: string): Promise<ParsedInput> {
+  return implementation === undefined ? readArguments(text) : parseToolInput(implementation, text)
 }
 
 type ToolResult = Extract<Part, { type: 'tool-result' }>
 /** A tool's return value. It becomes JSON when its part becomes an entry. */
 type Json = ToolResult['result']
 type Result = Pick<ToolResult, 'isError' | 'outcome'> & { result: unknown }
+
+const handedOver: Result = { ...withOutcome('handed-over'), isError: false }
 
 function fault(message: string): Result {
   return { result: message, isError: true }
@@ -137,10 +156,12 @@ function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: 
 }
 
 async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'approval', input: unknown) {
-  if (call.response !== undefined) return call.response
+  // A client tool that needs approval is asked for twice: the newest request may be the approval.
+  const known = call.request?.kind === kind ? call.request : undefined
+  if (known !== undefined && call.response !== undefined) return call.response
   const { toolCallId, toolName } = call
-  const requestId = call.request?.requestId ?? `${scope.runId}.${scope.newId()}`
-  const deadline = call.request?.deadline ?? scope.now() + scope.requestDeadline
+  const requestId = known?.requestId ?? `${scope.runId}.${scope.newId()}`
+  const deadline = known?.deadline ?? scope.now() + scope.requestDeadline
   return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline }, scope.signal)
 }
 
@@ -149,15 +170,14 @@ async function execute(
   path: string,
   loop: CallingLoop,
   call: Call,
-  implementation: ToolImplementation,
-  use: ToolUse | undefined,
+  { implementation, use }: OfferedTool,
 ): Promise<Result> {
-  const input = await parseToolInput(implementation, call.input)
+  const input = await parseToolInput(implementation!, call.edited ?? call.input)
   if (!input.ok) return fault(input.error)
   // The start must be stored before the tool can have any effect.
   await scope.stored()
   scope.signal.throwIfAborted()
-  const timeout = use?.timeout ?? implementation.timeout ?? defaultTimeout
+  const timeout = use?.timeout ?? implementation!.timeout ?? defaultTimeout
   const stop = new AbortController()
   const expired = new MillraceError('timed-out', `The tool ${call.toolName} did not answer within ${timeout} ms.`)
   const timer = setTimeout(() => stop.abort(expired), timeout)
@@ -167,7 +187,7 @@ async function execute(
   try {
     const context = { signal, toolCallId, runId, threadId, messages: loop.messages() }
     const result = await Promise.race([
-      Promise.resolve(implementation.execute!(input.value, context)),
+      Promise.resolve(implementation!.execute!(input.value, context)),
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
     ])
     return { result, isError: false }
@@ -190,7 +210,7 @@ async function execute(
   }
 }
 
-function readArguments(text: string): { ok: true; value: unknown } | { ok: false; error: string } {
+function readArguments(text: string): ParsedInput {
   try {
     return { ok: true, value: text.trim() === '' ? {} : parseJson(text) }
   } catch (error) {

@@ -2,7 +2,8 @@
 import type { Part } from '../part/part.ts'
 import { isUnder } from '../part/path.ts'
 import { loopMessages } from '../fold/reply-messages.ts'
-import type { Reply, ToolLoop } from '../fold/tool-loop.ts'
+import type { Reply } from '../fold/reply.ts'
+import type { ToolLoop } from '../fold/tool-loop.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
 import type { RunState } from './state.ts'
 

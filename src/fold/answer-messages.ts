@@ -5,7 +5,8 @@ import { jsonOf } from '../part/read-json.ts'
 import type { FoldedRun } from './run-fold.ts'
 import { textOf } from './run-view.ts'
 import { replyMessages, withoutAsides } from './reply-messages.ts'
-import type { Reply, ToolLoop } from './tool-loop.ts'
+import type { Reply } from './reply.ts'
+import type { ToolLoop } from './tool-loop.ts'
 
 export function answerMessages(fold: FoldedRun): Message[] {
   return answersInOrder(fold).flatMap(({ root, list }) => {

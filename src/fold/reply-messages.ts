@@ -2,7 +2,7 @@
 import type { EntryOf } from '../part/entry.ts'
 import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
 import type { ProviderMetadata } from '../part/model-part.ts'
-import type { Call, Reply } from './tool-loop.ts'
+import type { Call, Reply } from './reply.ts'
 
 /** The error code of an answer that is not the requested JSON. */
 export const badOutput = 'bad-output'
@@ -46,10 +46,11 @@ export function loopMessages(replies: readonly Reply[]): Message[] {
     const notes = new Map(
       content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
     )
-    const results = calls.flatMap(({ toolCallId, result, providerExecuted }) => {
+    const results = calls.flatMap(({ toolCallId, result, providerExecuted, edited }) => {
       if (result === undefined || providerExecuted) return []
       const providerOptions = notes.get(toolCallId)
-      return [{ ...(providerOptions && { providerOptions }), ...toResultContent(result) }]
+      const content = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
+      return [edited === undefined ? content : { ...content, output: afterEdit(content.output, edited) }]
     })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
     if (rejected !== undefined) messages.push(toCorrection(rejected))
@@ -68,6 +69,18 @@ export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultConten
   }
   note(content, providerMetadata)
   return content
+}
+
+/**
+ * The model's own call stays as it wrote it: providers sign calls, or keep them on their side. So its result says with which
+ * arguments the tool ran.
+ */
+function afterEdit(output: ToolOutput, edited: string): ToolOutput {
+  if (output.type === 'execution-denied') return output
+  const isError = output.type === 'error-text' || output.type === 'error-json'
+  const words = typeof output.value === 'string' ? output.value : JSON.stringify(output.value)
+  const value = `The call was approved with other arguments: ${edited}. ${isError ? 'It failed' : 'Its result'}: ${words}`
+  return { type: isError ? 'error-text' : 'text', value }
 }
 
 function toOutput(result: unknown, isError: boolean | undefined, outcome: string | undefined): ToolOutput {

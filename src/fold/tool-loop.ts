@@ -5,52 +5,15 @@
  * same code. The messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import type { ErrorValue } from '../part/error.ts'
 import type { AssistantContent, ProviderOptions } from '../part/message.ts'
-import type { FinishReason, ProviderMetadata } from '../part/model-part.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { growing } from './growing.ts'
+import type { Call, Reply } from './reply.ts'
 import { badOutput, note, toResultContent } from './reply-messages.ts'
-import { toUsage, type Usage } from '../part/usage.ts'
+import { toUsage } from '../part/usage.ts'
 import { LateMap } from './late-map.ts'
-
-/** One tool call of a reply and its progress. */
-export interface Call {
-  toolCallId: string
-  /** The provider's own id of the call, if it differs. */
-  providerCallId?: string
-  toolName: string
-  /** JSON text, as the model wrote it. */
-  input: string
-  providerExecuted: boolean
-  /** Path of the `tool-call` step, once the server has started to run the tool. */
-  startedAt?: string
-  /** Path of the step in which a client was asked for the result, or for approval. */
-  askedAt?: string
-  request?: EntryOf<'request'>
-  response?: EntryOf<'response'>
-  result?: EntryOf<'tool-result'>
-}
-
-/** One model call. `finish` is absent while it runs and if it was interrupted. */
-export interface Reply {
-  path: string
-  content: AssistantContent[]
-  calls: Call[]
-  finish?: { reason: FinishReason; usage?: Usage; providerMetadata?: ProviderMetadata }
-  /** The model of its prompt, or the fallback that was called instead. */
-  model?: string
-  /** Its usage, once reported. */
-  usage?: Usage
-  /** Its step has finished or was aborted: no more parts follow. */
-  closed: boolean
-  /** Why its step failed. */
-  error?: ErrorValue
-  /** What was wrong with its JSON; the next call tells the model. */
-  rejected?: string
-}
 
 export interface ToolLoop {
   readonly root: string
@@ -122,7 +85,7 @@ export function createToolLoop(root: string): ToolLoop {
         if (kindOf(entry) === 'model-call') list.push(newReply(step))
         else if (entry.toolCallId !== undefined) {
           const call = callOf(entry.toolCallId)
-          if (call) call[kindOf(entry) === 'tool-call' ? 'startedAt' : 'askedAt'] = step
+          if (call) call[placeOf(entry)] = step
         }
         break
       case 'step-finish': {
@@ -193,12 +156,16 @@ export function createToolLoop(root: string): ToolLoop {
         if (!call) break
         if (call.request) callsByRequest.delete(call.request.requestId)
         call.request = entry
+        delete call.response
         callsByRequest.set(entry.requestId, call)
         break
       }
       case 'response': {
         const call = callsByRequest.get(entry.requestId)
-        if (call) call.response = entry
+        if (!call) break
+        call.response = entry
+        const { answer } = entry
+        if (answer?.kind === 'approval' && answer.input !== undefined) call.edited = JSON.stringify(answer.input)
         break
       }
       case 'file': {
@@ -228,6 +195,12 @@ export function createToolLoop(root: string): ToolLoop {
   }
 
   return loop
+}
+
+function placeOf(start: EntryOf<'step-start'>): 'startedAt' | 'approvalAt' | 'askedAt' {
+  const kind = kindOf(start)
+  if (kind === 'tool-call') return 'startedAt'
+  return kind === 'approval' ? 'approvalAt' : 'askedAt'
 }
 
 /** `main/answer/3` → 3. */

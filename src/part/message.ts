@@ -93,7 +93,10 @@ export type ToolMessage = {
 /** One message of a conversation. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/** A tool as models and clients see it. `inputSchema` is JSON Schema. In the log, `client: true` marks tools that the client runs. */
+/**
+ * A tool as models and clients see it. `inputSchema` is JSON Schema. In the log, `client: true` marks tools that the client runs,
+ * and `approval: true` those of them that it must not be asked to run before the call was approved.
+ */
 export interface ToolSpec {
   name: string
   description?: string
@@ -101,6 +104,7 @@ export interface ToolSpec {
   /** Whether the provider must enforce the schema. Default: the provider's own. */
   strict?: boolean
   client?: true
+  approval?: true
 }
 
 /** The messages of a run's input. */

@@ -49,6 +49,12 @@ export interface ResponsePart {
 /** A client's answer to a request: a tool's output (or error), whether it approves, or a value (or that there will be none). */
 export type Answer =
   | { kind: 'tool'; output: unknown; isError?: boolean }
-  | { kind: 'approval'; approved: boolean; reason?: string }
+  | {
+      kind: 'approval'
+      approved: boolean
+      reason?: string
+      /** Other arguments for the tool. They must fit its schema. Only with `approved: true`. */
+      input?: unknown
+    }
   | { kind: 'input'; value: unknown }
   | { kind: 'input'; cancelled: true }

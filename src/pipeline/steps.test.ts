@@ -224,10 +224,6 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('llm', '{tools: [{name: calculator, parameters: {}}]}'),
     'only client tools have "parameters" here; add client: true',
   ],
-  'approval of a client tool': [
-    step('llm', '{tools: [{name: ask, client: true, approval: true}]}'),
-    '"approval" does not apply to client tools',
-  ],
   'parameters of a client tool': [
     step('llm', '{tools: [{name: ask, client: true, parameters: {q: txt}}]}'),
     'the type must be one of string',

@@ -6,6 +6,7 @@ import type { PostedAnswer } from '../engine/inbox.ts'
 import { readKept } from '../fold/read-view.ts'
 import { endOfRequest } from './answer-to.ts'
 import { checkAnswer } from './check-answer.ts'
+import { checkEdit } from './check-edit.ts'
 import type { Wake } from './pending-answers.ts'
 import type { Answered } from './runtime.ts'
 import { unknownRequest, unknownRun } from './runtime-errors.ts'
@@ -36,6 +37,7 @@ export async function answerRequest(
     return { duplicate: true, answer: before }
   }
   checkAnswer(request, answer)
+  await checkEdit(store.log, run, request, answer)
   const { first, winner } = await post(context, run, requestId, answer, wake)
   await look(run, 'hint')
   const row = await store.runs.get(run)

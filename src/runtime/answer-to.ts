@@ -15,15 +15,22 @@ export async function endOfRequest(
   return found && readEnd(store, runId, found)
 }
 
-/** The answer to a tool call of a run that was asked of a client. Undefined if there is none. */
+/** The answer to a tool call of a run that was asked of a client: of this kind, else the last. Undefined if there is none. */
 export async function answerTo(
   store: Store,
   { runId, ended }: KeptRun,
   toolCallId: string,
+  kind: Answer['kind'],
 ): Promise<Answer | undefined> {
-  const found = ended.findLast((each) => each.toolCallId === toolCallId && each.closed === undefined)
-  const end = found && (await readEnd(store, runId, found))
-  return end !== undefined && 'answer' in end ? end.answer : undefined
+  let last: Answer | undefined
+  for (const each of ended.toReversed()) {
+    if (each.toolCallId !== toolCallId || each.closed !== undefined) continue
+    const end = await readEnd(store, runId, each)
+    if (end === undefined || !('answer' in end)) continue
+    if (end.answer.kind === kind) return end.answer
+    last ??= end.answer
+  }
+  return last
 }
 
 async function readEnd({ log }: Store, run: string, { seq, closed }: EndedRequest): Promise<PostedAnswer | undefined> {

@@ -7,6 +7,7 @@ import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import type { Answer, RequestPart } from '../part/request-part.ts'
 import { answerTo, endOfRequest } from './answer-to.ts'
 import { checkAnswer } from './check-answer.ts'
+import { checkEdit } from './check-edit.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimFor } from './claim-turn.ts'
 import type { Turn, Turned } from './continue.ts'
@@ -47,13 +48,16 @@ export async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | un
   for (const each of answers) {
     const request = 'requestId' in each ? byId.get(each.requestId) : byCall.get(each.toolCallId)
     // Redacted like the stored ones, so that a repeated answer compares equal.
-    if (request !== undefined) {
-      const answer = redact(answerOf(each, request.kind))
-      if ('requestId' in each) checkAnswer(request, answer)
+    const answer = request && redact(answerOf(each, request.kind))
+    // A client tool that needs approval is asked for twice: while its result is wanted, clients repeat the approval.
+    const isRepeated = request?.kind === 'tool' && answer?.kind === 'approval'
+    const before = request === undefined || isRepeated ? await answerBefore(store, kept, each, answer) : undefined
+    if (request !== undefined && answer !== undefined && before === undefined) {
+      if ('requestId' in each || request.kind === 'approval') checkAnswer(request, answer)
+      await checkEdit(store.log, row.id, request, answer)
       matched.set(request.requestId, answer)
       continue
     }
-    const before = await answerBefore(store, kept, each)
     if (before === undefined) continue
     if (isSame(before, redact(answerOf(each, before.kind)))) again = true
     else contrary = placeOf(each)
@@ -92,8 +96,13 @@ function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Answer {
   return typeof answer === 'function' ? answer(kind) : answer
 }
 
-async function answerBefore(store: Store, kept: KeptRun, each: TurnAnswer): Promise<Answer | undefined> {
-  if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId)
+async function answerBefore(
+  store: Store,
+  kept: KeptRun,
+  each: TurnAnswer,
+  answer?: Answer,
+): Promise<Answer | undefined> {
+  if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId, (answer ?? each.answer).kind)
   const end = await endOfRequest(store, kept, each.requestId)
   return end !== undefined && 'answer' in end ? end.answer : undefined
 }

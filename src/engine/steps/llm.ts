@@ -4,13 +4,14 @@ import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/settings.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
-import type { Reply } from '../../fold/tool-loop.ts'
+import type { Reply } from '../../fold/reply.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { LlmConfig } from '../../pipeline/llm-config.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf } from '../mcp-of.ts'
 import type { ToolImplementation } from '../../tools/tool.ts'
+import { toApprovalNames } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
@@ -83,6 +84,7 @@ export async function offeredTools(
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
   for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
+  const tightened = toApprovalNames(scope.input['tools'])
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
     for (const [name, implementation] of await mcpToolsOf(scope, server)) {
@@ -100,6 +102,12 @@ export async function offeredTools(
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
     tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
+  }
+  for (const [name, tool] of tools) {
+    const { spec, use, implementation } = tool
+    const ofAgent = use?.approval ?? implementation?.approval ?? spec.approval
+    if (ofAgent !== true && !tightened.has(name)) continue
+    tools.set(name, { ...tool, approval: true, spec: spec.client ? { ...spec, approval: true } : spec })
   }
   return tools
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Call, Reply } from '../../fold/tool-loop.ts'
+import type { Call, Reply } from '../../fold/reply.ts'
 import { sameCall } from './repeated-calls.ts'
 
 function call(toolName: string, input: string, result: Partial<NonNullable<Call['result']>> | null = {}): Call {

@@ -2,7 +2,8 @@
  * Whether a call of a loop was made before. A model may make thousands of calls in a message, so that the calls before are
  * looked up by what they say and not compared one by one.
  */
-import { parseInput, type Call, type Reply } from '../../fold/tool-loop.ts'
+import type { Call, Reply } from '../../fold/reply.ts'
+import { parseInput } from '../../fold/tool-loop.ts'
 
 /**
  * The first call of these replies with the same tool and arguments that gave a result. One that failed does not count. The

@@ -63,7 +63,9 @@ const message = z.discriminatedUnion(
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const approval = flag.optional().describe('true: every call needs the approval of a person.')
+const approval = flag
+  .optional()
+  .describe('true: every call needs the approval of a person, before the tool runs or the client is asked to run it.')
 const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
 const toolUse = map({
   name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
@@ -230,15 +232,15 @@ function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec
     }
     return undefined
   }
-  for (const key of ['approval', 'timeout']) {
-    const node = child(item, key)
-    if (node) faults.add(node.at, `"${key}" does not apply to client tools; remove it`)
-  }
+  const timeout = child(item, 'timeout')
+  if (timeout) faults.add(timeout.at, '"timeout" does not apply to client tools; remove it')
+  const approval = child(item, 'approval')
   const schema = parameters?.kind === 'map' ? readShapes(parameters, faults) : {}
   if (name?.kind !== 'scalar') return undefined
   return {
     name: name.text,
     ...(description?.kind === 'scalar' ? { description: description.text } : undefined),
     inputSchema: { type: 'object', properties: {}, ...schema },
+    ...(approval?.kind === 'scalar' && approval.text === 'true' ? { approval: true as const } : undefined),
   }
 }

@@ -177,7 +177,7 @@ export async function listRequests({ runtime }: HandlerContext, id: string): Pro
   return Response.json({ requests: kept.requests })
 }
 
-/** Body: `{output, isError?}` for a tool, `{approved, reason?}` for an approval, `{value}` or `{cancelled: true}` for an input. */
+/** Body: `{output, isError?}` for a tool, `{approved, reason?, input?}` for an approval, `{value}` or `{cancelled: true}` for an input. */
 export async function answerRequest(
   { runtime, maxBodyBytes, protocol }: HandlerContext,
   request: Request,
@@ -197,9 +197,11 @@ export async function answerRequest(
 }
 
 function toAnswer(body: Record<string, unknown>): Answer {
-  const { approved, reason, isError } = body
+  const { approved, reason, isError, input } = body
   if (typeof approved === 'boolean') {
-    return { kind: 'approval', approved, ...(typeof reason === 'string' ? { reason } : undefined) }
+    if (input !== undefined && !approved) throw bad('input', 'absent when the call is not approved')
+    const said = typeof reason === 'string' ? { reason } : undefined
+    return { kind: 'approval', approved, ...said, ...(input === undefined ? undefined : { input }) }
   }
   if (body['cancelled'] === true) return { kind: 'input', cancelled: true }
   if ('value' in body) return { kind: 'input', value: body['value'] }

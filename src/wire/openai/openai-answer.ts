@@ -59,6 +59,10 @@ export function createOpenAiAnswer(
   function apply(entry: Entry): void {
     if (answer.state !== 'open') return
     if (from > 0 && entry.seq >= from && !isAnew) beginAnew()
+    if (entry.type === 'response') {
+      const request = waiting.request(entry.requestId)
+      if (request !== undefined) calls.response(request, entry)
+    }
     if (entry.type !== 'text-delta') waiting.apply(entry)
     prompts?.apply(entry)
     switch (entry.type) {

@@ -2,7 +2,7 @@
  * Converts tool calls to OpenAI output.
  *
  * A call of a client tool ends the answer. It is streamed while the model writes it; if it is not handed over in the end, the
- * answer fails. Calls that the server runs are hidden, because the client would try to run them. With the extension
+ * answer fails. One that needs approval is sent whole, once it was approved. Calls that the server runs are hidden, because the client would try to run them. With the extension
  * `tools` they are sent complete, each with its output, for every step before `after`. Calls inside a tool's own step
  * (of a sub-agent) stay hidden, and so does the `respond` call of a router.
  */
@@ -11,6 +11,7 @@ import type { ErrorValue } from '../../part/error.ts'
 import { messageOf } from '../../part/error.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
+import type { ToolSpec } from '../../part/message.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
@@ -40,6 +41,7 @@ export interface OpenAiCalls {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
+  response(request: EntryOf<'request'>, entry: EntryOf<'response'>): void
   /** The answer begins anew: its calls are counted from 0, and those before it are no part of it. */
   restart(): void
   /** Whether anything was sent for a path or below. */
@@ -58,8 +60,10 @@ interface Shown {
 
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const { textOnly, showsServer, toolOutputMaxChars, output } = options
-  /** Names of the client's tools, by model call. */
-  const offered = new LateMap<string, ReadonlySet<string>>()
+  /** The client's tools, by model call. */
+  const offered = new LateMap<string, ReadonlyMap<string, ToolSpec>>()
+  /** Calls of the client's tools that wait for approval. They are sent when they are handed over. */
+  const gated = new LateMap<string, EntryOf<'tool-call'>>()
   const routers = new LateSet<string>()
   /** Steps of running tools. */
   const toolSteps = new LateSet<string>()
@@ -68,6 +72,8 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   const open = new LateMap<string, Shown>()
   const usedIds = new LateSet<string>()
   const shownAt = new LateSet<string>()
+  /** JSON text of the arguments with which calls were approved, if they are others. */
+  const edits = new LateMap<string, string>()
   let handedOverAt: string[] = []
   let isHandingOver = false
   let count = 0
@@ -79,6 +85,8 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     providerExecuted,
   }: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>) =>
     providerExecuted !== true && offered.get(step)?.has(toolName) === true
+  const isGated = ({ step, toolName }: { step: string; toolName: string }) =>
+    offered.get(step)?.get(toolName)?.approval === true
 
   function show(entry: { step: string; toolName: string }, toolCallId: string, owner: Shown['owner'], input?: string) {
     const { step, toolName: name } = entry
@@ -132,10 +140,11 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
       }
     },
     prompt({ step, tools = [] }) {
-      if (isHandingOver) offered.set(step, new Set(tools.flatMap(({ client, name }) => (client ? [name] : []))))
+      if (isHandingOver)
+        offered.set(step, new Map(tools.flatMap((tool) => (tool.client ? [[tool.name, tool] as const] : []))))
     },
     inputStart(entry) {
-      if (!textOnly && isClients(entry)) show(entry, entry.id, 'client')
+      if (!textOnly && isClients(entry) && !isGated(entry)) show(entry, entry.id, 'client')
     },
     inputDelta({ step, id, delta }) {
       const shown = open.get(callKey(step, id))
@@ -153,6 +162,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
       if (isClients(entry)) {
         const shown = open.get(callKey(step, toolCallId))
         if (textOnly) fault ??= unsayable(toolName)
+        else if (isGated(entry)) gated.set(callKey(step, toolCallId), entry)
         else if (shown === undefined) show(entry, toolCallId, 'client', input)
         else complete(shown, input)
       } else if (showsServer && !textOnly && !isUnder(step, 'after') && !insideTool(step)) {
@@ -162,6 +172,13 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
     result(entry) {
       const { step, toolCallId, result, outcome } = entry
       const key = callKey(step, toolCallId)
+      const waited = gated.get(key)
+      if (waited !== undefined && entry.preliminary !== true) {
+        gated.delete(key)
+        // One that was denied is told to the model alone: this client never heard of it.
+        if (outcome === 'handed-over')
+          show(waited, toolCallId, 'client', edits.get(key) ?? (waited.input.trim() || '{}'))
+      }
       const shown = open.get(key)
       if (shown === undefined || entry.preliminary === true) return
       open.delete(key)
@@ -172,6 +189,10 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
       }
       shownAt.add(step)
       output.toolOutput(shown.id, toToolOutput(result, toolOutputMaxChars))
+    },
+    response(request, { answer }) {
+      if (answer?.kind !== 'approval' || answer.input === undefined || request.toolCallId === undefined) return
+      edits.set(callKey(request.step, request.toolCallId), JSON.stringify(answer.input))
     },
     restart() {
       count = 0

@@ -16,6 +16,7 @@ const shownArguments = 200
 
 export interface OpenAiWaiting {
   apply(entry: Entry): void
+  request(requestId: string): EntryOf<'request'> | undefined
   /** Whether every open request is an approval of a run that hands over its client's calls, so that this client can be told. */
   readonly isTold: boolean
   /** For people; empty if nothing waits and nothing was denied. */
@@ -60,6 +61,7 @@ export function createOpenAiWaiting(textOnly: boolean): OpenAiWaiting {
 
   return {
     apply,
+    request: (requestId) => open.get(requestId),
     get isTold() {
       return start?.handOver === true && open.size > 0 && approvals().length === open.size
     },

@@ -64,6 +64,8 @@ export function projectUi(
         return steps.endBlock(entry)
       case 'tool-result':
         return tools.result(entry)
+      case 'prompt':
+        return tools.prompt(entry)
       case 'request':
         // `request` sends an unknown call of an earlier step, which adds a part to the message.
         if (entry.kind !== 'input' && !tools.knows(entry)) shown.add(entry.step)
@@ -124,7 +126,6 @@ export function projectUi(
       case 'raw':
       case 'error':
       case 'tool-approval-request':
-      case 'prompt':
       case 'usage':
       case 'retry':
       case 'warning':
@@ -203,6 +204,7 @@ type Handled =
   | 'run-start'
   | 'resume'
   | 'step-start'
+  | 'prompt'
   | 'step-finish'
   | 'step-reset'
   | 'text-end'

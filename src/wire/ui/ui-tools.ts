@@ -9,14 +9,15 @@ import type { EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import { callKey } from '../../fold/open-items.ts'
-import { isUnder } from '../../part/path.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
-import { LateMap, LateSet } from '../../fold/late-map.ts'
+import { LateMap } from '../../fold/late-map.ts'
 
 export interface UiTools {
   /** Number of tool inputs without their call. */
   pending(): number
+  prompt(entry: EntryOf<'prompt'>): void
   inputStart(entry: EntryOf<'tool-input-start'>): void
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
@@ -43,13 +44,20 @@ interface Input {
   start: EntryOf<'tool-input-start'>
   sendDelta(text: string): void
 }
-type Call = Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'>
+interface Call extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'> {
+  /** What is sent again once the call is approved. */
+  chunk?: UiChunk
+  /** The client must not run it yet. */
+  isGated?: boolean
+}
 
 export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): UiTools {
   const inputs = new LateMap<string, Input>()
   let cutOff: Input[] = []
   const calls = new LateMap<string, Call>()
-  const approvals = new LateSet<string>()
+  const approvals = new LateMap<string, string>()
+  /** Client tools that need approval, by tool loop. */
+  const gated = new LateMap<string, ReadonlySet<string>>()
   let held: { path: string; chunk: UiChunk }[] = []
 
   function call(entry: EntryOf<'tool-call'>): void {
@@ -58,10 +66,17 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
     const start = inputs.get(key)?.start
     inputs.delete(key)
     const { providerExecuted, dynamic } = { ...entry, ...(start && { dynamic: start.dynamic }) }
-    calls.set(key, { step, providerExecuted, dynamic })
+    const isGated = gated.get(parentPath(step))?.has(toolName) === true
+    const known: Call = { step, providerExecuted, dynamic }
+    calls.set(key, known)
     const input = start?.inputEncoding === 'text' ? { value: text } : parse(text)
     const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }
-    if (input) return send({ type: 'tool-input-available', ...chunk, input: input.value })
+    if (input) {
+      const shown: UiChunk = { type: 'tool-input-available', ...chunk, input: input.value }
+      Object.assign(known, { chunk: shown, isGated })
+      // Clients run no call that somebody else executes: this one is theirs once it is approved.
+      return send(isGated ? { ...shown, providerExecuted: true } : shown)
+    }
     const errorText = `The model wrote arguments for ${toolName} that are not valid JSON.`
     send({ type: 'tool-input-error', ...chunk, input: text, errorText })
   }
@@ -86,6 +101,10 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
 
   return {
     pending: () => inputs.size,
+    prompt({ step, tools = [] }) {
+      const names = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
+      if (names.length > 0) gated.set(parentPath(step), new Set(names))
+    },
     inputStart(entry) {
       const { step, id, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
       const sendDelta = prepare((text) => ({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: text }))
@@ -105,17 +124,25 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
       const key = callKey(step, toolCallId)
       // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
       if (!calls.has(key)) {
-        send({ type: 'tool-input-available', toolCallId, toolName, input })
-        calls.set(key, { step })
+        const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
+        const isGated = kind === 'approval' && gated.get(parentPath(step))?.has(toolName) === true
+        calls.set(key, { step, chunk, isGated })
+        send(isGated ? { ...chunk, providerExecuted: true } : chunk)
       }
       if (kind !== 'approval') return
-      approvals.add(requestId)
+      approvals.set(requestId, key)
       send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
     },
     response({ requestId, answer }) {
-      if (!approvals.delete(requestId) || !ui7 || answer?.kind !== 'approval') return
-      const { approved, reason } = answer
-      send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+      const key = approvals.get(requestId)
+      if (key === undefined || !approvals.delete(requestId) || answer?.kind !== 'approval') return
+      const { approved, reason, input } = answer
+      if (ui7) send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+      const known = calls.get(key)
+      if (!approved || known?.chunk === undefined || (known.isGated !== true && input === undefined)) return
+      // `false`, because clients keep what an absent value does not change.
+      const owner = known.isGated === true ? { providerExecuted: false } : undefined
+      send({ ...known.chunk, ...owner, ...(input === undefined ? undefined : { input }) })
     },
     flush() {
       for (const { chunk } of held) send(chunk)
