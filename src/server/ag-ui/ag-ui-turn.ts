@@ -7,11 +7,17 @@ import type { HistoryPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
 import { activeRun } from '../../runtime/resume-turn.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
+import type { AgUiMessage } from '../../wire/ag-ui/ag-ui-event.ts'
 import { agUiWire } from '../../wire/ag-ui/ag-ui.ts'
 import type { AgUiRequest } from './run-input.ts'
 
 export interface AgUiTurn {
   turn: Turn
+  /**
+   * For the MESSAGES_SNAPSHOT of a run that begins, if the client keeps the history: its own messages. It puts those that it does not
+   * know by their ids at the end.
+   */
+  messages: AgUiMessage[] | undefined
   /** What of the request was ignored. */
   warnings: string[]
 }
@@ -51,7 +57,7 @@ export async function toAgUiTurn(
   const warnings = unknown.map(({ requestId }) => {
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`
   })
-  return { turn, warnings }
+  return { turn, messages: fromServer ? undefined : asked.shown, warnings }
 }
 
 /** The user says something that the run has not been told. */

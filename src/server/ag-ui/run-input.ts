@@ -1,6 +1,7 @@
 /** Reads a `RunAgentInput` of AG-UI, 1.0 or older. The input is untrusted: every field is checked, and errors name its place. */
 import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
+import type { AgUiMessage } from '../../wire/ag-ui/ag-ui-event.ts'
 import { fromAgUiMessages } from '../../wire/ag-ui/from-ag-ui-messages.ts'
 import { readResume, toolResults, type Resumed } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../../wire/ui/ui-parts.ts'
@@ -14,6 +15,8 @@ export interface AgUiRequest {
   /** The client is older than 1.0. */
   old: boolean
   messages: Message[]
+  /** The messages as the client has them, if each has an id. */
+  shown: AgUiMessage[] | undefined
   results: ReturnType<typeof toolResults>
   resume: Resumed[]
   /** `$input`, besides the messages. */
@@ -36,6 +39,7 @@ export function readRunInput(body: Fields): AgUiRequest {
     ...(parentRunId !== undefined && { parentRunId }),
     old: optionalText(body, 'protocolVersion') === undefined,
     messages,
+    shown: toShown(body['messages']),
     results: toolResults(body['messages']),
     resume: readResume(body['resume']),
     input: {
@@ -46,6 +50,14 @@ export function readRunInput(body: Fields): AgUiRequest {
     },
     mcpHeaders,
   }
+}
+
+/** Checked with the messages. Null stands for what is missing. */
+function toShown(messages: unknown): AgUiMessage[] | undefined {
+  const shown = (messages as Fields[]).map((message) =>
+    Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)),
+  )
+  return shown.every(({ id }) => id !== undefined) ? (shown as unknown as AgUiMessage[]) : undefined
 }
 
 function requiredText(body: Fields, name: string): string {

@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun } from '../../answer/answer-run.ts'
 import { errorResponse } from '../../answer/http-error.ts'
+import { compact } from '../../part/compact.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
@@ -40,7 +41,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   const asked = readRunInput(await readJson(request, maxBodyBytes))
   const { wire } = await transportOf(request)
   const traceparent = request.headers.get('traceparent')
-  const { turn, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
+  const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
   const { run, how, from } = await continueOrStart(runtime, turn)
   const { id: runId } = run
   if (waitUntil !== undefined) waitUntil(run.result)
@@ -52,7 +53,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
     how,
     from,
     ...joined,
-    options: { old: asked.old, warnings, ...joined?.options },
+    options: { old: asked.old, warnings, ...(how === 'started' && compact({ messages })), ...joined?.options },
     policy: chatPolicy(runtime, agent.id),
     signal: request.signal,
     // The first event is due at once, also from an agent that has only a value.

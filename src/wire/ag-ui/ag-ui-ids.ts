@@ -1,14 +1,21 @@
 /**
- * Ids of messages: `<run id>:<n>`, where n counts the messages of the run, so that the same entries always get the same ids, and an
- * id names its run. All calls of a model call belong to one assistant message, which has the model call's first text, too.
+ * Ids of messages: `<run id>:<n>`, where n counts what the run says, so that the same entries always get the same ids, and an id names
+ * its run. All calls of a model call belong to one assistant message, which has the model call's first text, too. Results do not
+ * count: some clients are not sent those of their own tools, and all clients must have the same ids.
  */
 import { LateMap } from '../../fold/late-map.ts'
 import { isUnder } from '../../part/path.ts'
+
+export function resultId(runId: string, toolCallId: string): string {
+  return `${runId}:result:${toolCallId}`
+}
 
 export interface AgUiIds {
   begin(runId: string): void
   /** The id of a message of its own. */
   next(): string
+  /** The id of the message that has the result of this call. */
+  result(toolCallId: string): string
   /** The id of a text block of this path. */
   text(path: string): string
   /** The id of the message to which calls of this path belong. */
@@ -29,6 +36,7 @@ export function createAgUiIds(): AgUiIds {
       runId = id
     },
     next,
+    result: (toolCallId) => resultId(runId, toolCallId),
     text(path) {
       const message = messages.get(path)
       if (message?.hasText === true) return next()

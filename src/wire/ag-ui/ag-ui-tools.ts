@@ -133,7 +133,7 @@ export function createAgUiTools(
       const content = toResultContent(result, old)
       out.send({
         type: 'TOOL_CALL_RESULT',
-        messageId: ids.next(),
+        messageId: ids.result(toolCallId),
         toolCallId,
         content,
         role: 'tool',
@@ -169,7 +169,7 @@ export function createAgUiTools(
         const content = 'The arguments of this tool call were cut off.'
         out.send({
           type: 'TOOL_CALL_RESULT',
-          messageId: ids.next(),
+          messageId: ids.result(toolCallId),
           toolCallId,
           content,
           role: 'tool',

@@ -3,11 +3,12 @@ import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
+import { resultId } from './ag-ui-ids.ts'
 import { toEncryptedValue } from './encrypted-value.ts'
 
 /**
- * Messages of an assistant get the id `<run>:<n>`, where n counts what the run said; messages without an id get
- * `message-<index>`. Left out is what AG-UI has no message for: files that a model made.
+ * Messages of an assistant get the id `<run>:<n>`, where n counts what the run said, and results one of their own, as in the stream;
+ * messages without an id get `message-<index>`. Left out is what AG-UI has no message for: files that a model made.
  */
 export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
   const list: AgUiMessage[] = []
@@ -31,7 +32,7 @@ export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
         const next = () => `${at.id}:${++at.count}`
         const parts: readonly AssistantContent[] =
           typeof content === 'string' ? [{ type: 'text', text: content }] : content
-        list.push(...toReply(parts, next))
+        list.push(...toReply(parts, next, id))
       }
     }
   }
@@ -39,7 +40,7 @@ export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
 }
 
 /** The first text and all calls are one message, as in the stream. */
-function toReply(content: readonly AssistantContent[], next: () => string): AgUiMessage[] {
+function toReply(content: readonly AssistantContent[], next: () => string, run: string): AgUiMessage[] {
   const list: AgUiMessage[] = []
   const results: ToolResultContent[] = []
   const calls: ToolCall[] = []
@@ -72,7 +73,7 @@ function toReply(content: readonly AssistantContent[], next: () => string): AgUi
     }
   }
   if (first !== undefined && calls.length > 0) first.toolCalls = calls
-  return [...list, ...results.map((result) => toResult(result, next()))]
+  return [...list, ...results.map((result) => toResult(result, resultId(run, result.toolCallId)))]
 }
 
 function toCall({ toolCallId, toolName, input, ...rest }: ToolCallContent): ToolCall {
