@@ -1,0 +1,56 @@
+/**
+ * A real browser for tests: the headless Chromium that an npm package brings along, so that nothing has to be installed besides
+ * `npm ci`. On other machines than Linux on x64, the Chrome that is installed there.
+ */
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { createBrotliDecompress } from 'node:zlib'
+import { chromium, type Browser, type LaunchOptions } from 'playwright-core'
+
+export interface FoundBrowser {
+  browser?: Browser
+  /** Behind the name of what is skipped: why there is no browser here. */
+  fault: string
+}
+
+export async function launchBrowser(): Promise<FoundBrowser> {
+  try {
+    const isPacked = process.platform === 'linux' && process.arch === 'x64'
+    const where: LaunchOptions = isPacked ? { executablePath: await unpack() } : { channel: 'chrome' }
+    // Tests of the build run as root, where Chromium has no sandbox. Every page is our own.
+    return { browser: await chromium.launch({ ...where, args: ['--no-sandbox', '--disable-gpu'] }), fault: '' }
+  } catch (error) {
+    return { fault: ` (no browser here: ${String((error as Error).message).split('\n', 1)[0]})` }
+  }
+}
+
+/** Unpacks the browser once for all test processes, and returns its path. */
+async function unpack(): Promise<string> {
+  const packed = fileURLToPath(new URL('../bin/chromium.br', import.meta.resolve('@sparticuz/chromium')))
+  const cache = resolve('node_modules/.cache/chromium')
+  // Another version of the package has another size.
+  const path = join(cache, `chromium-${statSync(packed).size}`)
+  if (existsSync(path)) return path
+  mkdirSync(cache, { recursive: true })
+  const own = mkdtempSync(join(cache, 'unpacking-'))
+  try {
+    const target = createWriteStream(join(own, 'chromium'), { mode: 0o755 })
+    await pipeline(createReadStream(packed), createBrotliDecompress({ chunkSize: 2 ** 20 }), target)
+    // Another process may have been faster. Both have the same file.
+    renameSync(join(own, 'chromium'), path)
+  } finally {
+    rmSync(own, { recursive: true, force: true })
+  }
+  return path
+}
