@@ -24,13 +24,26 @@ export interface PlayOptions extends CliParserOptions {
   exit?: CliExit
 }
 
-export function play(cli: CliName, given: Uint8Array | string, { size, exit, ...options }: PlayOptions = {}): Played {
+/** A list of chunks is fed as it is. */
+export function play(
+  cli: CliName,
+  given: Uint8Array | string | readonly Uint8Array[],
+  { size, exit, ...options }: PlayOptions = {},
+): Played {
   const parser = createCliParser(cli, options)
   const parts: SourcePart[] = []
-  const step = size ?? Math.max(1, given.length)
-  for (let at = 0; at < given.length; at += step) parts.push(...parser.feed(given.slice(at, at + step)))
+  for (const chunk of chunksOf(given, size)) parts.push(...parser.feed(chunk))
   parts.push(...parser.end(exit))
   return { parts, outcome: parser.outcome(), prompt: parser.prompt }
+}
+
+function* chunksOf(given: Uint8Array | string | readonly Uint8Array[], size: number | undefined) {
+  if (typeof given !== 'string' && !(given instanceof Uint8Array)) {
+    yield* given
+    return
+  }
+  const step = size ?? Math.max(1, given.length)
+  for (let at = 0; at < given.length; at += step) yield given.slice(at, at + step)
 }
 
 /** What is wrong with the parts of a parser, as they are and behind the normaliser of a run. */
