@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { addUsage, type Usage } from '../../part/usage.ts'
+import { createClaudeParser } from '../cli-parser.ts'
 import {
   assistant,
   blockDelta,
@@ -90,9 +91,37 @@ test('the session comes first, whatever was printed before it; when it is repeat
 })
 
 test('output without end is not held back for a session that never comes', () => {
-  const { said } = read(Array.from({ length: 100 }, () => 'x'.repeat(1000)))
+  const parser = createClaudeParser()
+  const line = `${'x'.repeat(1000)}\n`
+  expect(parser.feed(line)).toEqual([])
+  const said = short(parser.feed(line.repeat(100)))
   expect(said[0]).toBe('stream-start')
-  expect(said.filter((line) => line.startsWith('cli-output'))).toHaveLength(100)
+  expect(said.filter((each) => each.startsWith('cli-output')).length).toBeGreaterThan(60)
+  expect(short(parser.feed(line))).toHaveLength(1)
+})
+
+test('a message that begins ends what the one before has left open: its blocks are other blocks', () => {
+  const { said } = read([
+    init,
+    messageStart('m1'),
+    blockStart(0, text('')),
+    blockDelta(0, { type: 'text_delta', text: 'a' }),
+    messageStart('m2'),
+    blockDelta(0, { type: 'text_delta', text: 'lost' }),
+    blockStart(0, text('')),
+    blockDelta(0, { type: 'text_delta', text: 'b' }),
+    blockStart(0, text('')),
+    result,
+  ])
+  expect(said.slice(2, 7)).toEqual([
+    'response-metadata m1',
+    'text-start b1',
+    'text-delta b1 a',
+    'text-end b1',
+    'response-metadata m2',
+  ])
+  expect(said[7]).toMatch(/^cli-output .*lost/u)
+  expect(said.slice(8, 12)).toEqual(['text-start b2', 'text-delta b2 b', 'text-end b2', 'text-start b3'])
 })
 
 test('lines that are no events are output, unchanged: never text', () => {
@@ -135,6 +164,27 @@ test('a call: its arguments in pieces, then the call, then its result with its n
   ])
   expect(parts).toContainEqual(expect.objectContaining({ type: 'tool-call', toolName: 'Bash', providerExecuted: true }))
   expect(parts).toContainEqual(expect.objectContaining({ type: 'tool-result', toolName: 'Bash', isError: false }))
+})
+
+test('a line that is repeated calls nothing twice; a result ends the arguments of a call whose end is missing', () => {
+  const call = assistant('m1', [{ type: 'tool_use', id: 'a', name: 'Bash', input: { x: 1 } }])
+  const { said } = read([
+    init,
+    call,
+    toolResult('a', 'ok'),
+    call,
+    messageStart('m2'),
+    blockStart(0, { type: 'tool_use', id: 'b', name: 'Bash', input: {} }),
+    blockDelta(0, { type: 'input_json_delta', partial_json: '{"y":2}' }),
+    toolResult('b', 'ok'),
+    result,
+  ])
+  expect(said.filter((line) => /^tool-(call|result)/u.test(line))).toEqual([
+    'tool-call a {"x":1}',
+    'tool-result a "ok"',
+    'tool-call b {"y":2}',
+    'tool-result b "ok"',
+  ])
 })
 
 test('parallel calls, whole: results join by id; an error and a refusal say so', () => {
