@@ -1,13 +1,13 @@
 /** `millrace/ingest`: what CLI agents print, as parts. Browser-safe. */
+export { cliNames, type CliName } from './ingest/cli-names.ts'
 export {
-  cliNames,
   createClaudeParser,
   createCliParser,
   createCliReader,
   createCodexParser,
   createGeminiParser,
-  type CliName,
   type CliParser,
 } from './ingest/cli-parser.ts'
 export type { CliExit, CliOutcome } from './ingest/outcome.ts'
 export type { CliParserOptions, CliReader, CliReaderOptions } from './ingest/transcript.ts'
+export { detectFormat } from './ingest/detect.ts'

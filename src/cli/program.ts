@@ -21,6 +21,7 @@ import {
 } from './options.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
+import { addParseCommand } from './transcript-commands.ts'
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
@@ -188,6 +189,7 @@ export function createProgram(): Command {
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
 
   program.commandsGroup('Other:')
+  addParseCommand(program)
   program
     .command('completion')
     .summary('Set up Tab completion for your shell')

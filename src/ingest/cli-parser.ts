@@ -4,6 +4,7 @@
  */
 import { MillraceError } from '../part/error.ts'
 import type { SourcePart } from '../part/part.ts'
+import { cliNames, type CliName } from './cli-names.ts'
 import { createClaudeDialect } from './claude/claude-dialect.ts'
 import { createCodexDialect } from './codex/codex-dialect.ts'
 import { createGeminiDialect } from './gemini/gemini-dialect.ts'
@@ -15,11 +16,6 @@ import {
   type CliReaderOptions,
   type CreateDialect,
 } from './transcript.ts'
-
-/** The CLI agents whose output can be parsed. */
-export const cliNames = ['claude', 'codex', 'gemini'] as const
-/** The name of a CLI agent. */
-export type CliName = (typeof cliNames)[number]
 
 /** An incremental parser; see {@link createCliParser}. */
 export interface CliParser {

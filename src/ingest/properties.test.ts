@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addUsage, type Usage } from '../part/usage.ts'
-import type { CliName } from './cli-parser.ts'
+import type { CliName } from './cli-names.ts'
 import type { Transcript } from './testing/arbitrary.ts'
 import { arbitraryClaude } from './testing/arbitrary-claude.ts'
 import { arbitraryCodex, arbitraryGemini } from './testing/arbitrary-others.ts'

@@ -1,6 +1,6 @@
 /** What real CLIs printed, if the recordings are on this machine. */
 import { describe, expect, test } from 'vitest'
-import { cliNames } from './cli-parser.ts'
+import { cliNames } from './cli-names.ts'
 import { expectSameAtAnyCut, faultsOf, play, recordingsOf, textIn } from './testing/play.ts'
 
 const recorded = cliNames.flatMap((cli) => recordingsOf(cli).map((recording) => ({ cli, ...recording })))

@@ -5,12 +5,12 @@
  */
 import { MillraceError, type ErrorValue } from '../part/error.ts'
 import type { Entry } from '../part/entry.ts'
-import { parseJson } from '../part/json.ts'
 import type { ProviderMetadata } from '../part/model-part.ts'
 import type { Part, SessionInfo, SourcePart } from '../part/part.ts'
 import { createNormaliser } from '../fold/normalise.ts'
 import { createOpenItems } from '../fold/open-items.ts'
 import { compact } from '../part/compact.ts'
+import { toEvent } from './event.ts'
 import { createKnownCalls } from './known-calls.ts'
 import { createLineReader } from './line-reader.ts'
 import { judge, toFinish, toOutcome, type CliExit, type CliOutcome, type CliRest, type CliResult } from './outcome.ts'
@@ -30,6 +30,8 @@ export interface CliReader {
   readonly isDone: boolean
   outcome(): CliOutcome
   readonly prompt: string | undefined
+  /** Set once the input turns out to be of another format: nothing more of it can be read. */
+  readonly refusal: ErrorValue | undefined
 }
 
 /** Where a {@link CliReader} sends what it reads. */
@@ -200,19 +202,8 @@ export function createTranscript(
     get prompt() {
       return dialect.prompt
     },
-  }
-}
-
-/** The event of a line; undefined for what is no JSON object, or nested too deep. */
-function toEvent(text: string): Record<string, unknown> | undefined {
-  // Most lines that are no event are no JSON either: banners, and what tools print.
-  if (!/^\s*\{/u.test(text)) return undefined
-  try {
-    const value = parseJson(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
+    get refusal() {
+      return refusal
+    },
   }
 }

@@ -14,6 +14,10 @@ export interface Command {
   /** Resolves when stdout and stderr together hold the text; throws when the process ends first. */
   until(text: string): Promise<void>
   kill(signal: NodeJS.Signals): void
+  /** Writes to its stdin, which must be open. */
+  send(text: string): void
+  /** Closes its stdin. */
+  finish(): void
   /** Closes our end of its stdout, as `| head` does. */
   hangUp(): void
   /** Its exit code (128 + n after signal n), once its output is complete. */
@@ -23,8 +27,9 @@ export interface Command {
 export interface CommandOptions {
   cwd?: string
   env?: Record<string, string>
-  /** Text on stdin; without it stdin is empty. */
+  /** Text on stdin; without it stdin is empty. `open`: it comes later. */
   input?: string
+  open?: boolean
   /** Flags for Node itself. */
   node?: string[]
   /** Another Node than the one that runs the tests. */
@@ -35,7 +40,7 @@ const signals: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9
 
 /** Starts `millrace …`; the test's end kills it. */
 export function millrace(args: string[], options: CommandOptions = {}): Command {
-  const { cwd, env = {}, input = '', node = [], execPath = process.execPath } = options
+  const { cwd, env = {}, input = '', open = false, node = [], execPath = process.execPath } = options
   if (!existsSync('dist/cli/main.js')) throw new Error('dist is missing: npm run build comes before these tests')
   const { PATH, HOME, TMPDIR } = process.env
   const child = spawn(execPath, [...node, bin, ...args], {
@@ -58,7 +63,8 @@ export function millrace(args: string[], options: CommandOptions = {}): Command 
     state.err += text
     changed()
   })
-  child.stdin.on('error', () => undefined).end(input)
+  child.stdin.on('error', () => undefined)
+  if (!open) child.stdin.end(input)
   const exit = new Promise<number>((done) => {
     child.on('close', (code, signal) => {
       state.ended = true
@@ -84,6 +90,8 @@ export function millrace(args: string[], options: CommandOptions = {}): Command 
         await new Promise<void>((wake) => watchers.push(wake))
       }
     },
+    send: (text) => void child.stdin.write(text),
+    finish: () => void child.stdin.end(),
     kill: (signal) => void child.kill(signal),
     hangUp: () => void child.stdout.destroy(),
     exit,

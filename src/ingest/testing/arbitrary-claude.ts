@@ -21,7 +21,7 @@ interface Tool {
   output: unknown
   isError: boolean
 }
-type Block = { kind: 'text' | 'thinking'; pieces: string[] } | Tool
+type Block = { kind: 'text'; pieces: string[] } | { kind: 'thinking'; pieces: string[] } | Tool
 
 const block: fc.Arbitrary<Block> = fc.oneof(
   fc.record({ kind: fc.constantFrom('text', 'thinking'), pieces: fc.array(text, { maxLength: 3 }) }),

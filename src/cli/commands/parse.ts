@@ -1,0 +1,53 @@
+/** `millrace parse`: what a CLI agent writes, as parts, while it writes. */
+import { toRecorded } from '../../part/entry.ts'
+import { fromErrorValue, MillraceError } from '../../part/error.ts'
+import type { CliName } from '../../ingest/cli-names.ts'
+import { createCliReader } from '../../ingest/cli-parser.ts'
+import type { CliExit } from '../../ingest/outcome.ts'
+import type { CliReader } from '../../ingest/transcript.ts'
+import { forStream } from '../printable.ts'
+import { openSource, readSource } from '../transcript-source.ts'
+import { writeOut } from '../write-out.ts'
+
+const usage =
+  'Pass a file, or pipe the output of a CLI agent: claude -p "…" --output-format stream-json --verbose | millrace parse'
+
+export async function parseCommand(file: string | undefined, { from }: { from?: CliName }): Promise<void> {
+  const source = openSource(file, usage)
+  let lines: string[] = []
+  let reader: CliReader | undefined
+  let exit: CliExit | undefined
+  // Ctrl-C ends the CLI as well, and what it said until then has an end.
+  const stop = () => {
+    exit = { code: null, signal: 'SIGINT' }
+    source.stream.destroy()
+  }
+  process.once('SIGINT', stop)
+  const write = async () => {
+    if (lines.length === 0) return
+    const text = lines.join('')
+    lines = []
+    await writeOut(text)
+  }
+  try {
+    for await (const { format, chunk } of readSource(source, from)) {
+      if (format === 'ndjson') throw new MillraceError('unknown-format', isLog)
+      reader ??= createCliReader(format, {
+        onPart: (part) => lines.push(`${forStream(JSON.stringify(toRecorded(part)), process.stdout)}\n`),
+      })
+      reader.feed(chunk)
+      if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
+      await write()
+    }
+  } catch (error) {
+    if (exit === undefined) throw error
+  } finally {
+    process.off('SIGINT', stop)
+  }
+  reader?.end(exit)
+  if (reader?.refusal !== undefined) throw fromErrorValue(reader.refusal)
+  await write()
+  if (exit !== undefined) process.exitCode = 130
+}
+
+const isLog = 'This is a log of Millrace: its lines are parts already. To keep it as a run, use millrace import.'

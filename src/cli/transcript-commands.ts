@@ -1,0 +1,30 @@
+/** The commands that read what CLI agents print. */
+import type { Command } from 'commander'
+import { cliNames } from '../ingest/cli-names.ts'
+import { choice, examples } from './options.ts'
+
+export function addParseCommand(program: Command): void {
+  program
+    .command('parse')
+    .summary("Turn a CLI agent's output into parts")
+    .description(
+      'Read the output of Claude Code, Codex or Gemini CLI, and print it as parts, one JSON object per line, while it is written.',
+    )
+    .argument('[file]', 'File with the output; - or nothing for stdin')
+    .addOption(choice('--from <cli>', 'The CLI that wrote it (default: what its first lines tell)', cliNames))
+    .addHelpText(
+      'after',
+      `
+Lines that are no events become cli-output parts. The last part is always
+finish; if the CLI did not end with a result, an error comes before it.
+
+Exit codes: 0 the output was read, whatever it says; 1 it is not the output of a
+CLI agent (session files look alike), 2 wrong usage, 130 stopped with Ctrl-C.
+${examples(
+  'claude -p "Hi" --output-format stream-json --verbose | millrace parse | jq .type',
+  'codex exec --json "Fix the tests" | millrace parse --from codex',
+  'millrace parse gemini-output.jsonl',
+)}`,
+    )
+    .action(async (file: string | undefined, flags) => (await import('./commands/parse.ts')).parseCommand(file, flags))
+}

@@ -1,0 +1,144 @@
+/** `millrace parse`: a CLI agent's output in, parts out, while it is written. */
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import type { RecordedPart } from '../../src/part/entry.ts'
+import {
+  assistant,
+  blockDelta,
+  blockStart,
+  blockStop,
+  init,
+  messageStart,
+  result,
+} from '../../src/ingest/testing/claude-lines.ts'
+import { lines } from '../../src/ingest/testing/play.ts'
+import { folder, millrace, ran } from '../support/cli.ts'
+
+const claude = [init, assistant('m1', [{ type: 'text', text: 'Hi!' }]), result]
+const codex = [
+  { type: 'thread.started', thread_id: 't' },
+  { type: 'item.completed', item: { id: 'm', type: 'agent_message', text: 'Hi!' } },
+  { type: 'turn.completed', usage: { input_tokens: 1, output_tokens: 1 } },
+]
+const gemini = [
+  { type: 'init', session_id: 's', model: 'm' },
+  { type: 'message', role: 'assistant', content: 'Hi!', delta: true },
+  { type: 'result', status: 'success', stats: {} },
+]
+
+function partsOf(out: string): RecordedPart[] {
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as RecordedPart)
+}
+
+test.each([
+  ['claude', claude],
+  ['codex', codex],
+  ['gemini', gemini],
+])('the output of %s, from a file and on stdin, named and guessed, behind a banner', async (cli, events) => {
+  const text = lines('Loaded 1 plugin', ...events)
+  const cwd = folder({ 'out.jsonl': text.trimEnd() })
+  const named = await ran(['parse', '--from', cli, 'out.jsonl'], { cwd })
+  expect([named.code, named.err]).toEqual([0, ''])
+  const types = partsOf(named.out).map(({ type }) => type)
+  expect(types.slice(0, 3)).toEqual(['session-info', 'stream-start', 'cli-output'])
+  expect(types.at(-1)).toBe('finish')
+  expect(named.out).toContain('"delta":"Hi!"')
+  for (const args of [['out.jsonl'], ['-'], [], ['--from', cli]]) {
+    expect(await ran(['parse', ...args], { cwd, input: text }), args.join(' ')).toEqual(named)
+  }
+})
+
+test('the parts of a line are there before the next line is written', async () => {
+  const command = millrace(['parse'], { open: true })
+  const steps: [object, string][] = [
+    [init, '"stream-start"'],
+    [messageStart('m1'), '"response-metadata"'],
+    [blockStart(0, { type: 'text', text: '' }), '"text-start"'],
+    [blockDelta(0, { type: 'text_delta', text: 'first' }), '"delta":"first"'],
+    [blockDelta(0, { type: 'text_delta', text: 'second' }), '"delta":"second"'],
+    [blockStop(0), '"text-end"'],
+  ]
+  for (const [event, expected] of steps) {
+    expect(command.out).not.toContain(expected)
+    command.send(lines(event))
+    await command.until(expected)
+  }
+  command.send(lines(result))
+  command.finish()
+  expect(await command.exit).toBe(0)
+  expect(partsOf(command.out).at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'stop' } })
+})
+
+test('what breaks off has an error and an end; that is no failure of parse', async () => {
+  const { code, out } = await ran(['parse'], { input: lines(...claude.slice(0, 2)) })
+  expect(code).toBe(0)
+  expect(partsOf(out).slice(-2)).toEqual([
+    { type: 'error', error: { code: 'interrupted', message: 'The output of Claude Code ended without a result.' } },
+    expect.objectContaining({ type: 'finish' }),
+  ])
+})
+
+test('Ctrl-C ends what is open: exit 130', async () => {
+  const command = millrace(['parse'], { open: true })
+  command.send(lines(init, messageStart('m1'), blockStart(0, { type: 'text', text: '' })))
+  await command.until('text-start')
+  command.kill('SIGINT')
+  expect(await command.exit).toBe(130)
+  expect(
+    partsOf(command.out)
+      .slice(-3)
+      .map(({ type }) => type),
+  ).toEqual(['text-end', 'error', 'finish'])
+  expect(command.out).toContain('Claude Code was ended by SIGINT.')
+})
+
+test('in a pipe: a reader that has enough ends it quietly, and each line is JSON', async () => {
+  const cwd = folder({ 'out.jsonl': lines(init, ...Array.from({ length: 20_000 }, (_, n) => ({ type: 'system', n }))) })
+  const bin = `${process.execPath} ${resolve('bin/millrace.js')}`
+  const shell = (script: string) => promisify(execFile)('bash', ['-c', `set -o pipefail; ${script}`], { cwd })
+  const { stdout, stderr } = await shell(`${bin} parse out.jsonl | head -1`)
+  expect([JSON.parse(stdout), stderr]).toEqual([expect.objectContaining({ type: 'session-info' }), ''])
+  const command = millrace(['parse', 'out.jsonl'], { cwd })
+  await command.until('session-info')
+  command.hangUp()
+  expect([await command.exit, command.err]).toEqual([0, ''])
+})
+
+test('a session file looks alike: one line says so, exit 1', async () => {
+  const entry = { parentUuid: null, isSidechain: false, sessionId: 's', type: 'user', message: { content: 'Hi' } }
+  for (const args of [['parse'], ['parse', '--from', 'claude']]) {
+    const { code, out, err } = await ran(args, {
+      input: lines({ type: 'summary', summary: 'x', leafUuid: 'y' }, entry),
+    })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(
+      /^millrace: This is a session file of Claude Code \(~\/\.claude\/projects\/…\), not its output: .*\n$/u,
+    )
+  }
+  const rollout = await ran(['parse'], { input: lines({ timestamp: 'x', type: 'session_meta', payload: {} }) })
+  expect([rollout.code, rollout.err]).toEqual([1, expect.stringContaining('~/.codex/sessions')])
+})
+
+test.each([
+  [['parse', '--from', 'cluade'], '', 2, 'Did you mean claude? Known: claude, codex, gemini.'],
+  [['parse', 'missing.jsonl'], '', 2, 'There is no file missing.jsonl.'],
+  [['parse', '.'], '', 2, '. is a folder. Pass a file.'],
+  [['parse'], '', 1, 'stdin is empty.'],
+  [['parse'], 'hello\n', 1, 'Name the CLI that wrote it with --from claude, codex or gemini.'],
+  [['parse'], lines({ seq: 1, timestamp: 1, step: '', type: 'run-start' }), 1, 'This is a log of Millrace'],
+])('%j with %j on stdin is exit %i', async (args, input, code, message) => {
+  const done = await ran(args, { input, cwd: folder() })
+  expect([done.code, done.out]).toEqual([code, ''])
+  expect(done.err).toContain(message)
+})
+
+test('with --from, output that holds no event is output', async () => {
+  const { code, out } = await ran(['parse', '--from', 'gemini'], { input: 'Please sign in.\n' })
+  expect(code).toBe(0)
+  expect(partsOf(out).map(({ type }) => type)).toEqual(['stream-start', 'cli-output', 'error', 'finish'])
+})
