@@ -6,6 +6,7 @@ import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/reply-messages.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
+import { conversation } from './conversation.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
@@ -31,6 +32,22 @@ export async function withServerMessages(store: Store, threadId: string, message
     }
   }
   return known
+}
+
+/**
+ * For `history: server`: what is new in the messages of a client that may have sent its whole copy of the conversation. New is what
+ * stands behind the last message that the thread has, except answers, of which the server has its own. If nothing is, the last
+ * message of the user is asked again.
+ */
+export async function newMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
+  const last = (await store.runs.list({ threadId, limit: 1 }))[0]
+  if (last === undefined) return messages
+  const { messages: known } = await conversation(store, threadId, last.id)
+  const ids = new Set(known.flatMap(({ id }) => (id === undefined ? [] : [id])))
+  const isAsked = ({ role }: Message) => role === 'user' || role === 'system'
+  const from = messages.findLastIndex(({ id }) => id !== undefined && ids.has(id)) + 1
+  const added = messages.slice(from).filter(isAsked)
+  return added.length > 0 ? added : messages.slice(-1 - messages.toReversed().findIndex(({ role }) => role === 'user'))
 }
 
 /** A client's message may have been split into several. Those that follow without their own id belong to it. */

@@ -111,8 +111,11 @@ export interface Runtime {
   /** Continues or ends the runs that an earlier process left. Call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
   readonly active: number
-  /** Accepts no more runs, waits up to `graceMs` ms for active ones, then ends them as `interrupted`. Default 2000. */
-  close(graceMs?: number): Promise<void>
+  /**
+   * Accepts no more runs, waits up to `graceMs` ms for active ones, then ends them as `interrupted`. Default 2000. Calls `beforeStore`
+   * when all have ended and the store can still be read.
+   */
+  close(graceMs?: number, beforeStore?: () => Promise<void>): Promise<void>
 }
 
 export type { FailEffect } from './supervisor.ts'
@@ -170,9 +173,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     onLost: supervisor.onLost,
     recover: adoption.recover,
 
-    async close(closeGraceMs = 2000) {
+    async close(closeGraceMs = 2000, beforeStore) {
       closing.abort()
       await supervisor.close(closeGraceMs)
+      await beforeStore?.()
       await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
       await store.close()
     },

@@ -23,6 +23,7 @@ import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
 import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
 import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
+import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
 
 /** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of a start. */
@@ -59,6 +60,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
+  const localOnly = isLocal && apiKey === undefined
   if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
     const cure = 'Set MILLRACE_API_KEY, or pass --insecure-no-auth if anyone may use it.'
     throw new MillraceError(
@@ -111,7 +113,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
         health: () => healthOf(project!, guard),
-        localOnly: isLocal && apiKey === undefined,
+        localOnly,
         admit: rateLimit && ((request) => rateLimit(addressOf(request) ?? 'an unknown address')),
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         authorize: isLocal || apiKey !== undefined ? undefined : () => true,
@@ -123,8 +125,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
         apiKey,
       }),
     )
-    const server = createServer({ noDelay: true }, createNodeListener(reportRequests(handler, report), onError))
-    server.on('clientError', refuse)
+    const sockets = createSocketListener(
+      compact({ runtime, onError, apiKey, localOnly, allowedOrigins, maxBodyBytes, rateLimit }),
+    )
+    const { shouldUpgradeCallback } = sockets
+    const listener = createNodeListener(reportRequests(handler, report), onError)
+    const server = createServer({ noDelay: true, shouldUpgradeCallback }, sockets.before(listener))
+    server.on('upgrade', sockets.upgrade).on('clientError', refuse)
     await listen(server, wanted, host)
     const { port } = server.address() as AddressInfo
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -147,6 +154,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
         for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
         before = now
+        sockets.announceAgents()
       },
       (file) => note(`${file} has changed: restart the server to apply it`),
     )
@@ -154,13 +162,20 @@ export async function serve(options: ServeOptions): Promise<Served> {
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {
       agents.close()
-      const closed = new Promise((done) => server.close(done))
-      // Idle keep-alive connections would keep the server open.
-      const idle = setInterval(() => server.closeIdleConnections(), 10)
-      await runtime.close(graceMs)
+      const closed = Promise.withResolvers<void>()
+      let idle: ReturnType<typeof setInterval> | undefined
+      const leavePort = () => {
+        server.close(() => closed.resolve())
+        // Idle keep-alive connections would keep the server open.
+        idle = setInterval(() => server.closeIdleConnections(), 10)
+      }
+      const isPolled = sockets.isPolled()
+      if (!isPolled) leavePort()
+      await runtime.close(graceMs, sockets.close)
+      if (isPolled) leavePort()
       // All runs have ended and little remains to be sent, but readers may be slow or not reading at all.
       const enough = setTimeout(() => server.closeAllConnections(), 1000)
-      await closed
+      await closed.promise
       clearInterval(idle)
       clearTimeout(enough)
       release()

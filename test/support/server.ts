@@ -1,8 +1,11 @@
 /** An engine behind a real socket: `createHandler` on Node's own HTTP server, with what tests ask of it. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { compact } from '../../src/part/compact.ts'
 import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
+import type { RateLimit } from '../../src/server/http/rate-limit.ts'
+import { createSocketListener, type SocketListener } from '../../src/server/socket/socket-listener.ts'
 import { createEngine, type Engine, type EngineOptions } from './engine.ts'
 
 export interface TestServer extends Engine {
@@ -10,24 +13,33 @@ export interface TestServer extends Engine {
   url: string
   /** What the handler reported as its own failures. */
   reported: unknown[]
+  sockets: SocketListener
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
 }
 
 export async function startServer(
   options: EngineOptions,
-  handlerOptions: Partial<HandlerOptions> = {},
+  { rateLimit, ...handlerOptions }: Partial<HandlerOptions> & { rateLimit?: RateLimit } = {},
 ): Promise<TestServer> {
   const engine = createEngine(options)
   const reported: unknown[] = []
   const onError = (error: unknown) => void reported.push(error)
   const handler = createHandler({ runtime: engine.runtime, authorize: () => true, onError, ...handlerOptions })
-  const server = createServer({ noDelay: true }, createNodeListener(handler, onError))
+  const { runtime } = engine
+  const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false } = handlerOptions
+  const sockets = createSocketListener(
+    compact({ runtime, onError, apiKey, allowedOrigins, maxBodyBytes, localOnly, rateLimit }),
+  )
+  const { shouldUpgradeCallback } = sockets
+  const listener = sockets.before(createNodeListener(handler, onError))
+  const server = createServer({ noDelay: true, shouldUpgradeCallback }, listener).on('upgrade', sockets.upgrade)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     ...engine,
     url,
     reported,
+    sockets,
     post: (path, body, init = {}) =>
       fetch(url + path, {
         method: 'POST',
@@ -36,8 +48,11 @@ export async function startServer(
         headers: { 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
       }),
     async close() {
+      // Clients that poll need the port until they know that their runs have ended.
+      if (sockets.isPolled()) await runtime.close(0, sockets.close)
       const closed = new Promise((resolve) => server.close(resolve))
       await engine.close()
+      await sockets.close()
       server.closeAllConnections()
       await closed
     },

@@ -5,6 +5,7 @@ import type { KeptRun } from '../../fold/kept-run.ts'
 import type { Message } from '../../part/message.ts'
 import type { HistoryPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
+import { newMessages } from '../../runtime/history.ts'
 import { activeRun } from '../../runtime/resume-turn.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import type { AgUiMessage } from '../../wire/ag-ui/ag-ui-event.ts'
@@ -43,7 +44,7 @@ export async function toAgUiTurn(
   const turn: Turn = {
     agentId,
     threadId,
-    messages: fromServer ? newest(messages) : messages,
+    messages: fromServer ? await newMessages(store, threadId, messages) : messages,
     answers: isDropped ? [] : [...results, ...answers],
     input,
     protocol: agUiWire.name,
@@ -91,12 +92,4 @@ function checkCoverage(kept: KeptRun | undefined, messages: readonly Message[], 
   throw new MillraceError('interrupts-open', `The thread has open interrupts (${ids.join(', ')}): ${cure}`, {
     status: 409,
   })
-}
-
-/** For a thread whose history is the server's: what follows its last answer, or the last message of the user again. */
-function newest(messages: readonly Message[]): Message[] {
-  const said = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool') + 1
-  if (said < messages.length) return messages.slice(said)
-  const last = messages.findLast(({ role }) => role === 'user')
-  return last === undefined ? [] : [last]
 }

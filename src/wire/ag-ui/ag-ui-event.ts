@@ -22,6 +22,8 @@ export interface AgUiOptions {
    * their results are sent.
    */
   live: boolean
+  /** The `seq` from which the stream is `live`: what the client has of the run before it has ended. Default 0. */
+  liveFrom: number
   /** The client did not make the request whose answer it reads (`connect`), so it is sent what the one that did has answered. */
   joins: boolean
   /**

@@ -22,7 +22,7 @@ import { toAgUiMessages } from './to-ag-ui-messages.ts'
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
   { resumedAt = 0, history = [] }: WireContext,
-  { old = false, live = false, joins = false, messages, warnings, traces = false }: Partial<AgUiOptions>,
+  { old = false, live = false, liveFrom = 0, joins = false, messages, warnings, traces = false }: Partial<AgUiOptions>,
 ): Projection {
   const run = createAgUiRun(sink, warnings)
   const answering = createAnswering()
@@ -185,7 +185,7 @@ export function projectAgUi(
 
   function suspend({ seq }: EntryOf<'suspend'>): void {
     const waiting = interrupts.pending()
-    if (waiting.length === 0 && live) return
+    if (waiting.length === 0 && live && seq >= liveFrom) return
     const outcome: AgUiOutcome = waiting.length > 0 ? { type: 'interrupt', interrupts: waiting } : success()
     if (seq >= resumedAt) return finish(outcome)
     // The client had this end, and asked again.

@@ -1,0 +1,67 @@
+/** `run_agent`: starts a run, or goes on with the one that waits for what the request brings, and follows it. */
+import { MillraceError } from '../../part/error.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { continueOrStart } from '../../runtime/continue.ts'
+import { listedAgents } from '../../runtime/listed.ts'
+import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import type { Agent, AgentSource } from '../../runtime/runtime.ts'
+import { listNames } from '../../pipeline/nearest.ts'
+import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
+import { readRunInput, type AgUiRequest } from '../ag-ui/run-input.ts'
+import { chatPolicy } from '../routes/chat-request.ts'
+import type { Data } from './message.ts'
+import { mostRuns, type Session } from './session.ts'
+import type { SessionContext } from './session-context.ts'
+
+export async function runAgent(context: SessionContext, session: Session, data: Data): Promise<object> {
+  const { runtime, rateLimit } = context
+  const agent = agentOf(runtime.agents, data)
+  const asked = readRunInput(data)
+  const { runId: label, old } = asked
+  if (session.active >= mostRuns) {
+    const cure = 'Wait until one ends, or use another connection.'
+    throw new MillraceError('too-many-runs', `This socket follows ${mostRuns} runs. ${cure}`)
+  }
+  const limited = rateLimit?.(session.address)
+  if (limited !== undefined) throw limited
+  const begun = begin(context, agent, asked)
+  const id = begun.then(({ run }) => run.id)
+  id.catch(() => undefined)
+  session.starting.set(label, id)
+  try {
+    const { run, how, from, warnings } = await begun
+    const { id: runId, threadId } = run
+    const said = { runId: label, threadId, millraceRunId: runId }
+    // Sent twice, it has its stream already.
+    if (how === 'joined' && session.followed.get(runId)?.isOver === false) return said
+    const policy = chatPolicy(runtime, agent.id)
+    const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
+    const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
+    const options = { old, warnings }
+    await session.follow({ runId, threadId, after, isNew: how !== 'joined', answered, options, policy })
+    return said
+  } finally {
+    if (session.starting.get(label) === id) session.starting.delete(label)
+  }
+}
+
+async function begin({ runtime }: SessionContext, agent: Agent, asked: AgUiRequest) {
+  const { turn, warnings } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
+  return { ...(await continueOrStart(runtime, turn)), warnings }
+}
+
+/** The agent that `forwardedProps.agent` names, or the only one. */
+function agentOf(agents: AgentSource, data: Data): Agent {
+  const props = ownValue(data, 'forwardedProps')
+  const named = typeof props === 'object' && props !== null ? ownValue(props as Data, 'agent') : undefined
+  if (named === undefined || named === null) {
+    const listed = listedAgents(agents)
+    if (listed.length === 1) return listed[0]!
+    const known = listNames(listed.map(({ id }) => id))
+    throw new MillraceError('bad-input', `forwardedProps.agent is missing. Known agents: ${known}.`)
+  }
+  if (typeof named !== 'string') throw new MillraceError('bad-input', 'forwardedProps.agent must be a string.')
+  const agent = agents.get(named)
+  if (agent === undefined) throw unknownAgent(named, agents)
+  return agent
+}

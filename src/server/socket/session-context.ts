@@ -1,0 +1,11 @@
+import type { AnswerContext } from '../../answer/answer-context.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
+
+/** What all sockets of a server share. */
+export interface SessionContext extends AnswerContext {
+  rateLimit: RateLimit | undefined
+  /** Aborts when the server has closed. */
+  signal: AbortSignal
+  /** +1 when a tool result begins to wait for its request, -1 when it ends. */
+  onWaiting(change: 1 | -1): void
+}

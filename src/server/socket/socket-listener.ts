@@ -1,0 +1,112 @@
+/**
+ * Socket.IO beside the HTTP routes, on the same port: polling requests and WebSocket upgrades under `/socket.io/`. The package is loaded
+ * with the first of them, because it takes as long to load as the rest of the server.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { MillraceError } from '../../part/error.ts'
+import { errorResponse } from '../../answer/http-error.ts'
+import { foreignFault } from '../http/foreign.ts'
+import type { SocketOptions } from './socket-context.ts'
+import type { SocketCounts, SocketServer } from './socket-server.ts'
+
+export interface SocketListener {
+  /** For `createServer`: other upgrades (`h2c`, which some clients offer with every request) stay ordinary requests. */
+  shouldUpgradeCallback(request: IncomingMessage): boolean
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Answers what is for Socket.IO and leaves the rest to `next`. */
+  before(next: RequestListener): RequestListener
+  /** Tells every client the agents anew. */
+  announceAgents(): void
+  /** Clients that poll reconnect for every message, so the port must stay open until they have been told the end of their runs. */
+  isPolled(): boolean
+  counts(): SocketCounts
+  /** Gives clients a moment to receive what has been sent, then disconnects them. Call it once the runs have ended. */
+  close(): Promise<void>
+}
+
+/** ms that clients have to close their connections. */
+const goodbyeMs = 300
+
+const none: SocketCounts = { sockets: 0, polling: 0, runs: 0, starting: 0, waiting: 0 }
+
+export function createSocketListener(options: SocketOptions): SocketListener {
+  const { onError, localOnly, allowedOrigins } = options
+  const origins = new Set(allowedOrigins)
+  /** Connections that are no longer the HTTP server's. */
+  const upgraded = new Set<Duplex>()
+  let loading: Promise<SocketServer> | undefined
+  let server: SocketServer | undefined
+  let isClosed = false
+
+  function load(): Promise<SocketServer> {
+    return (loading ??= import('./socket-server.ts').then(({ createSocketServer }) => {
+      server = createSocketServer(options)
+      if (isClosed) void server.close()
+      return server
+    }))
+  }
+
+  function refusalOf({ headers }: IncomingMessage): MillraceError | undefined {
+    if (!localOnly) return undefined
+    const { host, origin } = headers
+    const fault = foreignFault({ host, origin, site: headers['sec-fetch-site'] as string | undefined }, origins)
+    return fault === undefined ? undefined : new MillraceError('forbidden', fault)
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const error = refusalOf(request)
+    if (error !== undefined) {
+      const refused = errorResponse(error)
+      response.writeHead(refused.status, Object.fromEntries(refused.headers)).end(await refused.text())
+      return
+    }
+    const { handle } = server ?? (await load())
+    handle(request, response)
+  }
+
+  async function connect(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const refused = refusalOf(request)
+    if (refused !== undefined)
+      return void socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${refused.message}`)
+    const { upgrade } = server ?? (await load())
+    upgrade(request, socket, head)
+  }
+
+  return {
+    shouldUpgradeCallback: (request) => isOurs(request) && /^websocket$/iu.test(request.headers.upgrade ?? ''),
+    upgrade(request, socket, head) {
+      socket.on('error', () => socket.destroy())
+      upgraded.add(socket)
+      socket.once('close', () => upgraded.delete(socket))
+      // Only before Node 24.9, which does not know `shouldUpgradeCallback`.
+      if (!isOurs(request)) return void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
+      connect(request, socket, head).catch((error: unknown) => {
+        onError(error)
+        socket.destroy()
+      })
+    },
+    before: (next) => (request, response) => {
+      if (!isOurs(request)) return next(request, response)
+      answer(request, response).catch((error: unknown) => {
+        onError(error)
+        response.destroy()
+      })
+    },
+    announceAgents: () => server?.announceAgents(),
+    isPolled: () => (server?.counts().polling ?? 0) > 0,
+    counts: () => server?.counts() ?? none,
+    async close() {
+      isClosed = true
+      await server?.close()
+      // Clients close their side. Those that do not answer must not keep the process.
+      const enough = performance.now() + goodbyeMs
+      while (upgraded.size > 0 && performance.now() < enough) await new Promise((done) => setTimeout(done, 10))
+      for (const socket of upgraded) socket.destroy()
+    },
+  }
+}
+
+function isOurs({ url = '' }: IncomingMessage): boolean {
+  return /^\/socket\.io(?:[/?]|$)/u.test(url)
+}

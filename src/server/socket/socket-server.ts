@@ -1,0 +1,140 @@
+/** The Socket.IO server: who may connect, and what each message does. docs/socket-io.md is its contract. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Server, type Socket } from 'socket.io'
+import { MillraceError } from '../../part/error.ts'
+import { createKeyCheck } from '../http/key.ts'
+import { abortRun, watchRun } from './known-run.ts'
+import { readMessage, type ClientMessage } from './message.ts'
+import { runAgent } from './run-agent.ts'
+import { createSession, toldError, type Session } from './session.ts'
+import type { SessionContext } from './session-context.ts'
+import type { SocketOptions } from './socket-context.ts'
+import { answerCall } from './tool-result.ts'
+import { agentsMessage } from './agents-message.ts'
+
+/** What is open, so that a test sees what is left behind. */
+export interface SocketCounts {
+  sockets: number
+  /** Of these, those that poll. */
+  polling: number
+  /** Followed runs. */
+  runs: number
+  starting: number
+  /** Tool results that wait for their request. */
+  waiting: number
+}
+
+export interface SocketServer {
+  handle(request: IncomingMessage, response: ServerResponse): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  announceAgents(): void
+  counts(): SocketCounts
+  close(): Promise<void>
+}
+
+/** ms in which clients must have received the end of their runs when the server closes. */
+const farewellMs = 1000
+
+export function createSocketServer(options: SocketOptions): SocketServer {
+  const { runtime, onError, apiKey, allowedOrigins = [], maxBodyBytes = 4 * 1024 * 1024 } = options
+  const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
+  const sessions = new Map<Socket, Session>()
+  const closing = new AbortController()
+  let waiting = 0
+  const context: SessionContext = {
+    runtime,
+    onError,
+    keepAliveMs: 0,
+    rateLimit: options.rateLimit,
+    signal: closing.signal,
+    onWaiting: (change) => void (waiting += change),
+  }
+
+  const io = new Server({
+    maxHttpBufferSize: maxBodyBytes,
+    perMessageDeflate: false,
+    httpCompression: false,
+    // A client without the key must not keep a connection.
+    connectTimeout: 10_000,
+    ...(allowedOrigins.length > 0 && { cors: { origin: [...allowedOrigins] } }),
+  })
+  // It takes requests from this server's events. Ours listens and hands over what is for Socket.IO.
+  const inner = createServer()
+  io.attach(inner)
+
+  io.use(({ handshake: { auth } }, next) => {
+    const { token } = auth as { token?: unknown }
+    if (allowsKey?.(typeof token === 'string' ? `Bearer ${token}` : null) !== false) return next()
+    next(Object.assign(new Error('Send the key as auth.token.'), { data: { code: 'unauthorized' } }))
+  })
+
+  io.on('connection', (socket) => {
+    const session = createSession(context, socket)
+    sessions.set(socket, session)
+    socket.emit('agents', agentsMessage(runtime.agents))
+    socket.on('message', (...args: unknown[]) => void receive(session, args))
+    socket.on('disconnect', () => {
+      sessions.delete(socket)
+      session.leave()
+    })
+  })
+
+  /** Never rejects. Every message is acknowledged; who asks for no acknowledgement is told of a start that failed as of a run that did. */
+  async function receive(session: Session, args: unknown[]): Promise<void> {
+    const last = args.at(-1)
+    const acknowledge = typeof last === 'function' ? (last as (answer: object) => void) : undefined
+    let message: ClientMessage | undefined
+    try {
+      message = readMessage(args[0])
+      const said = await dispatch(session, message)
+      acknowledge?.({ ok: true, ...said })
+    } catch (thrown) {
+      const error = toldError(thrown, onError)
+      if (acknowledge !== undefined) return acknowledge({ ok: false, error })
+      if (message?.type !== 'run_agent') return
+      const { runId, threadId } = message.data
+      session.emit({ type: 'RUN_ERROR', message: error.message, code: error.code }, { runId, threadId })
+    }
+  }
+
+  function dispatch(session: Session, { type, data }: ClientMessage): Promise<object> {
+    if (closing.signal.aborted) throw new MillraceError('closing', 'The server is shutting down.')
+    switch (type) {
+      case 'run_agent':
+        return session.track(runAgent(context, session, data))
+      case 'tool_result':
+        return answerCall(context, session, data)
+      case 'abort_run':
+        return abortRun(context, session, data)
+      case 'watch_run':
+        return session.track(watchRun(context, session, data))
+    }
+  }
+
+  const count = (of: (session: Session) => number) => [...sessions.values()].reduce((sum, each) => sum + of(each), 0)
+  const runs = () => count(({ active, starting }) => active - starting.size)
+
+  return {
+    handle: (request, response) => void inner.emit('request', request, response),
+    upgrade: (request, socket, head) => void inner.emit('upgrade', request, socket, head),
+    announceAgents: () => void io.emit('agents', agentsMessage(runtime.agents)),
+    counts: () => ({
+      sockets: sessions.size,
+      polling: [...sessions.keys()].filter(({ conn }) => conn.transport.name === 'polling').length,
+      runs: runs(),
+      starting: count(({ starting }) => starting.size),
+      waiting,
+    }),
+    async close() {
+      const enough = performance.now() + farewellMs
+      while (sessions.size > 0 && performance.now() < enough) {
+        if (runs() === 0 && [...sessions.keys()].every(({ conn }) => conn.transport.writable)) break
+        await new Promise((done) => setTimeout(done, 10))
+      }
+      closing.abort()
+      io.disconnectSockets(true)
+      io.engine.close()
+    },
+  }
+}
