@@ -26,6 +26,8 @@ interface CallBlock {
   input: string
   outcome: 'ok' | 'error' | 'denied' | 'unavailable' | 'handed-over' | 'aborted'
   preliminary: boolean
+  /** The server's tool is an agent, which says something. */
+  nested?: boolean
 }
 interface OtherBlock {
   kind: 'source-url' | 'source-document' | 'file' | 'custom' | 'data' | 'data-id' | 'data-transient' | 'error'
@@ -48,64 +50,70 @@ interface Plan {
 }
 
 const text = fc.string({ unit: fc.constantFrom('a', 'é', '水', '😀', '\n', '\r', '"', '\\', '\u2028', '\ud800', ': ') })
-const block: fc.Arbitrary<Block> = fc.oneof(
-  { weight: 4, arbitrary: blockOf('text') },
-  { weight: 2, arbitrary: blockOf('reasoning') },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('call' as const),
-      runner: fc.constantFrom('server', 'client', 'approval', 'provider'),
-      streamed: fc.boolean(),
-      input: fc.oneof(fc.constantFrom('', '{"a":', '{"a":1}'), fc.json({ maxDepth: 1 })),
-      outcome: fc.constantFrom('ok', 'ok', 'error', 'denied', 'unavailable', 'handed-over', 'aborted'),
-      preliminary: fc.boolean(),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constantFrom<OtherBlock['kind'][]>(
-        'source-url',
-        'source-document',
-        'file',
-        'custom',
-        'data',
-        'data-id',
-        'data-transient',
-        'error',
-      ),
-    }),
-  },
-)
-const turn: fc.Arbitrary<Turn> = fc.record({
-  blocks: fc.array(block, { maxLength: 4 }),
-  crash: fc.option(fc.nat({ max: 12 }), { nil: undefined, freq: 5 }),
-})
-const plan: fc.Arbitrary<Plan> = fc.record({
-  branches: fc.array(
-    fc.record({
-      answer: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-      turns: fc.array(turn, { minLength: 1, maxLength: 3 }),
-    }),
-    { minLength: 1, maxLength: 3 },
-  ),
-  picks: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 20 }),
-  outcome: fc.constantFrom<Outcome[]>(
-    'completed',
-    'completed',
-    'completed',
-    'failed',
-    'aborted',
-    'timed-out',
-    'budget-exceeded',
-    'interrupted',
-  ),
-  cut: fc.nat(),
-  after: fc.boolean(),
-  handOver: fc.boolean(),
-  finishReason: fc.constantFrom('stop', 'stop', 'stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'),
-})
+const blockWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Block> =>
+  fc.oneof(
+    { weight: 4, arbitrary: blockOf('text') },
+    { weight: 2, arbitrary: blockOf('reasoning') },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant('call' as const),
+        runner: fc.constantFrom('server', 'client', 'approval', 'provider'),
+        streamed: fc.boolean(),
+        input: fc.oneof(fc.constantFrom('', '{"a":', '{"a":1}'), fc.json({ maxDepth: 1 })),
+        outcome: fc.constantFrom('ok', 'ok', 'error', 'denied', 'unavailable', 'handed-over', 'aborted'),
+        preliminary: fc.boolean(),
+        nested,
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constantFrom<OtherBlock['kind'][]>(
+          'source-url',
+          'source-document',
+          'file',
+          'custom',
+          'data',
+          'data-id',
+          'data-transient',
+          'error',
+        ),
+      }),
+    },
+  )
+const turnWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Turn> =>
+  fc.record({
+    blocks: fc.array(blockWith(nested), { maxLength: 4 }),
+    crash: fc.option(fc.nat({ max: 12 }), { nil: undefined, freq: 5 }),
+  })
+const planWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Plan> =>
+  fc.record({
+    branches: fc.array(
+      fc.record({
+        answer: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+        turns: fc.array(turnWith(nested), { minLength: 1, maxLength: 3 }),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+    picks: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 20 }),
+    outcome: fc.constantFrom<Outcome[]>(
+      'completed',
+      'completed',
+      'completed',
+      'failed',
+      'aborted',
+      'timed-out',
+      'budget-exceeded',
+      'interrupted',
+    ),
+    cut: fc.nat(),
+    after: fc.boolean(),
+    handOver: fc.boolean(),
+    finishReason: fc.constantFrom('stop', 'stop', 'stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'),
+  })
+
+const plan = planWith(fc.constant(false))
 
 function blockOf(kind: 'text' | 'reasoning'): fc.Arbitrary<Block> {
   return fc.record({
@@ -117,6 +125,9 @@ function blockOf(kind: 'text' | 'reasoning'): fc.Arbitrary<Block> {
 
 /** Entries of one whole legal run. */
 export const arbitraryRun: fc.Arbitrary<Entry[]> = plan.map(toEntries)
+
+/** Of one in which some tools are agents. */
+export const arbitraryNestedRun: fc.Arbitrary<Entry[]> = planWith(fc.boolean()).map(toEntries)
 
 /** Of one that nothing went wrong with on the way. */
 export const arbitraryCompletedRun: fc.Arbitrary<Entry[]> = plan.map(({ branches, ...rest }) => {
@@ -288,12 +299,29 @@ function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: st
   const stepType = runner === 'server' ? 'tool-call' : runner
   const start: RecordedPart = { type: 'step-start', stepType, attempt: 1, toolCallId, toolName }
   const finish: RecordedPart = { type: 'step-finish', duration: 1 }
-  if (!asks || branch.handOver) return { said: at(step, call), later: at(path, [start, ...results, finish]) }
+  if (!asks || branch.handOver) {
+    const inner = block.nested === true && runner === 'server' ? agentItems(path, id('text')) : []
+    return { said: at(step, call), later: [...at(path, [start]), ...inner, ...at(path, [...results, finish])] }
+  }
   branch.waiting.push(...at(path, [...results, finish]))
   const requestId = id('request')
   const kind = runner === 'client' ? 'tool' : 'approval'
   const request: RecordedPart = { type: 'request', requestId, kind, toolCallId, toolName, input, deadline: 0 }
   return { said: at(step, call), later: at(path, [start]), request: { step: path, part: request } }
+}
+
+/** What an agent says to the tool loop that called it, which is no answer to the client. */
+function agentItems(path: string, own: string): Item[] {
+  const parts: [string, RecordedPart][] = [
+    [`${path}/answer`, { type: 'step-start', stepType: 'llm', attempt: 1 }],
+    [`${path}/answer/1`, { type: 'step-start', stepType: 'model-call', attempt: 1 }],
+    [`${path}/answer/1`, { type: 'text-start', id: own }],
+    [`${path}/answer/1`, { type: 'text-delta', id: own, delta: 'NESTED' }],
+    [`${path}/answer/1`, { type: 'text-end', id: own }],
+    [`${path}/answer/1`, { type: 'step-finish', duration: 1 }],
+    [`${path}/answer`, { type: 'step-finish', duration: 1 }],
+  ]
+  return parts.map(([step, part]) => ({ step, part }))
 }
 
 /** What a call comes to that would be asked of a client, where nobody waits for one. */

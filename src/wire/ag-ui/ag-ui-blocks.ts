@@ -9,6 +9,8 @@ import { toEncryptedValue } from './encrypted-value.ts'
 import type { AgUiIds } from './ag-ui-ids.ts'
 
 export interface AgUiBlocks {
+  /** A step of the answer starts: texts of answers are in the order in which these started. */
+  startAnswer(path: string): void
   startText(entry: EntryOf<'text-start'>): void
   startReasoning(entry: EntryOf<'reasoning-start'>): void
   delta(entry: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void
@@ -48,17 +50,15 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
     out.send({ type: 'REASONING_MESSAGE_END', messageId })
     if (metadata !== undefined) {
       const encryptedValue = toEncryptedValue(metadata)
-      out.send({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'message',
-        entityId: messageId,
-        encryptedValue,
-      })
+      out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'message', entityId: messageId, encryptedValue })
     }
     out.send({ type: 'REASONING_END', messageId })
   }
 
   return {
+    startAnswer(path) {
+      if (!said.has(path)) said.set(path, { path: '', text: '' })
+    },
     startText({ id, step: path }) {
       const messageId = ids.text(path)
       const sendDelta = sink.prepare((delta, timestamp) => {
@@ -93,11 +93,7 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
         sendDelta,
       })
       out.send({ type: 'REASONING_START', messageId })
-      out.send({
-        type: 'REASONING_MESSAGE_START',
-        messageId,
-        role: 'reasoning',
-      })
+      out.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
     },
     delta({ id, delta, providerMetadata }) {
       const block = blocks.get(id)
@@ -123,8 +119,8 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
       for (const [root, last] of said) if (isUnder(last.path, path)) said.delete(root)
     },
     finalText() {
-      if (said.size === 0) return undefined
-      return [...said.values()].flatMap(({ text }) => (text === '' ? [] : [text])).join('\n\n')
+      const texts = [...said.values()].flatMap(({ text }) => (text === '' ? [] : [text]))
+      return texts.length === 0 ? undefined : texts.join('\n\n')
     },
   }
 }

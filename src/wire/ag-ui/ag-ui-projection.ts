@@ -59,8 +59,10 @@ export function projectAgUi(
         return run.resume(entry, messages && (() => messages))
       case 'step-start':
         answering.note(entry)
+        if (entry.answer === true) blocks.startAnswer(entry.step)
         return steps.start(entry)
       case 'step-finish':
+        tools.close(entry.step)
         ids.end(entry.step)
         return steps.finish(entry)
       case 'step-reset':
@@ -211,11 +213,7 @@ export function projectAgUi(
     run.send({ type: 'TEXT_MESSAGE_END', messageId })
   }
 
-  const projection = {
-    state: 'open' as Projection['state'],
-    apply: take,
-    fail,
-  }
+  const projection = { state: 'open' as Projection['state'], apply: take, fail }
   return projection
 }
 

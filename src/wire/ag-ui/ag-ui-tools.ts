@@ -23,8 +23,8 @@ export interface AgUiTools {
   response(entry: EntryOf<'response'>): void
   /** The calls that the client has to answer, in their order. */
   pending(): string[]
-  /** Ends calls whose arguments were cut off. */
-  close(): void
+  /** Ends calls at and under this path whose arguments were cut off, because its step has finished. Default: all. */
+  close(path?: string): void
   /** Forgets the calls of an attempt that a crash superseded. */
   forget(path: string): void
 }
@@ -58,12 +58,7 @@ export function createAgUiTools(
   let count = 0
 
   function start(path: string, toolCallId: string, toolCallName: string): void {
-    out.send({
-      type: 'TOOL_CALL_START',
-      toolCallId,
-      toolCallName,
-      parentMessageId: ids.calls(path),
-    })
+    out.send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: ids.calls(path) })
   }
 
   function end(toolCallId: string, args: string | undefined): void {
@@ -115,12 +110,7 @@ export function createAgUiTools(
       const metadata = providerMetadata ?? input?.metadata
       if (metadata === undefined) return
       const encryptedValue = toEncryptedValue(metadata)
-      out.send({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'tool-call',
-        entityId: toolCallId,
-        encryptedValue,
-      })
+      out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
     },
     result({ step, toolCallId, result, isError, outcome, preliminary }) {
       const key = callKey(step, toolCallId)
@@ -162,8 +152,10 @@ export function createAgUiTools(
       const asked = [...calls.values()].filter((call) => call.asked !== undefined)
       return [...handedOver, ...asked].sort((a, b) => a.n - b.n).map(({ toolCallId }) => toolCallId)
     },
-    close() {
-      for (const { toolCallId, hasArgs } of inputs.values()) {
+    close(root = '') {
+      for (const [key, { path, toolCallId, hasArgs }] of inputs) {
+        if (!isUnder(path, root)) continue
+        inputs.delete(key)
         end(toolCallId, hasArgs ? undefined : '')
         const metadata = { isError: true, outcome: 'aborted' }
         const content = 'The arguments of this tool call were cut off.'
@@ -176,7 +168,6 @@ export function createAgUiTools(
           metadata,
         })
       }
-      inputs.clear()
     },
     forget(path) {
       for (const map of [inputs, calls]) for (const [key, each] of map) if (isUnder(each.path, path)) map.delete(key)

@@ -113,6 +113,33 @@ test('a prepared event is the event, whatever its other fields hold', () => {
   )
 })
 
+test('a prepared event may differ in a number, too', () => {
+  const times = fc.integer({ min: 1_705_584_896_000, max: 1_705_584_899_999 })
+  const numbers = fc.oneof(times, fc.integer(), fc.double(), fc.constantFrom(0, 999, 1000, 1e21, 9_007_000_000_000_001))
+  const events = fc.array(fc.tuple(fc.string(), numbers, fc.nat({ max: 2 })), { maxLength: 20 })
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.constant('9007000000000001')), events, (id, list) => {
+      const make = (delta: string, time: number) => ({ time, id, delta })
+      const [sent, prepared] = [sse().open(), sse().open()]
+      const say = prepared.prepare(make)
+      for (const [delta, time, more] of list) {
+        for (let i = 0; i <= more; i++) {
+          sent.send(make(delta, time))
+          say(delta, time)
+        }
+      }
+      expect(prepared.take()).toBe(sent.take())
+    }),
+  )
+  // The number may stand behind the text, or not at all.
+  for (const make of [(text: string, n: number) => ({ text, n }), (text: string) => ({ text })]) {
+    const [sent, prepared] = [sse().open(), sse().open()]
+    sent.send(make('a', 1234))
+    prepared.prepare(make)('a', 1234)
+    expect(prepared.take()).toBe(sent.take())
+  }
+})
+
 test('what is muted is not framed, prepared or not; an end is a frame like others', () => {
   const frames = createTextFrames<object>((event) => `${JSON.stringify(event)};`, 'end')
   const say = frames.prepare((text) => ({ text }))

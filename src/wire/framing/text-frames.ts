@@ -7,7 +7,8 @@ const marker = '\u0001text\u0001'
 const marked = JSON.stringify(marker)
 /** Stands in for the number of a prepared event. */
 const numberMarker = 9_007_000_000_000_001
-const numberMarked = String(numberMarker)
+/** `000` to `999`. */
+const lastDigits = Array.from({ length: 1000 }, (_, i) => String(i).padStart(3, '0'))
 
 /** `end`: what ends the stream. */
 export function createTextFrames<Event>(frame: (event: Event) => string, end = ''): Frames<Event> {
@@ -16,14 +17,31 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     if (!frames.muted) written += frame(event)
   }
 
+  /**
+   * The number is a time: it is the same in the events of a moment, and only its last digits change in those of a second. The text of a
+   * large number costs more than all the rest of a delta.
+   */
   function withNumber(first: string, second: string, close: string): (text: string, number?: number) => void {
-    let last = -1
+    let last = NaN
+    let lastHigh = 0
+    let head = ''
     let open = ''
+    let isJoined = true
     return (text, number = 0) => {
       if (frames.muted) return
       if (number !== last) {
         last = number
-        open = [first, String(number), second].join('')
+        const high = Number.isSafeInteger(number) && number >= 1000 ? Math.floor(number / 1000) : 0
+        const digits = high === 0 ? undefined : lastDigits[number - high * 1000]
+        if (digits !== undefined && high !== lastHigh) {
+          lastHigh = high
+          head = [first, String(high)].join('')
+        }
+        open = (digits === undefined ? first + JSON.stringify(number) : head + digits) + second
+        isJoined = false
+      } else if (!isJoined) {
+        open = [first, JSON.stringify(number), second].join('')
+        isJoined = true
       }
       written += isPlain(text) ? open + text + close : open + JSON.stringify(text).slice(1, -1) + close
     }
@@ -35,15 +53,17 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     mute: (isMuted) => void (frames.muted = isMuted),
     send,
     prepare(make) {
-      const [before, after, ...more] = frame(make(marker, numberMarker)).split(marked)
+      const made = frame(make(marker, numberMarker))
+      const other = frame(make(marker, numberMarker + 1))
+      const [before, after, ...more] = made.split(marked)
+      const asItIs = (text: string, number = 0) => send(make(text, number))
       // The marker is part of another field as well, or the frame is not JSON.
-      if (before === undefined || after === undefined || more.length > 0) {
-        return (text, number = 0) => send(make(text, number))
-      }
-      const [first, second, ...rest] = before.split(numberMarked)
-      if (second !== undefined) {
-        if (rest.length > 0 || after.includes(numberMarked)) return (text, number = 0) => send(make(text, number))
-        return withNumber(first!, `${second}"`, `"${after}`)
+      if (before === undefined || after === undefined || more.length > 0) return asItIs
+      if (made !== other) {
+        const [first, second] = before.split(String(numberMarker))
+        // The number must stand before the text, and the same digits nowhere else.
+        const isFound = `${first}${numberMarker + 1}${second}${marked}${after}` === other
+        return isFound ? withNumber(first!, `${second}"`, `"${after}`) : asItIs
       }
       // Joined: a string that was cut from another one, or concatenated, makes each later concatenation slower.
       const open = [before, '"'].join('')

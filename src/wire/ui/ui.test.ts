@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../../test/arbitrary-run.ts'
 import type { Entry } from '../../part/entry.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
+import { wordsSaid } from '../../../test/words-said.ts'
 import { show } from '../../../test/ui-client.ts'
 import { v6Fault } from '../../../test/ui-v6-chunks.ts'
 import { uiWire } from './ui.ts'
@@ -100,26 +101,4 @@ test('ui: the official client shows what the run said, and nothing for ever unfi
 
 function wordsOf({ parts }: UIMessage): string[] {
   return parts.flatMap((part) => (part.type === 'text' || part.type === 'reasoning' ? [part.text] : [])).sort()
-}
-
-/** Text and reasoning blocks of the answer that no later attempt supersedes. */
-function wordsSaid(entries: readonly Entry[]): string[] {
-  const answers = entries.flatMap((entry) => (entry.type === 'step-start' && entry.answer ? [`${entry.step}/`] : []))
-  const blocks = new Map<string, { step: string; text: string }>()
-  for (const entry of entries) {
-    if (entry.type === 'answer-end') break
-    const heard = answers.some((path) => entry.step.startsWith(path))
-    if (heard && (entry.type === 'text-start' || entry.type === 'reasoning-start')) {
-      blocks.set(entry.id, { step: entry.step, text: '' })
-    }
-    if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
-      const block = blocks.get(entry.id)
-      if (block) block.text += entry.delta
-    }
-    if (entry.type === 'step-reset') {
-      for (const [id, { step }] of blocks) if (step === entry.step) blocks.delete(id)
-    }
-    if (entry.type === 'run-end' && answers.length === 0 && typeof entry.output === 'string') return [entry.output]
-  }
-  return [...blocks.values()].map(({ text }) => text).sort()
 }
