@@ -1,12 +1,13 @@
 /** The load generator: all clients in one process. It counts every delta and rejects incomplete streams. */
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
-import { fetchText, openStream } from './http-stream.ts'
+import { fetchText, openStream, type Opened } from './http-stream.ts'
 import { glance, spin } from './steady.ts'
 
 export interface Target {
   url: string
   path: string
+  /** `{n}` in its texts is the number of the request, for protocols that want ids. */
   body: unknown
   headers?: Record<string, string>
   /** The text before a delta, including its `~`. */
@@ -24,14 +25,14 @@ interface Reading {
 }
 
 const active = new Set<Reading>()
+let requests = 0
 /** Deltas received from each server. */
 const heard: Record<string, number> = {}
 
 /** Sends a request. `done` rejects unless all deltas arrive in order, followed by the terminal frame and the end of the transfer. */
 async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number) => void): Promise<Reading> {
-  const { url, path, headers = {}, mark, end, follow } = target
+  const { url, mark, end } = target
   const scanner = createScanner(mark, stamped, onDelta)
-  const post = { url: url + path, method: 'POST' as const, headers, body: JSON.stringify(target.body) }
   let last: Buffer = Buffer.alloc(0)
   let beforeLast = last
   const onPayload = (payload: Buffer) => {
@@ -41,13 +42,7 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
     beforeLast = last
     last = payload
   }
-  const sse = { accept: 'text/event-stream' }
-  let request: Parameters<typeof openStream>[0] = post
-  if (follow !== undefined) {
-    const { id } = JSON.parse(await fetchText(post)) as { id: string }
-    request = { url: url + follow.replace(':id', id), headers: { ...headers, ...sse } }
-  }
-  const opened = openStream(request, onPayload)
+  const opened = await send(target, onPayload)
   const reading: Reading = { count: () => scanner.count, done: whole(), leave: opened.leave }
   async function whole(): Promise<void> {
     try {
@@ -61,6 +56,16 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
   reading.done.catch(() => undefined)
   active.add(reading)
   return reading
+}
+
+async function send(target: Target, onPayload: (payload: Buffer) => void): Promise<Opened> {
+  const { url, path, headers = {}, follow } = target
+  const body = JSON.stringify(target.body).replaceAll('{n}', String(++requests))
+  const post = { url: url + path, method: 'POST' as const, headers, body }
+  if (follow === undefined) return openStream(post, onPayload)
+  const { id } = JSON.parse(await fetchText(post)) as { id: string }
+  const sse = { ...headers, accept: 'text/event-stream' }
+  return openStream({ url: url + follow.replace(':id', id), headers: sse }, onPayload)
 }
 
 /** Keeps `streams` streams running until the time is up. Each is read to its end. */

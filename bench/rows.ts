@@ -30,6 +30,17 @@ const here = import.meta.dirname
 const text = 'Say something long.'
 const messages = [{ role: 'user', content: text }]
 const uiMessages = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }]
+/** AG-UI's: each request is a run in a thread of its own. */
+const runInput = {
+  threadId: 't{n}',
+  runId: 'r{n}',
+  protocolVersion: '1.0',
+  messages: [{ id: 'm1', role: 'user', content: text }],
+  tools: [],
+  context: [],
+  state: {},
+  forwardedProps: {},
+}
 
 /** A row for a server that answers with frames of `{type: 'text-delta', delta}`, or with text. */
 function plain(name: string, title: string, file: string, path: string, target: Partial<Target> = {}): Row {
@@ -65,6 +76,7 @@ const wires: Record<string, Omit<Target, 'url'>> = {
     mark: '"delta":"~',
     end: '"outcome":"completed"',
   },
+  'ag-ui': { path: '/ag-ui/bench', body: runInput, mark: '"delta":"~', end: '"type":"RUN_FINISHED"' },
 }
 
 const agent = `onDisconnect: cancel

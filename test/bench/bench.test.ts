@@ -114,6 +114,12 @@ describe('with its processes', () => {
     expect(formatResult(result)).toMatch(/^floor: node:http by hand +[\d,]+ /mu)
   })
 
+  test('AG-UI: every run is one of its own, each stream whole; a client that leaves stops the model', async () => {
+    const bench = benchOf(['millrace-ag-ui-memory'])
+    const names = bench.rows.map(({ name }) => name)
+    for (const result of [await throughput(bench), await abort(bench)]) expectWhole(result, names)
+  })
+
   test('side by side: both at once, with the ratio of the two', async () => {
     const bench = benchOf(['millrace-ui-memory', 'floor'])
     const result = await sideBySide({ ...bench, options: { ...bench.options, reference: 'floor' } })
