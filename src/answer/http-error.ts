@@ -23,6 +23,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     aborted: 409,
     'thread-busy': 409,
     'answer-conflict': 409,
+    'interrupts-open': 409,
     'idempotency-key-reused': 422,
     'too-large': 413,
     'unsupported-type': 415,

@@ -25,7 +25,7 @@ export interface AgUiAnswer {
 export function createAgUiClient(
   url: string,
   {
-    threadId = crypto.randomUUID(),
+    threadId = crypto.randomUUID() as string,
     old = false,
     messages = [] as Message[],
     tools = [] as Tool[],
