@@ -7,7 +7,12 @@ export function turnKey(body: Record<string, unknown>): string | undefined {
   if (trigger === 'regenerate-message' || typeof messageId === 'string' || !Array.isArray(messages)) return undefined
   const last = messages.at(-1) as { id?: unknown; role?: unknown } | undefined
   if (last?.role !== 'user' || typeof last.id !== 'string' || last.id === '') return undefined
-  return `${last.id}:${fnv1a(JSON.stringify(last))}`
+  return keyOf(last.id, last)
+}
+
+/** The key of a turn with this id and this last message. */
+export function keyOf(id: string, last: unknown): string {
+  return `${id}:${fnv1a(JSON.stringify(last) ?? '')}`
 }
 
 /** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/): only distinguishes edited messages from repeated ones. */

@@ -1,8 +1,11 @@
 /** The agents that ship, as a newcomer runs them: through the command and through the server, with no key. */
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
+import { createAgUiClient } from '../support/ag-ui.ts'
 import { grammarFaults } from '../support/engine.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
@@ -42,6 +45,7 @@ test('millrace check passes, and each points editors to the schema that millrace
       'refine',
       'approve-first',
       'bernard',
+      'client-tools',
     ]),
   )
   expect(await ran(['check', agents], { cwd })).toMatchObject({ code: 0, out: '' })
@@ -131,6 +135,17 @@ test('through the server: each answers; the one that asks is suspended until it 
     expect([agentId, response.status]).toEqual([agentId, 200])
     return { id: response.headers.get('x-millrace-run-id')!, text: await response.text() }
   }
+  // The line that the server prints, and a page whose own client runs the tool.
+  const line = server.out.split('\n').find((each) => each.includes('/ag-ui/'))!
+  const pasted = line.slice(line.indexOf('curl ')).replace('curl ', 'curl -sS --fail-with-body -m 15 ')
+  expect((await promisify(execFile)('bash', ['-c', pasted])).stdout).toContain('"result":"12*7 = 84."')
+  const page = createAgUiClient(server.url, { agent: 'client-tools' })
+  page.say('Where am I?')
+  const { end } = await page.run()
+  const [toolCallId] = (end as { outcome: { pendingToolCallIds: string[] } }).outcome.pendingToolCallIds
+  page.answer(toolCallId!, '{"city":"Rome"}')
+  expect(await page.run()).toMatchObject({ end: { result: expect.stringContaining('Rome') } })
+
   for (const name of ['assistant', 'panel', 'refine', 'research-team', 'bernard', 'bernard-v1']) {
     expect((await ask(name)).text.length, name).toBeGreaterThan(8)
   }

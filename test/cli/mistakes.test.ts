@@ -95,7 +95,7 @@ test('serve with a key: the lines to try send it', async () => {
   const env = { MILLRACE_API_KEY: 'a-long-secret-key' }
   const server = await serving([], { cwd: folder({ 'agents/a.yaml': demo }), env })
   const lines = server.out.split('\n').filter((line) => line.includes('curl'))
-  expect(lines).toHaveLength(4)
+  expect(lines).toHaveLength(5)
   for (const line of lines) expect(line).toContain('-H "Authorization: Bearer $MILLRACE_API_KEY"')
   expect(server.out + server.err).not.toContain(env.MILLRACE_API_KEY)
 })

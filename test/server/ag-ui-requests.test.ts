@@ -159,6 +159,9 @@ test('the same thread and run again, at once: one run, read by both', async () =
   expect(new Set(ids).size).toBe(1)
   for (const body of bodies) expect(body).toContain('"delta":"1: Hi"')
   expect(await store.runs.list({})).toHaveLength(1)
+  // A curl line is changed and pasted again.
+  const other = await (await post('/ag-ui/a', { ...input, messages: [user('Ho')] })).text()
+  expect(other).toContain('"delta":"1: Ho"')
 })
 
 test('two threads with the same ids of everything are apart', async () => {

@@ -22,6 +22,7 @@ interface Home {
   agents?: { id: string; description?: string; curl: string }[]
   faults?: string[]
   openai?: { baseURL: string }
+  agUi?: object
   message?: string
   links: string[]
 }
@@ -66,6 +67,10 @@ test('name, version, the agents with a line that can be pasted, links that lead 
   for (const link of told.links) expect(text).toContain(`<a href="${link}">`)
   expect(text).toContain('Says &#60;b&#62;something&#60;/b&#62; &#38; more')
   expect(text).toContain('bad.yaml:1:')
+  expect([told.agUi, text.includes(`<code>${url}/ag-ui/&#60;agent&#62;</code>`)]).toEqual([
+    { url: `${url}/ag-ui/<agent>` },
+    true,
+  ])
   expect([told.openai, text.includes(`<code>${url}/v1</code>`)]).toEqual([{ baseURL: `${url}/v1` }, true])
 })
 

@@ -140,15 +140,17 @@ async function welcome(dir: string, { url, project }: Served, apiKey: string | u
   const tries = [`list runs   curl${key} ${url}/api/runs`]
   const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : agents[0]?.id
   if (id !== undefined) {
-    const post = (path: string, named = 'agentId') => {
-      const body = `'{"${named}": "${id}", "messages": [{"role": "user", "content": "What is 12*7?"}]}'`
+    const post = (path: string, fields = `"agentId": "${id}"`, messageId = '') => {
+      const body = `'{${fields}, "messages": [{${messageId}"role": "user", "content": "What is 12*7?"}]}'`
       return `curl -N${key} ${url}${path} -H 'Content-Type: application/json' -d ${body}`
     }
-    const openai = post('/v1/chat/completions', 'model')
+    const openai = post('/v1/chat/completions', `"model": "${id}"`)
+    const agUi = post(`/ag-ui/${encodeURIComponent(id)}`, '"threadId": "t1", "runId": "r1"', '"id": "m1", ')
     tries.unshift(
       `text        ${post('/api/beddel/chat')}`,
       `AI SDK UI   ${post('/api/chat')}`,
       `OpenAI      ${openai}`,
+      `AG-UI       ${agUi}`,
     )
   }
   return `Millrace is ready at ${url}

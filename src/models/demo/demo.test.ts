@@ -76,6 +76,12 @@ test.each([
   expect((await say(question, { tools: [clock] })).calls).toEqual([{ name: 'getCurrentTime', input }])
 })
 
+test('Where am I? → the tool that has location in its name', async () => {
+  const locate = tool('getLocation')
+  expect((await say('Where am I?', { tools: [weather, locate] })).calls).toEqual([{ name: 'getLocation', input: {} }])
+  expect((await say('Where am I?', { tools: [weather] })).calls).toEqual([])
+})
+
 test.each([
   ['Use the tool get_weather for Paris', [{ city: 'Paris' }]],
   ['use the tool get_weather with city=Oslo in fahrenheit', [{ city: 'Oslo', unit: 'fahrenheit' }]],

@@ -81,6 +81,8 @@ function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptio
     const timeZone = timeZoneIn(words)
     calls.push({ toolName: 'getCurrentTime', input: timeZone === undefined ? {} : { timeZone } })
   }
+  const locating = tools.find(({ name }) => /location/i.test(name))
+  if (locating !== undefined && isFree(locating.name) && whereWords.test(words)) calls.push(call(locating, words))
   if (calls.length === 0 && choice?.type === 'required' && tools[0]) return [call(tools[0], words)]
   return calls
 }
@@ -112,6 +114,8 @@ function asksToCalculate(words: string): boolean {
     /^[\d\s.()+*/^%-]+\??$/.test(words)
   )
 }
+
+const whereWords = /\bwhere am i\b|\bwhere i am\b|\bmy (?:location|position|place)\b/i
 
 const timeWords =
   /\bwhat time\b|\b(the|current|local) (time|date)\b|\btime is it\b|\btime in\b|\btoday's date\b|\bwhat day\b|\bgetCurrentTime\b/i

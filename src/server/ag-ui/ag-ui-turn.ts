@@ -9,6 +9,7 @@ import { newMessages } from '../../runtime/history.ts'
 import { activeRun } from '../../runtime/resume-turn.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import type { AgUiMessage } from '../../wire/ag-ui/ag-ui-event.ts'
+import { keyOf } from '../../runtime/turn-key.ts'
 import { agUiWire } from '../../wire/ag-ui/ag-ui.ts'
 import type { AgUiRequest } from './run-input.ts'
 
@@ -51,8 +52,11 @@ export async function toAgUiTurn(
     labels: compact({ runId, parentRunId }) as Record<string, string>,
     onBusy: 'interrupt',
     history,
-    // The same request again reads the run of the first one.
-    turnKey: `run:${runId}`,
+    // The same request again reads the run of the first one. With another question it is another request, whatever its id.
+    turnKey: keyOf(
+      `run:${runId}`,
+      messages.findLast(({ role }) => role === 'user'),
+    ),
     ...compact({ traceparent }),
   }
   const warnings = unknown.map(({ requestId }) => {

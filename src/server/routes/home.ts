@@ -20,6 +20,7 @@ export interface HomeFacts {
 export function homeResponse(request: Request, { agents, faults, key, links }: HomeFacts): Response {
   const { origin } = new URL(request.url)
   const openai = { baseURL: `${origin}/v1` }
+  const agUi = { url: `${origin}/ag-ui/<agent>` }
   const refusal = 'refusal' in agents ? agents.refusal : undefined
   const shown = ('refusal' in agents ? [] : agents).map(({ id, pipeline: { metadata } }) => ({
     id,
@@ -29,12 +30,12 @@ export function homeResponse(request: Request, { agents, faults, key, links }: H
   }))
   const headers = { 'cache-control': 'no-store', vary: 'accept', 'x-content-type-options': 'nosniff' }
   if (preferredType(request, ['text/html', 'application/json']) === 'application/json') {
-    const told = refusal === undefined ? { agents: shown, faults, openai } : { message: refusal }
+    const told = refusal === undefined ? { agents: shown, faults, openai, agUi } : { message: refusal }
     return Response.json({ name: 'Millrace', version, ...told, links }, { headers })
   }
   const nonce = crypto.randomUUID()
   const policy = `default-src 'none'; style-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-  return new Response(page({ nonce, agents: shown, faults, refusal, links, openai }), {
+  return new Response(page({ nonce, agents: shown, faults, refusal, links, openai, agUi }), {
     headers: {
       ...headers,
       'content-type': 'text/html; charset=utf-8',
@@ -62,6 +63,7 @@ interface PageFacts {
   refusal: string | undefined
   links: readonly string[]
   openai: { baseURL: string }
+  agUi: { url: string }
 }
 
 const style = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
@@ -71,7 +73,7 @@ pre{background:#8881;border:1px solid #8884;border-radius:.4rem;overflow-x:auto;
 a:focus-visible,pre:focus-visible{outline:2px solid;outline-offset:2px}
 nav a{display:inline-block;margin-right:1rem;padding:.5rem 0}`
 
-function page({ nonce, agents, faults, refusal, links, openai }: PageFacts): string {
+function page({ nonce, agents, faults, refusal, links, openai, agUi }: PageFacts): string {
   const cards = agents.map(
     ({ id, name, description, curl }) =>
       `<h3>${escape(id)}${name === undefined ? '' : ` <small>${escape(name)}</small>`}</h3>
@@ -81,7 +83,9 @@ ${description === undefined ? '' : `<p>${escape(description)}</p>`}
   const none = '<p>None yet: add a YAML file to the agents folder.</p>'
   const wrong = faults.length === 0 ? '' : `<h2>Not loaded</h2><pre tabindex="0">${escape(faults.join('\n'))}</pre>`
   const models = `<p>OpenAI clients use each agent as a model, with the base URL <code>${escape(openai.baseURL)}</code></p>`
-  const told = refusal === undefined ? `${cards.join('\n') || none}\n${models}\n${wrong}` : `<p>${escape(refusal)}</p>`
+  const clients = `<p>AG-UI clients, such as CopilotKit, use the URL <code>${escape(agUi.url)}</code></p>`
+  const told =
+    refusal === undefined ? `${cards.join('\n') || none}\n${models}\n${clients}\n${wrong}` : `<p>${escape(refusal)}</p>`
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Millrace</title><style nonce="${nonce}">${style}</style></head><body><main>
