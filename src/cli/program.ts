@@ -21,7 +21,7 @@ import {
 } from './options.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
-import { addParseCommand } from './transcript-commands.ts'
+import { addImportCommand, addParseCommand } from './transcript-commands.ts'
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
@@ -187,6 +187,8 @@ export function createProgram(): Command {
     .argument('<file-or-run>', 'An NDJSON file, a run id or a unique prefix of one, or "all" for every run')
     .addHelpText('after', examples('millrace verify run.ndjson', 'millrace verify all'))
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
+
+  addImportCommand(program)
 
   program.commandsGroup('Other:')
   addParseCommand(program)

@@ -1,5 +1,5 @@
 /** The commands that read what CLI agents print. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { cliNames } from '../ingest/cli-names.ts'
 import { choice, examples } from './options.ts'
 
@@ -27,4 +27,32 @@ ${examples(
 )}`,
     )
     .action(async (file: string | undefined, flags) => (await import('./commands/parse.ts')).parseCommand(file, flags))
+}
+
+export function addImportCommand(program: Command): void {
+  program
+    .command('import')
+    .summary("Keep a CLI agent's output as a run")
+    .description(
+      'Write the output of Claude Code, Codex or Gemini CLI, or a log of Millrace, into the data folder as a run, with its own times.',
+    )
+    .argument('<file>', 'File with the output or the log; - for stdin')
+    .addOption(
+      choice('--from <format>', 'What the file holds (default: what its first lines tell)', [...cliNames, 'ndjson']),
+    )
+    .option('-m, --message <text>', 'The prompt, if the output does not repeat it')
+    .addOption(new Option('--data <dir>', 'Data folder to write to').default('.millrace'))
+    .addHelpText(
+      'after',
+      `
+Prints the id of the run. The same output is the same run: imported again, it
+changes nothing. A log keeps its id. While a server uses the data folder,
+nothing can be imported into it.
+${examples(
+  'millrace import claude-output.jsonl -m "Fix the tests"',
+  'millrace import codex.jsonl --from codex --data archive',
+  'millrace logs run_1a2b3c --json > run.ndjson && millrace import run.ndjson --data archive',
+)}`,
+    )
+    .action(async (file: string, flags) => (await import('./commands/import.ts')).importCommand(file, flags))
 }

@@ -1,0 +1,119 @@
+/**
+ * The output of a CLI agent as a run: the engine runs an agent with one `cli-agent` step whose program is the transcript. So the log is the
+ * one that the live run would have written, with the times of the transcript.
+ */
+import { createHash } from 'node:crypto'
+import { fromErrorValue } from '../../part/error.ts'
+import type { Entry } from '../../part/entry.ts'
+import type { KeptView } from '../../part/log.ts'
+import type { CliName } from '../../ingest/cli-names.ts'
+import { createCliReader } from '../../ingest/cli-parser.ts'
+import { toEvent } from '../../ingest/event.ts'
+import { parsePipeline } from '../../pipeline/parse.ts'
+import type { Processes } from '../../processes/processes.ts'
+import { agentSource } from '../../project/create-runtime.ts'
+import { createRegistry } from '../../project/registry.ts'
+import { secretValues } from '../../project/secrets.ts'
+import { createRuntime } from '../../runtime/runtime.ts'
+import { memoryStore } from '../../store/memory-store.ts'
+
+export interface ImportedRun {
+  id: string
+  entries: Entry[]
+  view?: KeptView | undefined
+}
+
+export interface Transcript {
+  cli: CliName
+  bytes: Buffer
+  /** The prompt, if the output does not repeat it. */
+  message?: string | undefined
+}
+
+/** The same transcript is the same run. */
+function idOf({ cli, bytes }: Transcript): string {
+  return `run_${createHash('sha256').update(`${cli}\n`).update(bytes).digest('hex').slice(0, 32)}`
+}
+
+/** Throws `session-file` for what only looks like output. */
+export async function importCli(transcript: Transcript): Promise<ImportedRun> {
+  const { cli, message } = transcript
+  const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
+  const id = idOf(transcript)
+  let time = startedAt
+  const clock = { wall: () => time, steady: () => time }
+  const store = memoryStore()
+  const registry = createRegistry({}, {})
+  const processes = playing(transcript.bytes, (now) => (time = Math.max(time, now)))
+  const runtime = createRuntime({
+    agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli)) }]),
+    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER },
+    store,
+    clock,
+    newRunId: () => id,
+    secrets: secretValues({}, process.env),
+  })
+  try {
+    const messages = prompt === undefined ? [] : [{ role: 'user', content: prompt }]
+    const run = await runtime.start(cli, { messages }, { protocol: 'import' })
+    await run.result
+    const entries: Entry[] = []
+    for await (const batch of store.log.read(id)) for (const entry of batch) entries.push(entry)
+    return { id, entries, view: await store.runs.view(id) }
+  } finally {
+    await runtime.close(0)
+  }
+}
+
+/** What has to be known before the run begins. */
+function lookAhead({ cli, bytes }: Transcript): { prompt?: string; startedAt?: number } {
+  const found: { prompt?: string; startedAt?: number } = {}
+  const reader = createCliReader(cli, {
+    onPart: () => undefined,
+    onTime: (time) => (found.startedAt ??= time),
+  })
+  reader.feed(bytes)
+  reader.end()
+  if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
+  if (reader.prompt !== undefined) found.prompt = reader.prompt
+  return found
+}
+
+function pipelineOf(cli: CliName): string {
+  return `metadata: { name: ${cli}, description: "Imported" }
+timeouts: { run: none }
+workflow:
+  - id: ${cli}
+    type: cli-agent
+    config: { cli: ${cli}, prompt: "$input.messages", timeouts: { idle: none } }
+`
+}
+
+const feed = 0x0a
+
+/** Programs that write the transcript, line by line, each at its time, and exit. */
+function playing(bytes: Buffer, tick: (time: number) => void): Processes {
+  return {
+    async start({ onOutput }) {
+      async function play(): Promise<void> {
+        for (let at = 0; at < bytes.length;) {
+          const end = bytes.indexOf(feed, at)
+          const line = bytes.subarray(at, end < 0 ? bytes.length : end + 1)
+          at += line.length
+          const time = timeOf(line)
+          if (time !== undefined) tick(time)
+          await onOutput('stdout', line)
+        }
+      }
+      return { exit: play().then(() => ({ code: 0, signal: null })), stop: () => undefined }
+    },
+    close: async () => undefined,
+  }
+}
+
+function timeOf(line: Buffer): number | undefined {
+  if (!line.includes('"timestamp"')) return undefined
+  const text = toEvent(line.toString('utf8'))?.['timestamp']
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return time > 0 ? time : undefined
+}
