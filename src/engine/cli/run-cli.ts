@@ -63,6 +63,11 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     if (watch !== undefined) watch.restart = true
     guard(() => (stream === 'stdout' ? take(parser.feed(bytes)) : stderr.push(bytes)))
     if (parser.isDone) hangTimer ??= setTimeout(() => over.resolve({ hung: true }), exitGrace)
+    else if (hangTimer !== undefined) {
+      // It has begun another turn.
+      clearTimeout(hangTimer)
+      hangTimer = undefined
+    }
     return scope.ready()
   }
 
