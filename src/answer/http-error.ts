@@ -11,6 +11,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'bad-json': 400,
     'bad-request': 400,
     'missing-value': 400,
+    'mcp-headers-missing': 400,
     unauthorized: 401,
     forbidden: 403,
     'unknown-agent': 404,

@@ -40,7 +40,13 @@ export function receive({ key, message }: InboxMessage, scope: Scope, controller
 
 /** The message of `answer:<request>`: the answer, or why there will be none. */
 export type PostedAnswer =
-  | { answer: Answer; protocol: string; labels?: Record<string, string>; input?: Record<string, unknown> }
+  | {
+      answer: Answer
+      protocol: string
+      labels?: Record<string, string>
+      input?: Record<string, unknown>
+      ownHeaders?: string[]
+    }
   | { closed: string }
 
 function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {

@@ -3,7 +3,7 @@ import type { McpPool } from '../tools/mcp/pool.ts'
 import type { Scope } from './scope.ts'
 
 /** The MCP servers of the config; throws when there are none. */
-export function mcpOf({ registry }: Scope): McpPool {
-  if (registry.mcp !== undefined) return registry.mcp
+export function mcpOf({ mcp }: Scope): McpPool {
+  if (mcp !== undefined) return mcp
   throw new MillraceError('unknown-mcp-server', 'The config has no MCP servers. Add `mcpServers` to it.')
 }

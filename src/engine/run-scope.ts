@@ -41,6 +41,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
     threadId: options.threadId,
     state,
     registry,
+    mcp: options.mcp,
     store: { log, runs: options.runs },
     input: state.input,
     inputAt(seq) {

@@ -16,6 +16,7 @@ import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './emit-end.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
+import type { McpPool } from '../tools/mcp/pool.ts'
 import { limitOfRun } from './limits.ts'
 import { isMoved } from './moved.ts'
 import { createPendingRequests } from './pending-requests.ts'
@@ -34,6 +35,7 @@ export interface RunnerOptions {
   log: Log
   runs: RunIndex
   registry: Registry
+  mcp: McpPool | undefined
   pipeline: Pipeline
   runId: string
   threadId: string

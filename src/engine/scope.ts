@@ -6,6 +6,7 @@ import type { Part, StepFinish, StepStart } from '../part/part.ts'
 import type { RequestPart } from '../part/request-part.ts'
 import type { StepKind } from '../part/step-kind.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
+import type { McpPool } from '../tools/mcp/pool.ts'
 import type { Attribute } from './attribute.ts'
 import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './registry.ts'
@@ -21,6 +22,8 @@ export interface Scope {
   readonly threadId: string
   readonly state: RunState
   readonly registry: Registry
+  /** The MCP servers of the config, with the headers that the run's requests brought. */
+  readonly mcp: McpPool | undefined
   /** The store of all runs, including this one. */
   readonly store: Pick<Store, 'log' | 'runs'>
   /** `$input`: the request's input, with the earlier conversation. */

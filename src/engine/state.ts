@@ -10,12 +10,14 @@ import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { handedOn, recovered } from './recovery.ts'
-import { LateMap } from '../fold/late-map.ts'
+import { LateMap, LateSet } from '../fold/late-map.ts'
 
 /** The fold of the run, and what only the engine needs. */
 export interface RunState extends FoldedRun {
   /** The input of `run-start`, merged with that of each `resume`. */
   readonly input: Record<string, unknown>
+  /** MCP servers for which the run's requests brought headers of their own. */
+  readonly ownHeaders: Iterable<string>
   /** The input as of an entry. */
   inputAt(seq: number): Record<string, unknown>
   /** Epoch ms of the last entry; 0 before the first. */
@@ -69,6 +71,7 @@ export function createRunState(): RunState {
   const calledPipelines = new LateMap<string, string>()
   const callIds = createCallIds()
   const asked = new LateMap<string, AskedValue[]>()
+  const ownHeaders = new LateSet<string>()
   const lists = new LateMap<string, readonly unknown[]>()
   // The same object as the fold, so that nothing is held or copied twice.
   const state = Object.assign(fold, {
@@ -83,6 +86,7 @@ export function createRunState(): RunState {
     callIds,
     asked,
     lists,
+    ownHeaders,
     has: (path: string) => steps.has(path),
     countCalls: (root: string) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
     suspendedSince: (moment: number) =>
@@ -109,6 +113,7 @@ export function createRunState(): RunState {
     switch (entry.type) {
       case 'run-start':
         state.input = entry.input
+        for (const name of entry.ownHeaders ?? []) ownHeaders.add(name)
         inputs.push({ seq: entry.seq, input: state.input })
         break
       case 'suspend':
@@ -116,6 +121,7 @@ export function createRunState(): RunState {
         break
       case 'resume': {
         state.input = { ...state.input, ...entry.input }
+        for (const name of entry.ownHeaders ?? []) ownHeaders.add(name)
         inputs.push({ seq: entry.seq, input: state.input })
         const last = suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp

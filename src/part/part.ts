@@ -45,6 +45,8 @@ export interface RunStart {
   handOver?: boolean
   /** Settings from the request for the answering model. */
   settings?: CallSettings
+  /** MCP servers for which the request brought headers of its own. The headers are not recorded. */
+  ownHeaders?: string[]
 }
 
 /**
@@ -131,6 +133,8 @@ export interface Resume {
   protocol: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
+  /** MCP servers for which the request brought headers of its own. The headers are not recorded. */
+  ownHeaders?: string[]
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Answer } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import { readKept } from '../fold/read-view.ts'
 import { endOfRequest } from './answer-to.ts'
+import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { checkAnswer } from './check-answer.ts'
 import { checkEdit } from './check-edit.ts'
 import type { Wake } from './pending-answers.ts'
@@ -14,7 +15,9 @@ import type { Supervisor } from './supervisor.ts'
 
 export interface AnswerContext {
   store: Store
-  redact<T>(value: T): T
+  /** With the secrets of the run as well. */
+  redactOf(run: string): <T>(value: T) => T
+  keepHeaders: Supervisor['keepHeaders']
   look: Supervisor['look']
 }
 
@@ -55,8 +58,11 @@ export async function answerAll(
   context: AnswerContext,
   run: string,
   answers: ReadonlyMap<string, Answer>,
-  wake?: Wake,
+  given?: Wake,
+  headers?: McpHeaders,
 ): Promise<Map<string, Answer>> {
+  if (headers !== undefined) context.keepHeaders(run, headers)
+  const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
   const counted = new Map<string, Answer>()
   for (const [requestId, answer] of answers) {
     const { winner } = await post(context, run, requestId, answer, wake)
@@ -66,9 +72,9 @@ export async function answerAll(
   return counted
 }
 
-async function post({ store, redact }: AnswerContext, run: string, requestId: string, answer: Answer, wake?: Wake) {
+async function post({ store, redactOf }: AnswerContext, run: string, requestId: string, answer: Answer, wake?: Wake) {
   // Inbox messages are stored like the log, and returned to clients that answer later.
-  const given = redact(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
+  const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   const { first, message } = await store.log.post(run, `answer:${requestId}`, given)
   return { first, winner: message as PostedAnswer }
 }

@@ -3,6 +3,7 @@ import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
+import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { withServerMessages } from './history.ts'
 import { resumed, type TurnAnswer } from './resume-turn.ts'
 import type { Run, Runtime } from './runtime.ts'
@@ -29,6 +30,8 @@ export interface Turn {
   handOver?: boolean
   /** Settings of the request for the answering model. */
   settings?: CallSettings
+  /** Headers for MCP servers, of this run alone: see `StartOptions`. The runtime checks them. */
+  mcpHeaders?: unknown
 }
 
 export interface Turned {
@@ -43,7 +46,19 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
-  const { agentId, threadId, protocol, labels, input, turnKey, handOver, history, settings, keepsSuspended } = turn
+  const {
+    agentId,
+    threadId,
+    protocol,
+    labels,
+    input,
+    turnKey,
+    handOver,
+    history,
+    settings,
+    keepsSuspended,
+    mcpHeaders,
+  } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
   const messages =
@@ -54,6 +69,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     history,
     traceparent: turn.traceparent,
     ...compact({ threadId, labels, handOver, turnKey, settings, keepsSuspended }),
+    ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
 }

@@ -5,6 +5,7 @@ import { unattributed } from '../engine/attribute.ts'
 import { systemClock } from '../engine/run-clock.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
+import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, Work } from './claim-run.ts'
 import { conversation, historyLimit } from './conversation.ts'
 import { lostError } from './runtime-errors.ts'
@@ -25,6 +26,7 @@ export function startExecution(
   { run, threadId, epoch, state }: Owned,
   { pipeline, first, turn = async () => undefined }: Extract<Work, { type: 'execute' }>,
   onTurn: () => void,
+  headers: McpHeaders = {},
 ): Execution {
   const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
@@ -34,6 +36,9 @@ export function startExecution(
   let isBegun = false
   const controller = new AbortController()
   const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
+  const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
+  const names = new Set([...state.ownHeaders, ...brought])
+  const own = names.size === 0 || registry.mcp === undefined ? undefined : ownPool(registry.mcp, names, headers)
   const runner: RunnerOptions = {
     log: store.log,
     runs: store.runs,
@@ -46,6 +51,7 @@ export function startExecution(
       return conversation(store, threadId, previous, { following: messagesOf(state.input), limit: historyLimit })
     },
     registry,
+    mcp: own ?? registry.mcp,
     pipeline,
     runId: run,
     threadId,
@@ -55,7 +61,7 @@ export function startExecution(
     handOver: handOver || !store.durable,
     canWait: store.durable,
     env,
-    secrets,
+    secrets: own === undefined ? secrets : [...secrets, ...secretsIn(headers)],
     controller,
     clock,
     graceMs,
@@ -82,6 +88,7 @@ export function startExecution(
     },
   )
   void end.then((result) => {
+    void own?.close()
     if (result.type !== 'store-failed') return begun.resolve('moved')
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))

@@ -7,6 +7,8 @@ export interface Wake {
   protocol?: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
+  /** MCP servers for which it brought headers. */
+  ownHeaders?: string[]
 }
 
 export interface Pending {
@@ -30,8 +32,8 @@ export async function pendingAnswers(
     const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
     if (requestId === undefined || !open.has(requestId)) continue
     answered.add(requestId)
-    const { protocol, labels, input } = message as Wake
-    wake = { ...wake, ...compact({ protocol, labels, input: input && { ...wake.input, ...input } }) }
+    const { protocol, labels, input, ownHeaders } = message as Wake
+    wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
   return { answered, wake }
 }

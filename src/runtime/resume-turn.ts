@@ -69,11 +69,7 @@ export async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | un
       const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
       checkRunInput(pipeline, { ...before, ...input })
     }
-    const counted = await answerAll(row.id, matched, {
-      protocol,
-      input,
-      ...compact({ labels }),
-    })
+    const counted = await answerAll(row.id, matched, { protocol, input, ...compact({ labels }) }, turn.mcpHeaders)
     // If two clients answer at the same time, the first answer counts and the other client gets a 409.
     for (const { requestId, toolCallId } of kept.requests) {
       const given = matched.get(requestId)

@@ -67,7 +67,7 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
 
   function execute(run: Supervised, owned: Owned): void {
     if (owned.work.type !== 'execute') return
-    const execution = startExecution(options, owned, owned.work, () => send(run, { type: 'turn' }))
+    const execution = startExecution(options, owned, owned.work, () => send(run, { type: 'turn' }), run.mcpHeaders)
     run.execution = execution
     void execution.end.then((how) => settle(run, execution.state, how))
   }

@@ -2,6 +2,7 @@
  * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
  * A run belongs to the server. A connection only reads its log.
  */
+import { compact } from '../part/compact.ts'
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
@@ -10,6 +11,7 @@ import { createCleaner } from '../fold/redact.ts'
 import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
+import { secretsIn, toMcpHeaders, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import { createAdoption } from './adopt-runs.ts'
 import { answerAll, answerRequest } from './answer-requests.ts'
 import { createHandles } from './run-handle.ts'
@@ -58,6 +60,8 @@ export interface StartOptions {
   turnKey?: string
   /** Settings of the request for the answering model. */
   settings?: CallSettings
+  /** Server → header → value: sent to these MCP servers by this run alone, in addition to the config's. Never recorded. */
+  mcpHeaders?: McpHeaders
 }
 
 /** A run of this runtime. */
@@ -99,7 +103,12 @@ export interface Runtime {
   fail(runId: string, error: MillraceError): FailEffect
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
   /** Posts several answers to a run and resumes it once. Resolves with the answers that count, by request id. */
-  answerAll(runId: string, answers: ReadonlyMap<string, Answer>, wake?: Wake): Promise<Map<string, Answer>>
+  answerAll(
+    runId: string,
+    answers: ReadonlyMap<string, Answer>,
+    wake?: Wake,
+    mcpHeaders?: unknown,
+  ): Promise<Map<string, Answer>>
   /** A deep copy without this runtime's secrets, for values that are printed or stored outside the log. */
   redact<T>(value: T): T
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
@@ -139,7 +148,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
   const adoption = createAdoption(store, supervisor, shutdown)
-  const answers = { store, redact, look: supervisor.look }
+  const redactOf = (run: string) => {
+    const own = supervisor.headersOf(run)
+    return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)])
+  }
+  const answers = { store, redactOf, look: supervisor.look, keepHeaders: supervisor.keepHeaders }
+  const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
   const runtime: Runtime = {
     agents,
@@ -154,7 +168,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
       const context = { store, supervisor, queue, shutdown, newRunId }
-      const { runId, threadId, joined } = await startRun(context, agent, given, startOptions)
+      const { runId, threadId, joined } = await startRun(context, agent, given, {
+        ...startOptions,
+        ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
+      })
       return handle(runId, threadId, joined)
     },
 
@@ -167,7 +184,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     stop,
     fail: supervisor.fail,
     answer: (runId, requestId, answer, wake) => answerRequest(answers, runId, requestId, answer, wake),
-    answerAll: (runId, given, wake) => answerAll(answers, runId, given, wake),
+    answerAll: async (runId, given, wake, headers) => answerAll(answers, runId, given, wake, checkHeaders(headers)),
     redact,
     attach: supervisor.attach,
     onLost: supervisor.onLost,

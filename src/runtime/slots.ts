@@ -2,6 +2,7 @@
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Looked, Owned } from './claim-run.ts'
 import type { Readers } from './disconnect-policy.ts'
+import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Due } from './due-requests.ts'
 import type { Execution } from './execution.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
@@ -26,6 +27,8 @@ export interface Supervised {
   loss?: ErrorValue | undefined
   lossListeners?: Set<(error: ErrorValue) => void> | undefined
   due?: Due | undefined
+  /** What its requests brought for MCP servers. Kept while the run is known here, and nowhere else. */
+  mcpHeaders?: McpHeaders | undefined
   readers?: Readers | undefined
 }
 

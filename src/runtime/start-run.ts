@@ -88,10 +88,12 @@ export async function startRun(
         previousRunId: fromServer ? ticket.previous : undefined,
         handOver: handOver || undefined,
         settings,
+        ownHeaders: options.mcpHeaders && Object.keys(options.mcpHeaders),
       }),
     }
     if (shutdown.aborted) throw closingError()
     const work: Work = { type: 'execute', pipeline, first: [start], turn: ticket.turn }
+    if (options.mcpHeaders !== undefined) supervisor.keepHeaders(runId, options.mcpHeaders)
     const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)
     return { runId, threadId, joined: how === 'moved' }

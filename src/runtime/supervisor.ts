@@ -6,6 +6,7 @@ import { MillraceError, type ErrorValue } from '../part/error.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { systemClock } from '../engine/run-clock.ts'
 import { pause } from '../async/pause.ts'
+import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { createAnnouncements, type Announcements } from './announcements.ts'
 import type { Looked, Rejoin } from './claim-run.ts'
 import { attachReader } from './disconnect-policy.ts'
@@ -43,6 +44,9 @@ export interface Supervisor extends Announcements {
   /** Resolves when nothing here works on the run, and no message is about to resume or end it. */
   rested(id: string): Promise<void>
   lossOf(id: string): ErrorValue | undefined
+  /** Headers for MCP servers that a request of the run brought. Those for the same server are replaced. */
+  keepHeaders(id: string, headers: McpHeaders): void
+  headersOf(id: string): McpHeaders | undefined
   /** Calls `listener` when the store fails, or at once if it has. Returns a function that removes it. */
   onLost(id: string, listener: (error: ErrorValue) => void): () => void
   /** Fails a run because of an error that nobody awaited. */
@@ -148,6 +152,13 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     },
 
     lossOf: (id) => slots.get(id)?.loss,
+
+    keepHeaders(id, headers) {
+      const run = slots.of(id)
+      run.mcpHeaders = { ...run.mcpHeaders, ...headers }
+    },
+
+    headersOf: (id) => slots.get(id)?.mcpHeaders,
 
     onLost(id, listener) {
       const run = slots.get(id)

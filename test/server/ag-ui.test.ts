@@ -86,6 +86,7 @@ test('what the pipeline is told: messages, state, context, forwardedProps; never
   const { url, model, store } = await serving(
     [[text('ok'), finish()]],
     'system: "$input.state.page | $input.context.0.value | $input.forwardedProps.tone"',
+    { mcpServers: { crm: { url: 'http://127.0.0.1:9' } } },
   )
   const client = createAgUiClient(url, { state: { page: 'home' } })
   client.say('Hi')

@@ -119,7 +119,7 @@ function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImple
 
 /** Finds the tool named `server_tool`. */
 async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
-  const server = scope.registry.mcp?.names.find((each) => name.startsWith(`${each}_`))
+  const server = scope.mcp?.names.find((each) => name.startsWith(`${each}_`))
   if (server === undefined) return undefined
   return (await mcpToolsOf(scope, server)).get(name)
 }

@@ -57,7 +57,7 @@ export async function toAgUiTurn(
       `run:${runId}`,
       messages.findLast(({ role }) => role === 'user'),
     ),
-    ...compact({ traceparent }),
+    ...compact({ traceparent, mcpHeaders: asked.mcpHeaders }),
   }
   const warnings = unknown.map(({ requestId }) => {
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`

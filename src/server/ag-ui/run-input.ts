@@ -85,6 +85,7 @@ function readTools(value: unknown): Fields[] {
     const { parameters, metadata } = tool
     if (parameters != null) made['parameters'] = toFields(parameters, `${place}.parameters`)
     if (metadata != null) made['metadata'] = toFields(metadata, `${place}.metadata`)
+    if (tool['confirm'] === true) made['confirm'] = true
     return made
   })
 }

@@ -41,7 +41,15 @@ test('a tool of an MCP server is a tool like any other', async () => {
 function poolWith(names: string[]) {
   const tools = names.map((name) => ({ name, inputSchema: { type: 'object' } }))
   const call = vi.fn<McpPool['call']>(async () => 'done')
-  const pool: McpPool = { names: ['s'], timeout: () => 7, tools: async () => tools, call, close: async () => {} }
+  const pool: McpPool = {
+    servers: new Map(),
+    withHeaders: () => expect.fail('no headers here'),
+    names: ['s'],
+    timeout: () => 7,
+    tools: async () => tools,
+    call,
+    close: async () => {},
+  }
   return { pool, call }
 }
 

@@ -3,6 +3,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { McpConnection, openConnection } from './connection.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/outside/read-limits.ts'
+import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
 import { callTimeout, checkServer, type McpServer } from './server.ts'
 
 export interface McpTool {
@@ -34,6 +35,10 @@ export interface McpPool {
   tools(server: string, signal?: AbortSignal): Promise<McpTool[]>
   /** Resolves with the structured content, the text, or the list of content blocks. An abort or a timeout cancels the request on the server. */
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /** The servers of the config. */
+  readonly servers: ReadonlyMap<string, McpServer>
+  /** A pool with connections of its own to these servers, with these headers. It is closed with this one. */
+  withHeaders(headers: McpHeaders): McpPool
   /** Ends all calls; resolves when the servers have exited and their child processes are killed. The pool cannot be used again. */
   close(): Promise<void>
 }
@@ -48,6 +53,7 @@ export function createMcpPool(
   // Connections stay here until they have ended, so that `close` waits for all of them.
   const connections = new Map<string, Promise<McpConnection>>()
   const end = new AbortController()
+  const children = new Set<McpPool>()
 
   function serverOf(name: string): McpServer {
     const server = known.get(name)
@@ -85,13 +91,27 @@ export function createMcpPool(
 
   return {
     names: [...known.keys()],
+    servers: known,
+    withHeaders(headers) {
+      const changed = Object.entries(headers).map(([name, own]) => [name, withHeaders(serverOf(name), own)] as const)
+      const hidden = [...secrets, ...secretsIn(headers)]
+      const child = createMcpPool(Object.fromEntries(changed), { secrets: hidden, limits })
+      const close = async () => {
+        await child.close()
+        children.delete(own)
+      }
+      const own: McpPool = { ...child, close }
+      children.add(own)
+      return own
+    },
     timeout: (name) => callTimeout(serverOf(name)),
     tools: (name, signal) => use(name, signal, (connection) => unlessStopped(connection.tools(), signal)),
     call: (name, tool, input, options = {}) =>
       use(name, options.signal, (connection) => connection.call(tool, input, options)),
     async close() {
       end.abort()
-      await Promise.allSettled([...connections.values()].map(async (opening) => (await opening).close()))
+      const open = [...connections.values()].map(async (opening) => (await opening).close())
+      await Promise.allSettled([...open, ...[...children].map((child) => child.close())])
     },
   }
 }

@@ -41,6 +41,13 @@ export function connectTimeout(server: McpServer): number {
   return server.connectTimeout ?? 10_000
 }
 
+/** Why a header cannot be sent. Never quotes its value. */
+export function headerFault(header: string, value: string): string | undefined {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) return `"${header}" is not a valid header name.`
+  if (!/[^\t\x20-\x7e\x80-\xff]/.test(value.trim())) return undefined
+  return `the header ${header} contains a line break or another character that is not allowed in a header.`
+}
+
 /** Throws `bad-config` with the server's name and the cure. */
 export function checkServer(name: string, server: McpServer): void {
   const fail = (message: string) => new MillraceError('bad-config', `mcpServers.${name}: ${message}`)
@@ -58,10 +65,8 @@ export function checkServer(name: string, server: McpServer): void {
     throw fail('the url contains a user name or password: send them in headers.authorization instead.')
   }
   for (const [header, value] of Object.entries((server as Partial<McpHttpServer>).headers ?? {})) {
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) throw fail(`"${header}" is not a valid header name.`)
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(String(value).trim())) {
-      throw fail(`the header ${header} contains a line break or another character that is not allowed in a header.`)
-    }
+    const fault = headerFault(header, String(value))
+    if (fault !== undefined) throw fail(fault)
   }
   for (const key of ['timeout', 'connectTimeout'] as const) {
     const value = server[key]

@@ -70,10 +70,10 @@ function resolved(kind: RequestPart['kind'], payload: unknown, place: string): A
       if (typeof payload === 'boolean') return { kind, approved: payload }
       const { approved, reason, editedArgs } = toFields(payload, place)
       if (typeof approved !== 'boolean') throw bad(`${place}.approved`, 'must be true or false.')
-      if (editedArgs !== undefined && approved) {
-        throw bad(`${place}.editedArgs`, 'is not supported: approve the call as it is, or deny it with a reason.')
-      }
-      return { kind, approved, ...(reason !== undefined && { reason: toString(reason, `${place}.reason`) }) }
+      const said = reason === undefined ? undefined : { reason: toString(reason, `${place}.reason`) }
+      const edited =
+        editedArgs == null || !approved ? undefined : { input: toFields(editedArgs, `${place}.editedArgs`) }
+      return { kind, approved, ...said, ...edited }
     }
     case 'input':
       return { kind, value: payload ?? null }

@@ -16,7 +16,11 @@ export interface AgUiInterrupts {
 /** What answers an approval. */
 const approvalSchema = {
   type: 'object',
-  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  properties: {
+    approved: { type: 'boolean' },
+    reason: { type: 'string' },
+    editedArgs: { type: 'object', description: 'Other arguments for the tool, if it is approved.' },
+  },
   required: ['approved'],
 }
 
@@ -54,7 +58,7 @@ function toInterrupt(entry: EntryOf<'request'>): Interrupt {
       metadata,
     })
   }
-  const { toolCallId, toolName } = entry
+  const { toolCallId, toolName, input } = entry
   const message = `The tool ${toolName} needs an approval.`
   return compact({
     id,
@@ -63,6 +67,8 @@ function toInterrupt(entry: EntryOf<'request'>): Interrupt {
     toolCallId,
     responseSchema: approvalSchema,
     expiresAt,
+    // The client may not know the call: it sees those of its own tools once they are approved.
+    metadata: { toolName, input },
   })
 }
 

@@ -227,8 +227,10 @@ describe('answers', () => {
     expect(() => of('approval', { payload: { approved: 'yes' } })).toThrow(
       'resume[0].payload.approved must be true or false.',
     )
-    expect(() => of('approval', { payload: { approved: true, editedArgs: {} } })).toThrow(
-      'resume[0].payload.editedArgs is not',
+    const edited = { approved: true, editedArgs: { sum: 3 } }
+    expect(of('approval', { payload: edited })).toEqual({ kind: 'approval', approved: true, input: { sum: 3 } })
+    expect(() => of('approval', { payload: { approved: true, editedArgs: 3 } })).toThrow(
+      'resume[0].payload.editedArgs must be an object',
     )
   })
 

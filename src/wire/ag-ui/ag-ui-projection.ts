@@ -86,6 +86,7 @@ export function projectAgUi(
         if (entry.transient !== true && entry.id === undefined) shown.add(entry.step)
         return run.send(toCustom(entry))
       case 'prompt':
+        tools.prompt(entry)
         return trace(entry)
       case 'usage':
         return run.addUsage(entry)

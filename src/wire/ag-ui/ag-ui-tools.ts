@@ -6,7 +6,7 @@ import { LateMap } from '../../fold/late-map.ts'
 import { callKey } from '../../fold/open-items.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
-import { isUnder } from '../../part/path.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
 import { toEncryptedValue } from './encrypted-value.ts'
@@ -14,6 +14,7 @@ import type { AgUiIds } from './ag-ui-ids.ts'
 import { toResultContent } from './ag-ui-result.ts'
 
 export interface AgUiTools {
+  prompt(entry: EntryOf<'prompt'>): void
   inputStart(entry: EntryOf<'tool-input-start'>): void
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
@@ -43,6 +44,10 @@ interface Call {
   n: number
   /** The open request for its result. */
   asked?: string
+  /** A client tool that needs approval: the client sees the call once it is approved, because it may run what it sees. */
+  hidden?: { toolName: string; args: string; metadata: ProviderMetadata | undefined }
+  /** The open request for its approval. */
+  approval?: string
   /** The client has given the result, so it knows it. */
   isAnswered?: true
 }
@@ -55,6 +60,9 @@ export function createAgUiTools(
   const inputs = new LateMap<string, Input>()
   const calls = new LateMap<string, Call>()
   const handedOver: Call[] = []
+  /** Client tools that need approval, by tool loop. */
+  const gated = new LateMap<string, ReadonlySet<string>>()
+  const isGated = (path: string, toolName: string) => gated.get(parentPath(path))?.has(toolName) === true
   let count = 0
 
   function start(path: string, toolCallId: string, toolCallName: string): void {
@@ -77,8 +85,19 @@ export function createAgUiTools(
     return call
   }
 
+  function sign(toolCallId: string, metadata: ProviderMetadata | undefined): void {
+    if (metadata === undefined) return
+    const encryptedValue = toEncryptedValue(metadata)
+    out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
+  }
+
   return {
+    prompt({ step, tools = [] }) {
+      const names = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
+      if (names.length > 0) gated.set(parentPath(step), new Set(names))
+    },
     inputStart({ step: path, id: toolCallId, toolName, providerMetadata: metadata }) {
+      if (isGated(path, toolName)) return
       const sendDelta = sink.prepare((delta, timestamp) => ({
         type: 'TOOL_CALL_ARGS',
         timestamp,
@@ -102,21 +121,24 @@ export function createAgUiTools(
     },
     call({ step, toolCallId, toolName, input: text, providerMetadata }) {
       const key = callKey(step, toolCallId)
+      if (isGated(step, toolName)) {
+        keep(key, step, toolCallId).hidden = { toolName, args: text, metadata: providerMetadata }
+        return
+      }
       const input = inputs.get(key)
       inputs.delete(key)
       if (input === undefined) start(step, toolCallId, toolName)
       end(toolCallId, input?.hasArgs === true ? undefined : text)
       keep(key, step, toolCallId)
-      const metadata = providerMetadata ?? input?.metadata
-      if (metadata === undefined) return
-      const encryptedValue = toEncryptedValue(metadata)
-      out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
+      sign(toolCallId, providerMetadata ?? input?.metadata)
     },
     result({ step, toolCallId, result, isError, outcome, preliminary }) {
       const key = callKey(step, toolCallId)
       const call = calls.get(key)
       if (call === undefined || preliminary === true) return
       calls.delete(key)
+      // It was denied or closed: the client never heard of it.
+      if (call.hidden !== undefined) return
       if (outcome === 'handed-over') return void handedOver.push(call)
       if (call.isAnswered === true && !showsAnswers) return
       const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
@@ -134,15 +156,31 @@ export function createAgUiTools(
     request({ kind, step, requestId, toolCallId, toolName, input }) {
       const key = callKey(step, toolCallId)
       let call = calls.get(key)
+      if (call === undefined && kind === 'approval' && isGated(step, toolName)) {
+        call = keep(key, step, toolCallId)
+        call.hidden = { toolName, args: JSON.stringify(input) ?? '', metadata: undefined }
+      }
       if (call === undefined) {
         start(step, toolCallId, toolName)
         end(toolCallId, JSON.stringify(input) ?? '')
         call = keep(key, step, toolCallId)
       }
-      if (kind === 'tool') call.asked = requestId
+      call[kind === 'tool' ? 'asked' : 'approval'] = requestId
     },
-    response({ requestId, outcome }) {
+    response({ requestId, outcome, answer }) {
       for (const call of calls.values()) {
+        if (
+          call.approval === requestId &&
+          call.hidden !== undefined &&
+          answer?.kind === 'approval' &&
+          answer.approved
+        ) {
+          const { path, toolCallId, hidden } = call
+          delete call.hidden
+          start(path, toolCallId, hidden.toolName)
+          end(toolCallId, answer.input === undefined ? hidden.args : JSON.stringify(answer.input))
+          sign(toolCallId, hidden.metadata)
+        }
         if (call.asked !== requestId) continue
         delete call.asked
         if (outcome === 'answered') call.isAnswered = true
