@@ -13,8 +13,9 @@ const folder = resolve('examples/copilotkit')
 const { browser, fault } = await launchBrowser()
 afterAll(() => browser?.close())
 
-/** The agent as it stands there, with another model. */
-const yaml = readFileSync(resolve(folder, 'agents/assistant.yaml'), 'utf8').replace('demo:assistant', 'script:m')
+/** The agent as it stands there, with another model. Nothing but Stop stops it. */
+const shipped = readFileSync(resolve(folder, 'agents/assistant.yaml'), 'utf8')
+const yaml = `onDisconnect: detach\n${shipped.replace('demo:assistant', 'script:m')}`
 
 describe.skipIf(browser === undefined)(`the page of examples/copilotkit${fault}`, () => {
   let site: ServedPage

@@ -125,9 +125,10 @@ describe.each(clients)('CopilotKit’s core on %s', (client) => {
     ['as useInterrupt does: a tool message beside it, and the run id again', true],
   ])('an approval is answered %s', async (_how, asReact) => {
     const { tools, paid } = payer()
+    const gate = latch()
     const model = createScriptedModel([
       [text('I pay. '), toolCall('c1', 'pay', { to: 'Ada' }), finish('tool-calls')],
-      [text('Paid.'), finish()],
+      [...words('Pa', gate, 'id.'), finish()],
       [text('Bye.'), finish()],
     ])
     const yaml = agent('tools: [{ name: pay, approval: true }]')
@@ -142,11 +143,18 @@ describe.each(clients)('CopilotKit’s core on %s', (client) => {
       const content = JSON.stringify(payload)
       page.agent.addMessage({ id: crypto.randomUUID(), role: 'tool', toolCallId: 'c1', content })
     }
-    await page.core.runAgent({
+    const answered = page.core.runAgent({
       agent: page.agent,
       resume: [{ interruptId: interrupt!.id, status: 'resolved', payload }],
       ...(asReact ? { runId: page.sent[0]!.runId } : undefined),
     })
+    await expect.poll(() => linesOf(page.agent).at(-1)).toBe('assistant: Pa')
+    // The same request again joins the run that it has continued, while it runs and afterwards.
+    const again = await server.post('/ag-ui/a', page.sent.at(-1))
+    gate.open()
+    expect(await again.text()).toContain('id.')
+    await answered
+    expect(await (await server.post('/ag-ui/a', page.sent.at(-1))).text()).toContain('id.')
     expect(page.errors).toEqual([])
     expect([paid(), (await row())?.status]).toEqual([1, 'completed'])
     expect(linesOf(page.agent)).toEqual([

@@ -46,7 +46,9 @@ export async function toAgUiTurn(
     agentId,
     threadId,
     messages: fromServer ? await newMessages(store, threadId, messages) : messages,
-    answers: isDropped ? [] : [...results, ...answers],
+    answers: isDropped
+      ? []
+      : [...results.filter(({ toolCallId }) => !isDecided(toolCallId, kept, answers)), ...answers],
     input,
     protocol: agUiWire.name,
     labels: compact({ runId, parentRunId }) as Record<string, string>,
@@ -63,6 +65,17 @@ export async function toAgUiTurn(
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`
   })
   return { turn, messages: fromServer ? undefined : asked.shown, warnings }
+}
+
+/**
+ * Whether a call waits for approval, or this request approves it: then a tool message is not its result. CopilotKit's `useInterrupt`
+ * sends one beside resume[], with the decision in it.
+ */
+function isDecided(toolCallId: string, kept: KeptRun | undefined, answers: AgUiRequest['resume']): boolean {
+  const { requests = [], ended = [] } = kept ?? {}
+  if (requests.some((request) => request.kind === 'approval' && request.toolCallId === toolCallId)) return true
+  const named = new Set(answers.map(({ requestId }) => requestId))
+  return ended.some((request) => request.toolCallId === toolCallId && named.has(request.requestId))
 }
 
 /** The user says something that the run has not been told. */
