@@ -163,3 +163,32 @@ test('a number that JSON cannot hold becomes text, never null', () => {
   expect(toJson({ a: Infinity, b: [-Infinity, Number.NaN] })).toEqual({ a: 'Infinity', b: ['-Infinity', 'NaN'] })
   expect(recordable({ a: { b: Infinity } })).toEqual({ a: { b: 'Infinity' } })
 })
+
+test('the depth of a text is that of its value, whatever its strings hold', () => {
+  const strings = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', '1', 'e', '\n', '😀') })
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ maxDepth: 6 }, strings, fc.integer(), tie('list'), tie('object')),
+    list: fc.array(tie('value'), { maxLength: 3 }),
+    object: fc.dictionary(strings, tie('value'), { maxKeys: 3 }),
+  }))
+  const depthOf = (given: unknown): number =>
+    typeof given !== 'object' || given === null ? 0 : 1 + Math.max(0, ...Object.values(given).map(depthOf))
+  fc.assert(
+    fc.property(value, fc.integer({ min: 1, max: 8 }), (given, most) => {
+      const text = JSON.stringify(given)
+      expect(isDeepText(text, most)).toBe(depthOf(given) > most)
+      expect(parseJson(text)).toEqual(JSON.parse(text))
+      for (let end = 0; end < text.length; end++) expect(typeof isDeepText(text.slice(0, end), most)).toBe('boolean')
+    }),
+  )
+})
+
+test('a long text with many escapes is read in linear time', () => {
+  for (const piece of ['\\\\', '\\"', '\\\\\\"', 'x']) {
+    const text = `{"a":"${piece.repeat(2_000_000)}"}`
+    const began = performance.now()
+    expect(typeof (parseJson(text) as { a: string }).a).toBe('string')
+    expect(performance.now() - began).toBeLessThan(2000)
+  }
+  expect(() => parseJson(`"${'\\'.repeat(5_000_001)}"`)).toThrow(SyntaxError)
+})

@@ -16,59 +16,80 @@ export const tooDeep = '[nested too deep]'
  * JSON and for numbers out of range: `1e999` would become `Infinity`, and `null` when serialized again.
  */
 export function parseJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
-  if (isDeepText(text)) throw new MillraceError('too-deep', `nested deeper than ${maxDepth} levels`)
-  return parseFinite(text, reviver)
+  const found = scan(text, maxDepth)
+  if (found === deep) throw new MillraceError('too-deep', `nested deeper than ${maxDepth} levels`)
+  return parseScanned(text, found, reviver)
 }
 
 /** `JSON.parse` that throws a `SyntaxError` for numbers out of range. */
-export function parseFinite(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
-  if (!mayOverflow(text)) return JSON.parse(text, reviver)
+export function parseFinite(text: string): unknown {
+  return parseScanned(text, scan(text, Infinity))
+}
+
+function parseScanned(text: string, found: Found, reviver?: (key: string, value: unknown) => unknown): unknown {
+  if (found !== large) return JSON.parse(text, reviver)
   return JSON.parse(text, (key, value: unknown) => {
     if (value === Infinity || value === -Infinity) throw new SyntaxError('a number is out of range')
     return reviver === undefined ? value : reviver(key, value)
   })
 }
 
-/** Whether the text may contain a number beyond 1e200: a three-digit exponent, or more than 200 digits. */
-function mayOverflow(text: string): boolean {
-  let digits = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code >= 0x30 && code <= 0x39) {
-      if (++digits > 200) return true
-    } else {
-      if (digits > 0 && (code === 0x45 || code === 0x65) && /^\+?\d{3}/u.test(text.slice(i + 1, i + 5))) return true
-      // A decimal point continues the number. Counting too many digits only costs the slower parse.
-      if (code !== 0x2e) digits = 0
-    }
-  }
-  return false
-}
-
 /** Whether JSON text, complete or not, is nested deeper than `most` levels. */
 export function isDeepText(text: string, most = maxDepth): boolean {
   // Every level takes at least one character.
-  if (text.length <= most) return false
+  return text.length > most && scan(text, most) === deep
+}
+
+const plain = 0
+/** Nested deeper than allowed. */
+const deep = 1
+/** May contain a number beyond 1e200: a three-digit exponent, or more than 200 digits. */
+const large = 2
+type Found = typeof plain | typeof deep | typeof large
+
+/** One look at what is outside of strings, which are most of a text: each is skipped in one native call. */
+function scan(text: string, most: number): Found {
   let depth = 0
-  let inString = false
+  let digits = 0
+  let found: Found = plain
   for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
+    const code = text.charCodeAt(i)
+    if (code >= 0x30 && code <= 0x39) {
+      if (++digits > 200) found = large
+      continue
+    }
+    switch (code) {
       case 0x22: // "
-        inString = !inString
-        break
-      case 0x5c: // backslash: skip the escaped character
-        i++
+        i = endOfString(text, i)
+        if (i < 0) return found
         break
       case 0x5b: // [
       case 0x7b: // {
-        if (!inString && ++depth > most) return true
+        if (++depth > most) return deep
         break
       case 0x5d: // ]
       case 0x7d: // }
-        if (!inString) depth--
+        depth--
+        break
+      case 0x45: // E
+      case 0x65: // e
+        if (digits > 0 && /^\+?\d{3}/u.test(text.slice(i + 1, i + 5))) found = large
     }
+    // A decimal point continues the number. Counting too many digits only costs the slower parse.
+    if (code !== 0x2e) digits = 0
   }
-  return false
+  return found
+}
+
+/** The index of the quote that ends the string which begins at `start`; -1 if there is none. */
+function endOfString(text: string, start: number): number {
+  for (let at = start; ;) {
+    at = text.indexOf('"', at + 1)
+    if (at < 0) return -1
+    let escapes = 0
+    while (text.charCodeAt(at - 1 - escapes) === 0x5c) escapes++
+    if (escapes % 2 === 0) return at
+  }
 }
 
 /** Returns the value itself if it is JSON-safe, else `toJson(value)`. Never throws. */
