@@ -35,6 +35,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   boot: async (bench) => [await boot(bench)],
   'in-process': ({ options }) => alone('in-process.ts', options),
   provider: ({ options }) => alone('provider.ts', options),
+  ingest: ({ options }) => alone('ingest.ts', options),
   thread: ({ options }) => alone('thread.ts', options),
   suspended: ({ options }) => alone('suspended.ts', options),
   log: async ({ options }) => {
@@ -45,7 +46,14 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   },
 }
 
-const withoutServers: ReadonlySet<ScenarioName> = new Set(['in-process', 'provider', 'thread', 'suspended', 'log'])
+const withoutServers: ReadonlySet<ScenarioName> = new Set([
+  'in-process',
+  'provider',
+  'ingest',
+  'thread',
+  'suspended',
+  'log',
+])
 
 /** Delays each fsync of a process by 20 ms. */
 const slowDisk = ['strace', '-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync']

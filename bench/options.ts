@@ -18,6 +18,7 @@ export const usage = `npm run bench [-- scenario… options]
   boot          ms from spawn to ready, and to the version printed
   in-process    CPU per delta for each stage of Millrace, without sockets
   provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
+  ingest        CPU of the parsers of CLI agents, beside JSON.parse alone: µs a line, MB/s
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
   log           the log alone: appends/s, also with readers, or with a second process locking the file
   thread        one chat turn in a thread of 10 and of 10,000 runs
@@ -53,6 +54,7 @@ export const scenarioNames = [
   'boot',
   'in-process',
   'provider',
+  'ingest',
   'suspended',
   'log',
   'thread',
