@@ -46,8 +46,8 @@ const soon = Promise.resolve()
 /** A cheap estimate of an entry's characters in the log. */
 function weightOf(entry: Entry): number {
   if (isDelta(entry)) return entry.delta.length + 64
-  const { data, result, input } = entry as { data?: unknown; result?: unknown; input?: unknown }
-  const texts = [data, result, input].filter((value) => typeof value === 'string')
+  const { data, result, input, raw } = entry as { data?: unknown; result?: unknown; input?: unknown; raw?: unknown }
+  const texts = [data, result, input, raw].filter((value) => typeof value === 'string')
   return texts.reduce((sum, { length }) => sum + length, 512)
 }
 

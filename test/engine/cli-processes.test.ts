@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { EntryOf } from '../../src/part/entry.ts'
-import { createEngine, entriesOf, only, type EngineOptions } from '../support/engine.ts'
+import { createEngine, entriesOf, only, taken, type EngineOptions } from '../support/engine.ts'
 import { cutAfter, eventually } from '../support/going-on.ts'
 import { hasProcessTable, installFakes, processesWith, startLatch, untilGone } from '../support/cli/fakes.ts'
 
@@ -76,6 +76,46 @@ test.skipIf(!hasProcessTable)('a runtime that closes leaves no process', { timeo
   expect(processesWith(dir)).toEqual([])
 })
 
+test('while the log is behind, its output is not read: a flood waits', { timeout: 30_000 }, async () => {
+  const { agent, environment, dir } = installFakes()
+  const held = Promise.withResolvers<void>()
+  const engine = engineOf({
+    agents: { a: agent({ mode: 'flood', top: 'limits: { answerChars: 1000000000 }' }) },
+    environment,
+    wrapStore: (store) => ({
+      ...store,
+      log: {
+        ...store.log,
+        async append(run, epoch, given, view) {
+          const entries = taken(given)
+          // The run and its step are stored; what the program writes is not.
+          if (entries.some(({ type }) => type === 'stream-start')) await held.promise
+          return store.log.append(run, epoch, entries, view)
+        },
+      },
+    }),
+  })
+  const run = await engine.runtime.start('a', input)
+  const written = () => {
+    try {
+      return Number(readFileSync(join(dir, 'report.ndjson.flood'), 'utf8'))
+    } catch {
+      return 0
+    }
+  }
+  // 200 MB are written in less than two seconds if nobody waits. It has stopped when a second brings nothing new.
+  let before = -1
+  while (written() === 0 || before !== written()) {
+    before = written()
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+  }
+  held.resolve()
+  expect(before).toBeGreaterThan(0)
+  expect(before).toBeLessThan(20)
+  await run.stop()
+  expect((await run.result).outcome).toBe('aborted')
+})
+
 test('while it runs its process is recorded, and not after it', async () => {
   const { agent, environment, reports } = installFakes()
   const latch = await startLatch()
@@ -112,6 +152,35 @@ test('the budget stops it with the message that passes it; what it has cost coun
   const text = only(entries, 'text-delta').map(({ delta }) => delta)
   expect(text.join('')).toBe('I will read it.')
   expect(only(entries, 'run-end')[0]!.cost).toBeCloseTo(0.00072, 8)
+})
+
+test.each(['codex', 'gemini'])('%s reports only at its end: an estimate stops it before, and counts', async (cli) => {
+  const { agent, environment } = installFakes()
+  const latch = await startLatch()
+  const engine = engineOf({
+    agents: { a: agent({ cli, config: 'budget: { tokens: 6 }', latch: latch.url }) },
+    environment,
+  })
+  const run = await engine.runtime.start('a', input)
+  void (async () => {
+    for (let i = 0; ; i++) await latch.open(i)
+  })()
+  const { outcome, usage } = await run.result
+  expect(outcome).toBe('budget-exceeded')
+  const entries = await entriesOf(engine.store, run.id)
+  expect(only(entries, 'text-delta').map(({ delta }) => delta)).toEqual(['I will read it.'])
+  // "Look at it." and "I will read it.", 4 characters a token.
+  expect(usage).toEqual({ inputTokens: 3, outputTokens: 4, totalTokens: 7, source: 'estimated' })
+})
+
+test('an answer that is complete is not thrown away because its last report passes the budget', async () => {
+  const { agent, environment } = installFakes()
+  const { outcome, usage } = await ran({
+    agents: { a: agent({ cli: 'codex', config: 'budget: { tokens: 200 }' }) },
+    environment,
+  })
+  expect(outcome).toBe('completed')
+  expect(usage).toMatchObject({ totalTokens: 280, source: 'reported' })
 })
 
 test('a budget of money needs the price of the model', async () => {

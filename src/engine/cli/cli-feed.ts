@@ -1,62 +1,45 @@
-/** What the run watches while a CLI agent works: the length of its output, its budgets, its price, and the agent file's callbacks. */
+/** What the run watches while a CLI agent works: the length of its output, its budgets, and the agent file's callbacks. */
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { answerTooLong } from '../../models/outside/read-limits.ts'
 import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
 import { lengthOf } from '../model-feed.ts'
-import { costOf } from '../pricing.ts'
 import type { Scope } from '../scope.ts'
+import { createSpending, type SpendingOptions } from './spending.ts'
 import { createTranscript } from './transcript.ts'
 
 export interface CliFeed {
-  /** Throws when a limit is exceeded. */
-  part(part: SourcePart): void
-  /** The agent was stopped: of its last parts, only what it has cost counts. */
-  giveUp(parts: readonly SourcePart[]): void
+  /** Throws when a limit is exceeded. `isDone`: its result is there, so a budget need not stop it any more. */
+  part(part: SourcePart, isDone: boolean): void
+  /** It was stopped: what it has used counts, as it reports it or as an estimate. */
+  giveUp(report: UsagePart | undefined): void
   /** It is done: closes what is open. */
   end(): void
 }
 
-type Options = Pick<CliAgentConfig, 'model' | 'onStreamPart' | 'onProgress' | 'onToolCall'>
+type Options = Pick<CliAgentConfig, 'onStreamPart' | 'onProgress' | 'onToolCall'> & SpendingOptions
 
 export function createCliFeed(scope: Scope, path: string, options: Options): CliFeed {
-  const { limits, answerChars, registry } = scope
-  const transcript = createTranscript(scope, path)
+  const { limits, answerChars } = scope
+  const spending = createSpending(scope, path, options)
+  const transcript = createTranscript(scope, path, () => spending.call())
   const written = new Set<string>()
   let length = 0
-  /** What the prices of the config say so far, until the agent names the price itself. */
-  let estimated = 0
 
-  function part(given: SourcePart): void {
+  function part(given: SourcePart, isDone: boolean): void {
     length += 'delta' in given ? given.delta.length : lengthOf(given, written)
     if (length > answerChars) throw answerTooLong(answerChars)
     if (given.type === 'tool-input-start') written.add(given.id)
-    const said = given.type === 'usage' ? priced(given) : given
-    const isAnswer = transcript.part(said)
-    tell(said, isAnswer)
-    if (given.type === 'usage') for (const limit of limits) if (limit.watches) limit.check()
-  }
-
-  function priced(given: UsagePart): UsagePart {
-    const { usage, model, cost } = given
-    if (cost !== undefined && cost !== 0) {
-      const rest = cost - estimated
-      estimated = 0
-      return { ...given, cost: rest }
-    }
-    const price = registry.pricing?.get(model) ?? registry.pricing?.get(options.model ?? '')
-    const known = costOf(usage, price)
-    if (known === undefined) return given
-    estimated += known
-    return { ...given, cost: known }
+    spending.said(given)
+    const said = given.type === 'usage' ? spending.reported(given) : given
+    tell(said, transcript.part(said))
+    if (!isDone) for (const limit of limits) if (limit.watches) limit.check()
   }
 
   function tell(said: SourcePart, isAnswer: boolean): void {
     const { onStreamPart, onProgress, onToolCall } = options
     if (onStreamPart !== undefined) void scope.invoke(onStreamPart, said)
-    if (onProgress !== undefined && said.type === 'text-delta' && isAnswer) {
-      void scope.invoke(onProgress, said.delta)
-    }
+    if (onProgress !== undefined && said.type === 'text-delta' && isAnswer) void scope.invoke(onProgress, said.delta)
     if (onToolCall === undefined || said.type !== 'tool-call') return
     const { toolCallId, toolName, input } = said
     void scope.invoke(onToolCall, { toolCallId, toolName, input: parseInput(input) })
@@ -64,9 +47,14 @@ export function createCliFeed(scope: Scope, path: string, options: Options): Cli
 
   return {
     part,
-    giveUp(parts) {
-      for (const each of parts) if (each.type === 'usage') transcript.part(priced(each))
+    giveUp(report) {
+      const rest = spending.rest()
+      if (rest !== undefined) transcript.part(rest)
+      if (report !== undefined) transcript.part(spending.reported(report))
     },
-    end: transcript.end,
+    end() {
+      spending.rest()
+      transcript.end()
+    },
   }
 }

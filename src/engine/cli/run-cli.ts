@@ -1,9 +1,9 @@
 /** Runs a CLI agent from its start to its end: its output becomes parts of the run, and the run's limits stop it. */
 import { compact } from '../../part/compact.ts'
-import { MillraceError } from '../../part/error.ts'
-import type { SourcePart } from '../../part/part.ts'
+import { fromErrorValue, MillraceError } from '../../part/error.ts'
+import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { settledBy } from '../../async/with-grace.ts'
-import { createCliParser } from '../../ingest/cli-parser.ts'
+import { createCliReader } from '../../ingest/cli-parser.ts'
 import type { CliOutcome } from '../../ingest/outcome.ts'
 import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
 import type { OutputStream, ProcessOptions, Processes, RunningProcess } from '../../processes/processes.ts'
@@ -38,33 +38,40 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
   const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
   const watch = createStallWatch({ timeouts, defaults, reasons: true, signal: outer, who: name })
   const signal = watch?.signal ?? outer
-  const parser = createCliParser(call.cli, compact({ model: call.model }))
   const feed = createCliFeed(scope, path, call)
   /** Resolves when the step need not wait for the process any longer. */
   const over = Promise.withResolvers<{ hung: true } | { failure: unknown }>()
-  let failed = false
+  /** `stopped`: of what it says, only what it has used counts. */
+  let state: 'live' | 'ending' | 'stopped' = 'live'
+  let report: UsagePart | undefined
   let hangTimer: ReturnType<typeof setTimeout> | undefined
 
-  /** A part that breaks a limit stops the process. */
-  function guard(task: () => void): void {
-    if (failed) return
+  function take(part: SourcePart): void {
+    if (state === 'stopped') {
+      if (part.type === 'usage') report = part
+      return
+    }
+    // The step reports the error that ends it, under its own name.
+    if (state === 'ending' && part.type === 'error') return
     try {
-      task()
+      feed.part(part, state === 'ending' || reader.isDone)
     } catch (failure) {
-      failed = true
+      if (state === 'ending') throw failure
+      state = 'stopped'
       over.resolve({ failure })
     }
   }
-  const take = (parts: SourcePart[]) => parts.forEach(feed.part)
-  const stderr = createStderrLines((raw) => feed.part({ type: 'cli-output', stream: 'stderr', raw }))
+  const reader = createCliReader(call.cli, compact({ model: call.model, onPart: take }))
+  const stderr = createStderrLines((raw) => take({ type: 'cli-output', stream: 'stderr', raw }))
 
   function onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined {
-    if (failed || signal.aborted) return undefined
+    if (state !== 'live' || signal.aborted) return undefined
     if (watch !== undefined) watch.restart = true
-    guard(() => (stream === 'stdout' ? take(parser.feed(bytes)) : stderr.push(bytes)))
-    if (parser.isDone) hangTimer ??= setTimeout(() => over.resolve({ hung: true }), exitGrace)
+    if (stream === 'stdout') reader.feed(bytes)
+    else stderr.push(bytes)
+    if (reader.isDone) hangTimer ??= setTimeout(() => over.resolve({ hung: true }), exitGrace)
     else if (hangTimer !== undefined) {
-      // It has begun another turn.
+      // Another turn has begun.
       clearTimeout(hangTimer)
       hangTimer = undefined
     }
@@ -82,15 +89,18 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     signal.throwIfAborted()
     if ('failure' in how) throw how.failure
     const exit = 'exit' in how ? how.exit : undefined
+    state = 'ending'
     stderr.end()
-    // The step reports the error under its own name.
-    for (const part of parser.end(exit)) if (part.type !== 'error') feed.part(part)
-    const outcome = parser.outcome()
-    if (outcome.error === undefined) feed.end()
+    reader.end(exit)
+    const outcome = reader.outcome()
+    if (outcome.error !== undefined) throw fromErrorValue(outcome.error)
+    feed.end()
     return { outcome, exitCode: exit?.code ?? null }
   } catch (error) {
-    feed.giveUp(parser.end())
-    throw watch?.expired !== undefined && !outer.aborted ? watch.expired : error
+    state = 'stopped'
+    reader.end()
+    feed.giveUp(report)
+    throw error
   } finally {
     stop()
     clearTimeout(hangTimer)

@@ -37,7 +37,8 @@ interface ModelCall {
   hasResult: boolean
 }
 
-export function createTranscript(scope: Scope, root: string): Transcript {
+/** `onCall`: a model call begins. */
+export function createTranscript(scope: Scope, root: string, onCall: () => void): Transcript {
   const { emit, now, newId, state } = scope
   const main: Speaker = { root, call: undefined, number: state.loopAt(root).children }
   /** Sub-agents that are at work, by the id of the tool call that started them. */
@@ -116,6 +117,7 @@ export function createTranscript(scope: Scope, root: string): Transcript {
   function begin(speaker: Speaker): ModelCall {
     for (const limit of scope.limits) limit.checkStep()
     finish(speaker)
+    onCall()
     const path = joinPath(speaker.root, ++speaker.number)
     emit(path, { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: attemptAt(path) })
     const { open, callIds } = state

@@ -1,6 +1,5 @@
 /** `cli-agent`: Claude Code, Codex or Gemini CLI as a child process. Its parts stream into the run (`engine/cli/`). */
 import { compact } from '../../part/compact.ts'
-import { fromErrorValue } from '../../part/error.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
@@ -56,8 +55,6 @@ export async function runCliAgent(
       command: commandOf({ ...config, ...compact({ model }) }),
       folder: workingFolder(config.cwd, at),
     })
-    const { error } = end.outcome
-    if (error !== undefined) throw fromErrorValue(error)
     const result = kept(end)
     const usage = spent(scope, path).usage ?? noUsage
     const value = resultOf(scope, path, { result, usage })

@@ -27,8 +27,9 @@ export function createCodexDialect(said: Said): Dialect {
   function completed(usage: Record<string, unknown>): void {
     // The counts are those of the whole thread so far.
     tokens = toTokens(usage)
-    meter.settle(said.model, tokens, undefined)
+    // Before the usage: whoever counts it sees that nothing more comes.
     result = { finishReason: { unified: 'stop', raw: undefined }, usage: toFinishUsage(tokens) }
+    meter.settle(said.model, tokens, undefined)
   }
 
   return {

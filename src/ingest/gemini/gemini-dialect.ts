@@ -95,7 +95,6 @@ export function createGeminiDialect(said: Said): Dialect {
     closeText()
     const stats = objectOf(event['stats'])
     const tokens = toTokens(stats)
-    meter.settle(said.model, tokens, undefined)
     const error = messageOf(event['error']) ?? lastError ?? 'Gemini CLI failed.'
     const facts = { models: stats['models'], toolCalls: stats['tool_calls'], durationMs: stats['duration_ms'] }
     result = compact({
@@ -104,6 +103,8 @@ export function createGeminiDialect(said: Said): Dialect {
       usage: toFinishUsage(tokens),
       providerMetadata: { gemini: compact(facts) } as ProviderMetadata,
     }) as CliResult
+    // Behind the result: whoever counts it sees that nothing more comes.
+    meter.settle(said.model, tokens, undefined)
   }
 
   return {
