@@ -11,6 +11,7 @@ const lines: [string, object | string][] = [
   ['claude', { type: 'user', sessionId: 's', parentUuid: null }],
   ['codex', { type: 'thread.started' }],
   ['codex', { type: 'item.completed', item: {} }],
+  ['codex', { type: 'session.created', session_id: 's' }],
   ['codex', { type: 'session_meta', payload: {} }],
   ['gemini', { type: 'init', session_id: 's', model: 'm' }],
   ['gemini', { type: 'message', role: 'user', content: '' }],

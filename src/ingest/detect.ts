@@ -22,7 +22,7 @@ export function detectFormat(line: string): CliName | 'ndjson' | undefined {
   const { type } = event
   if (typeof type !== 'string') return undefined
   if (typeof event['seq'] === 'number' && typeof event['step'] === 'string') return 'ndjson'
-  if (/^(?:thread|turn|item)\./u.test(type) || 'payload' in event) return 'codex'
+  if (/^(?:thread\.|turn\.|item\.|session\.created$)/u.test(type) || 'payload' in event) return 'codex'
   if ('parentUuid' in event || 'leafUuid' in event || type === 'file-history-snapshot') return 'claude'
   // Gemini CLI names its session in one line only, and its result has a status instead of a subtype.
   const isOfGemini =

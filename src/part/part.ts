@@ -113,7 +113,10 @@ export interface AnswerEnd {
   usage: Usage
 }
 
-/** `usage`: the usage of one model call. Totals are the sum of these. `cost` is in USD, absent if the price is unknown. */
+/**
+ * `usage`: the usage of one model call. Totals are the sum of these. `cost` is in USD, absent if the price is unknown. CLI agents report
+ * theirs in pieces: the last one corrects the sum, so its counts may be negative.
+ */
 export interface UsagePart {
   type: 'usage'
   model: string

@@ -18,7 +18,7 @@ import type { Dialect, Said } from '../transcript.ts'
 import type { CliResult } from '../outcome.ts'
 import { createUsageMeter } from '../usage-meter.ts'
 import { createMessages } from './messages.ts'
-import { toResult, toTokens } from './result.ts'
+import { costOf, toResult, toTokens } from './result.ts'
 import { isSessionFile, sessionFileError } from './session-file.ts'
 
 export function createClaudeDialect(said: Said): Dialect {
@@ -58,7 +58,7 @@ export function createClaudeDialect(said: Said): Dialect {
     if (result.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
       messages.text(resultText)
     const usage = isObject(line['usage']) ? toTokens(line['usage']) : {}
-    meter.settle(said.model, usage, numberOf(line['total_cost_usd']))
+    meter.settle(said.model, usage, costOf(line))
   }
 
   return {

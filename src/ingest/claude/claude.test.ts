@@ -51,6 +51,24 @@ test('a text that comes in pieces is not said again by its assistant line', () =
   expect(outcome).toMatchObject({ outcome: 'completed', text: 'Hi!', sessionId: 's1', model: 'claude-x', cost: 0.5 })
 })
 
+test('an assistant line that comes late, after the next message has begun, says nothing twice', () => {
+  const { parts } = read([
+    init,
+    messageStart('m1'),
+    blockStart(0, text('')),
+    blockDelta(0, { type: 'text_delta', text: 'a' }),
+    blockStop(0),
+    messageStart('m2'),
+    blockStart(0, text('')),
+    assistant('m1', [text('a')]),
+    blockDelta(0, { type: 'text_delta', text: 'b' }),
+    blockStop(0),
+    assistant('m2', [text('b')]),
+    result,
+  ])
+  expect(textIn(parts)).toBe('ab')
+})
+
 test('without pieces, the blocks come from the assistant lines: one each, of one message', () => {
   const { said } = read([
     init,
@@ -392,6 +410,11 @@ test.each([
 test('the answer of a command that says nothing but its result is that', () => {
   expect(textIn(read([init, { ...result, result: 'Total cost: $0' }]).parts)).toBe('Total cost: $0')
   expect(textIn(read([init, { ...result, is_error: true }]).parts)).toBe('')
+})
+
+test('old versions call the price otherwise', () => {
+  const { total_cost_usd: cost_usd, ...rest } = result
+  expect(read([init, ...partials, { ...rest, cost_usd }]).outcome.cost).toBe(0.5)
 })
 
 test('a rate limit is normal, unless it rejects', () => {

@@ -22,6 +22,8 @@ interface Writer {
   blocks: Map<number, Block>
   /** Those whose `assistant` line has not come, in order. */
   unconfirmed: Block[]
+  /** The last messages that came in pieces: a line of them that comes late says nothing new. */
+  streamed: string[]
   say: Say
 }
 
@@ -58,7 +60,7 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
     const known = writers.get(parent ?? '')
     if (known !== undefined) return known
     const say: Say = parent === undefined ? sayMain : (part) => said.part(withParent(part, parent))
-    const writer: Writer = { parent, usage: {}, blocks: new Map(), unconfirmed: [], say }
+    const writer: Writer = { parent, usage: {}, blocks: new Map(), unconfirmed: [], streamed: [], say }
     writers.set(parent ?? '', writer)
     return writer
   }
@@ -120,6 +122,7 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
       case 'message_start': {
         const message = objectOf(given['message'])
         begin(writer, message)
+        if (writer.messageId !== undefined) writer.streamed = [...writer.streamed.slice(-9), writer.messageId]
         writer.usage = withoutNull(objectOf(message['usage']))
         return true
       }
@@ -149,6 +152,7 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
   function message(given: Record<string, unknown>, parent: string | undefined): boolean {
     const writer = writerOf(parent)
     const id = textOf(given['id'])
+    if (id !== undefined && id !== writer.messageId && writer.streamed.includes(id)) return true
     const isSame = id === undefined || writer.messageId === undefined || id === writer.messageId
     const isStreamed = isSame && writer.blocks.size > 0
     if (!isStreamed && (id === undefined || id !== writer.messageId)) begin(writer, given)

@@ -28,7 +28,7 @@ export function toResult(line: Record<string, unknown>, said: FinishUsage): CliR
   const tokens = isObject(usage) ? toTokens(usage) : undefined
   const facts = {
     subtype: line['subtype'],
-    costUsd: line['total_cost_usd'],
+    costUsd: costOf(line),
     numTurns: line['num_turns'],
     durationMs: line['duration_ms'],
     durationApiMs: line['duration_api_ms'],
@@ -44,10 +44,15 @@ export function toResult(line: Record<string, unknown>, said: FinishUsage): CliR
     error: errorOf(line),
     finishReason: toFinishReason(line),
     usage: tokens === undefined ? said : toFinishUsage(tokens),
-    cost: numberOf(line['total_cost_usd']),
+    cost: costOf(line),
     structuredOutput: structuredOutput ?? undefined,
     providerMetadata: { claude: compact(facts) } as ProviderMetadata,
   }) as CliResult
+}
+
+/** Old versions call it `cost_usd`. */
+export function costOf(line: Record<string, unknown>): number | undefined {
+  return numberOf(line['total_cost_usd']) ?? numberOf(line['cost_usd'])
 }
 
 function errorOf(line: Record<string, unknown>): ErrorValue | undefined {

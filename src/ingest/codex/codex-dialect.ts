@@ -39,6 +39,9 @@ export function createCodexDialect(said: Said): Dialect {
       switch (type) {
         case 'thread.started':
           return said.session({ sessionId: textOf(event['thread_id']) })
+        // As old versions call it.
+        case 'session.created':
+          return said.session({ sessionId: textOf(event['session_id']) })
         case 'turn.started':
           result = undefined
           return true

@@ -161,6 +161,18 @@ test.each([
   expect(results).toEqual([expect.objectContaining({ toolCallId: 'x', toolName, isError })])
 })
 
+test('old versions have other words for the same', () => {
+  const old = (item_type: string, more: object) => completed({ id: item_type, item_type, ...more })
+  const { parts, outcome } = read([
+    { type: 'session.created', session_id: 'old' },
+    old('command_execution', { command: 'ls', aggregated_output: 'x', exit_code: 0, status: 'completed' }),
+    old('assistant_message', { text: 'Hi!' }),
+    done,
+  ])
+  expect([outcome.sessionId, textIn(parts)]).toEqual(['old', 'Hi!'])
+  expect(parts.some(({ type }) => type === 'tool-result')).toBe(true)
+})
+
 test('a to-do list is data, an error on the way a warning, an unknown item output', () => {
   const unknown = completed({ id: 'u', type: 'telepathy' })
   const { parts, outcome } = read([

@@ -30,11 +30,14 @@ export function createItems(said: Said) {
     if (stage === undefined || !isObject(item)) return false
     const id = textOf(item['id'])
     if (id === undefined) return false
-    switch (item['type']) {
+    // Old versions have other words.
+    const type = item['type'] ?? item['item_type']
+    switch (type) {
       case 'agent_message':
+      case 'assistant_message':
       case 'plan':
       case 'reasoning':
-        return text(id, item, stage)
+        return text(id, item, stage, type === 'reasoning')
       case 'todo_list':
         said.part({ type: 'data', name: 'todo-list', id, data: { items: item['items'] ?? [] } })
         return true
@@ -46,7 +49,7 @@ export function createItems(said: Said) {
         })
         return true
       default: {
-        const tool = toTool(item)
+        const tool = toTool({ ...item, type })
         return tool !== undefined && call(id, tool, stage)
       }
     }
@@ -71,10 +74,10 @@ export function createItems(said: Said) {
     if (delta !== '') said.part({ type: block.isReasoning ? 'reasoning-delta' : 'text-delta', id, delta })
   }
 
-  function text(id: string, item: Record<string, unknown>, stage: Stage): boolean {
+  function text(id: string, item: Record<string, unknown>, stage: Stage, isReasoning: boolean): boolean {
     const now = textOf(item['text'])
     if (now === undefined && stage !== 'started') return false
-    const block = blockOf(id, item['type'] === 'reasoning')
+    const block = blockOf(id, isReasoning)
     grow(id, block, now ?? '')
     if (stage !== 'completed') return true
     texts.delete(id)

@@ -41,7 +41,7 @@ export function toTool(item: Record<string, unknown>): ToolItem | undefined {
       return { ...rest, toolName: type, input: compact({ query }), result: compact({ query, action }) }
     }
     case 'collab_tool_call': {
-      const { id: _, type: __, status: ___, agents_states: states, ...input } = item
+      const { id: _, type: __, item_type: ___, status: ____, agents_states: states, ...input } = item
       return { ...rest, toolName: type, input, result: compact({ status, states }) }
     }
     default:
