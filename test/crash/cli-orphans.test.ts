@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { folder, ran, serving } from '../support/cli.ts'
+import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { hasProcessTable, installFakes, processesWith, startLatch, untilGone } from '../support/cli/fakes.ts'
 
 interface Started {
@@ -94,6 +94,23 @@ test.skipIf(!hasProcessTable)(
     expect(stranger.exitCode).toBeNull()
     expect(stranger.signalCode).toBeNull()
   },
+)
+
+test.skipIf(!hasProcessTable)(
+  'Ctrl-C of `millrace run` leaves no process',
+  async () => {
+    const fakes = installFakes()
+    const latch = await startLatch()
+    const dir = folder({ 'coder.yaml': fakes.agent({ mode: 'far-grandchild', latch: latch.url }) })
+    const options = { env: { ...fakes.environment, HOME: process.env['HOME'] ?? '/' } }
+    const command = millrace(['run', 'coder', '-m', 'Go', '--dir', dir, '--data', join(folder(), 'data')], options)
+    for (let i = 0; i < 5; i++) await latch.open(i)
+    await latch.reached('silent')
+    command.kill('SIGINT')
+    expect(await command.exit).toBe(130)
+    await untilGone(fakes.dir)
+  },
+  30_000,
 )
 
 test('a folder that another server holds is not touched', async () => {

@@ -134,8 +134,11 @@ test('earlier messages come before the last one, as a transcript', async () => {
     { role: 'assistant', content: 'main.ts' },
     { role: 'user', content: [{ type: 'text', text: '--help\nis $HOME `id`' }] },
   ]
-  await ran({ agents: { a: agent() }, environment }, { messages })
+  const { entries } = await ran({ agents: { a: agent() }, environment }, { messages })
   const [{ stdin } = { stdin: '' }] = reports()
+  expect(only(entries, 'prompt')).toMatchObject([
+    { step: 'main/code', model: 'claude', messages: [{ content: stdin }] },
+  ])
   expect(stdin).toContain('user: Which file?\n\nassistant: main.ts')
   expect(stdin.endsWith('\n\n--help\nis $HOME `id`')).toBe(true)
 })
@@ -162,6 +165,21 @@ test('a prompt with newlines, quotes and a leading dash arrives as it is; argume
     '--permission-mode',
     'plan',
   ])
+})
+
+test('files cannot be asked for: a warning says that they were left out, and nothing to ask is an error', async () => {
+  const { agent, environment, reports } = installFakes()
+  const file = { type: 'file', mediaType: 'image/png', data: 'aGk=' }
+  const withText = { messages: [{ role: 'user', content: [{ type: 'text', text: 'What is this?' }, file] }] }
+  const { entries } = await ran({ agents: { a: agent() }, environment }, withText)
+  expect(only(entries, 'warning')).toMatchObject([{ code: 'files-left-out' }])
+  expect(reports().map(({ stdin }) => stdin)).toEqual(['What is this?'])
+  const { error } = await ran(
+    { agents: { a: agent() }, environment },
+    { messages: [{ role: 'user', content: [file] }] },
+  )
+  expect(error).toMatchObject({ code: 'bad-input' })
+  expect(reports()).toHaveLength(1)
 })
 
 test('a request cannot turn the model into an option', async () => {

@@ -1,16 +1,32 @@
 /** What a CLI agent is asked: one text, whatever the client has sent. */
+import { MillraceError } from '../../part/error.ts'
 import { textOf } from '../../fold/run-view.ts'
 import { toMessages } from '../input.ts'
 
-/** Messages become a text: the last one, after a transcript of those before it. */
-export function toPrompt(value: unknown): string {
-  if (typeof value === 'string') return value
-  const messages = toMessages(value, 'prompt').filter((message) => message.role !== 'tool' && textOf(message) !== '')
-  const last = messages.at(-1)
-  if (last === undefined) return ''
-  const earlier = messages.slice(0, -1).map((message) => `${message.role}: ${textOf(message)}`)
-  if (earlier.length === 0) return textOf(last)
-  return `${before}\n\n${earlier.join('\n\n')}\n\n${now}\n\n${textOf(last)}`
+export interface CliPrompt {
+  text: string
+  /** Whether messages had files, which a text cannot hold. */
+  hasFiles: boolean
+}
+
+/** Messages become a text: the last one, after a transcript of those before it. Throws `bad-input` if nothing is asked. */
+export function toPrompt(value: unknown): CliPrompt {
+  const prompt = typeof value === 'string' ? { text: value, hasFiles: false } : fromMessages(value)
+  if (prompt.text.trim() !== '') return prompt
+  throw new MillraceError('bad-input', 'There is nothing to ask the agent: the prompt has no text.', { status: 400 })
+}
+
+function fromMessages(value: unknown): CliPrompt {
+  const messages = toMessages(value, 'prompt').filter(({ role }) => role !== 'tool')
+  const hasFiles = messages.some(
+    ({ content }) => typeof content !== 'string' && content.some(({ type }) => type === 'file'),
+  )
+  const said = messages.filter((message) => textOf(message) !== '')
+  const last = said.at(-1)
+  const text = last === undefined ? '' : textOf(last)
+  const earlier = said.slice(0, -1).map((message) => `${message.role}: ${textOf(message)}`)
+  if (earlier.length === 0) return { text, hasFiles }
+  return { text: [before, ...earlier, now, text].join('\n\n'), hasFiles }
 }
 
 const before = 'This is the conversation so far:'

@@ -48,10 +48,19 @@ export async function runCliAgent(
     if (scope.signal.aborted) throw scope.signal.reason
     const model = config.model === undefined ? undefined : String(at(config.model))
     if (scope.limits.some(({ counts }) => counts)) refuseUnpriced(scope, model ?? `of ${clis[config.cli].name}`)
+    const { text: prompt, hasFiles } = toPrompt(at(config.prompt))
+    const stage = 'response'
+    scope.emit(path, {
+      type: 'prompt',
+      stage,
+      model: model ?? config.cli,
+      messages: [{ role: 'user', content: prompt }],
+    })
+    if (hasFiles) scope.emit(path, filesLeftOut)
     const end = await runCli(scope, path, {
       ...config,
       ...compact({ model }),
-      prompt: toPrompt(at(config.prompt)),
+      prompt,
       command: commandOf({ ...config, ...compact({ model }) }),
       folder: workingFolder(config.cwd, at),
     })
@@ -62,6 +71,12 @@ export async function runCliAgent(
     return { value: toStepOutcome(value, answer), result, usage, finishReason }
   })
 }
+
+const filesLeftOut = {
+  type: 'warning',
+  code: 'files-left-out',
+  message: 'A CLI agent gets text only: the files of the messages were left out.',
+} as const
 
 /** What the log does not say elsewhere. */
 function kept({ outcome, exitCode }: CliEnd): object {
