@@ -1,0 +1,139 @@
+/** What each cell of the matrix must be, and the page that shows it. */
+import { protocols, type Protocol } from './clients.ts'
+import { states, type State } from './scene.ts'
+
+export const events = [
+  'stop',
+  'disconnect',
+  'provider error',
+  'tool error',
+  'timeout',
+  'budget',
+  'kill -9 and restart',
+] as const
+export type Event = (typeof events)[number]
+
+/** `end`: what the client is sent last. `outcome`: the status of the run afterwards. */
+export interface Cell {
+  end: string
+  outcome: string
+}
+/** A cell that cannot exist. */
+export interface Impossible {
+  why: string
+}
+
+const cut = 'connection breaks'
+const codes = { 'provider error': 'model-failed', timeout: 'timed-out', budget: 'budget-exceeded' } as const
+
+export function expected(state: State, event: Event, protocol: Protocol): Cell | Impossible {
+  const waits = state === 'client tool pending' || state === 'approval pending'
+  return waits ? ofWaiting(state, event, protocol) : ofRunning(state, event, protocol)
+}
+
+function ofRunning(state: State, event: Event, protocol: Protocol): Cell | Impossible {
+  switch (event) {
+    case 'stop':
+      return {
+        end: { text: cut, UI: 'abort', OpenAI: 'error `aborted`', 'AG-UI': 'cancelled', 'Socket.IO': 'cancelled' }[
+          protocol
+        ],
+        outcome: 'aborted',
+      }
+    case 'disconnect':
+      return { end: 'left', outcome: 'aborted' }
+    case 'provider error':
+      if (state === 'server tool') return { why: 'no model is called' }
+      return { end: failure(protocol, codes[event]), outcome: 'failed' }
+    case 'timeout':
+      return { end: failure(protocol, codes[event]), outcome: 'timed-out' }
+    case 'budget':
+      return { end: failure(protocol, codes[event]), outcome: 'budget-exceeded' }
+    case 'tool error':
+      if (state !== 'server tool') return { why: 'no tool is running' }
+      return { end: success(protocol), outcome: 'completed' }
+    case 'kill -9 and restart':
+      return { end: cut, outcome: 'interrupted' }
+  }
+}
+
+/** Over HTTP the answer ends when the run begins to wait, so that what happens later changes the run alone. */
+function ofWaiting(state: State, event: Event, protocol: Protocol): Cell | Impossible {
+  const asksClient = state === 'client tool pending'
+  if (asksClient && protocol === 'OpenAI') return { why: 'handed over: the run has completed' }
+  // Socket.IO keeps the stream of a run that waits for its client alone.
+  const isLive = asksClient && protocol === 'Socket.IO'
+  const end = {
+    text: 'end of the body',
+    UI: 'finish `tool-calls`',
+    OpenAI: '`stop` + requests',
+    'AG-UI': asksClient ? 'success + pending calls' : 'interrupt',
+    'Socket.IO': 'interrupt',
+  }[protocol]
+  switch (event) {
+    case 'stop':
+      return { end: isLive ? 'cancelled' : end, outcome: 'aborted' }
+    case 'disconnect':
+      if (protocol !== 'Socket.IO') return { why: 'the answer has ended' }
+      return { end: isLive ? 'left' : end, outcome: 'suspended' }
+    case 'provider error':
+      return { why: 'no model is called' }
+    case 'budget':
+      return { why: 'waiting costs nothing' }
+    case 'tool error':
+    case 'timeout':
+      return { end: isLive ? 'success' : end, outcome: 'completed' }
+    case 'kill -9 and restart':
+      return { end: isLive ? cut : end, outcome: 'suspended' }
+  }
+}
+
+function failure(protocol: Protocol, code: string): string {
+  return {
+    text: cut,
+    UI: 'error',
+    OpenAI: `error \`${code}\``,
+    'AG-UI': `RUN_ERROR \`${code}\``,
+    'Socket.IO': `RUN_ERROR \`${code}\``,
+  }[protocol]
+}
+
+function success(protocol: Protocol): string {
+  return {
+    text: 'end of the body',
+    UI: 'finish `stop`',
+    OpenAI: '`stop`',
+    'AG-UI': 'success',
+    'Socket.IO': 'success',
+  }[protocol]
+}
+
+const intro = `# How answers end
+
+Every answer ends with exactly one terminal frame, and every run with one outcome. This page is written by the test that drives each cell through a real client
+(\`test/endings\`); write it again with \`UPDATE_GOLDEN=1 npx vitest run test/endings\`.
+
+A cell has what the client is sent last and, behind the arrow, the status of the run afterwards. An empty stretch of the table means that the cell cannot exist, and says why.
+
+- **text** has no frames: an answer that is not complete breaks the connection, so that the client sees an incomplete transfer.
+- **UI** is the stream of \`useChat\`; its frames and those of OpenAI are followed by \`[DONE]\`. AG-UI and Socket.IO end with \`RUN_FINISHED\` and the outcome named here, or with \`RUN_ERROR\`.
+- Over HTTP an answer ends when the run begins to wait for a person or a client. What happens later changes the run alone. Socket.IO keeps the stream while only tools of its client are pending.
+- A run that waits spends neither time nor budget. For it, *timeout* is the deadline of the request: the call is closed, the model is told, and the run goes on.
+- *budget* is \`seconds\`; *disconnect* is with \`onDisconnect: cancel\`. *left*: the client is gone, so that nobody is sent anything.
+- *tool error* is told to the model, which answers.
+
+`
+
+export function endingsPage(cellOf: (state: State, event: Event, protocol: Protocol) => Cell | Impossible): string {
+  const lines = [`| state | event | ${protocols.join(' | ')} |`, `|---|---|${protocols.map(() => '---|').join('')}`]
+  for (const state of states) {
+    for (const event of events) {
+      const cells = protocols.map((protocol) => {
+        const cell = cellOf(state, event, protocol)
+        return 'why' in cell ? `*${cell.why}*` : `${cell.end} → ${cell.outcome}`
+      })
+      lines.push(`| ${state} | ${event} | ${cells.join(' | ')} |`)
+    }
+  }
+  return `${intro}${lines.join('\n')}\n`
+}
