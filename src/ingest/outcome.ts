@@ -72,7 +72,9 @@ const signalCodes: ReadonlyMap<number, string> = new Map([
 export function judge({ who, result, rest, exit, exitCodes }: Ended): Pick<CliOutcome, 'outcome' | 'error'> {
   const code = exit?.code ?? 0
   const signal = exit?.signal ?? signalCodes.get(code)
-  if (result?.error !== undefined) return { outcome: 'failed', error: result.error }
+  if (result?.error !== undefined) {
+    return { outcome: result.error.code === 'interrupted' ? 'interrupted' : 'failed', error: result.error }
+  }
   if (signal !== undefined) return interrupted(`${who} was ended by ${signal}.`)
   if (rest.error !== undefined && result === undefined) return { outcome: 'failed', error: rest.error }
   if (code !== 0) {

@@ -13,12 +13,12 @@
  */
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import { compact } from '../../part/compact.ts'
-import { isObject, numberOf, objectOf, objectsOf, textOf } from '../values.ts'
+import { numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 import type { Dialect, Said } from '../transcript.ts'
 import type { CliResult } from '../outcome.ts'
 import { createUsageMeter } from '../usage-meter.ts'
 import { createMessages } from './messages.ts'
-import { costOf, toResult, toTokens } from './result.ts'
+import { costOf, tokensOf, toResult } from './result.ts'
 import { isSessionFile, sessionFileError } from './session-file.ts'
 
 export function createClaudeDialect(said: Said): Dialect {
@@ -57,8 +57,7 @@ export function createClaudeDialect(said: Said): Dialect {
     // The result of a command such as /cost is said nowhere else.
     if (result.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
       messages.text(resultText)
-    const usage = isObject(line['usage']) ? toTokens(line['usage']) : {}
-    meter.settle(said.model, usage, costOf(line))
+    meter.settle(said.model, tokensOf(line) ?? {}, costOf(line))
   }
 
   return {

@@ -407,6 +407,28 @@ test.each([
   expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified } })
 })
 
+test('one that had the time to say that it was stopped is interrupted, and what it has used counts', () => {
+  const none = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
+  const aborted = {
+    ...result,
+    subtype: 'error_during_execution',
+    is_error: true,
+    result: undefined,
+    errors: ['[diagnostic] stop_reason=null'],
+    terminal_reason: 'aborted_streaming',
+    usage: none,
+  }
+  const { outcome, parts } = read([init, ...partials, aborted], { exit: { code: 0, signal: null } })
+  expect(outcome).toMatchObject({
+    outcome: 'interrupted',
+    error: { code: 'interrupted', message: 'Claude Code was interrupted.' },
+    usage: { inputTokens: 15, outputTokens: 11 },
+    cost: 0.5,
+  })
+  expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'other' }, usage: { inputTokens: { total: 15 } } })
+  expect(parts.flatMap((part) => (part.type === 'usage' ? [part.cost] : []))).toEqual([0, 0.5])
+})
+
 test('the answer of a command that says nothing but its result is that', () => {
   expect(textIn(read([init, { ...result, result: 'Total cost: $0' }]).parts)).toBe('Total cost: $0')
   expect(textIn(read([init, { ...result, is_error: true }]).parts)).toBe('')

@@ -24,8 +24,8 @@ export function toTokens(usage: Record<string, unknown>): Tokens {
 
 /** `said`: the usage if the line has none. */
 export function toResult(line: Record<string, unknown>, said: FinishUsage): CliResult {
-  const { usage, structured_output: structuredOutput } = line
-  const tokens = isObject(usage) ? toTokens(usage) : undefined
+  const { structured_output: structuredOutput } = line
+  const tokens = tokensOf(line)
   const facts = {
     subtype: line['subtype'],
     costUsd: costOf(line),
@@ -50,6 +50,20 @@ export function toResult(line: Record<string, unknown>, said: FinishUsage): CliR
   }) as CliResult
 }
 
+/** What it reports, if it does: stopped in the middle of a message, it counts that message nowhere but in its price. */
+export function tokensOf(line: Record<string, unknown>): Tokens | undefined {
+  const { usage } = line
+  if (!isObject(usage)) return undefined
+  const tokens = toTokens(usage)
+  const hasNone = !tokens.input && !tokens.output
+  return hasNone && isAborted(line) ? undefined : tokens
+}
+
+/** `aborted_streaming`, `aborted_tools`: a signal has stopped it, and it had the time to say so. */
+function isAborted({ terminal_reason: reason }: Record<string, unknown>): boolean {
+  return typeof reason === 'string' && reason.startsWith('aborted')
+}
+
 /** Old versions call it `cost_usd`. */
 export function costOf(line: Record<string, unknown>): number | undefined {
   return numberOf(line['total_cost_usd']) ?? numberOf(line['cost_usd'])
@@ -59,6 +73,7 @@ function errorOf(line: Record<string, unknown>): ErrorValue | undefined {
   const subtype = textOf(line['subtype']) ?? ''
   const isError = line['is_error'] ?? subtype.startsWith('error')
   if (isError !== true) return undefined
+  if (isAborted(line)) return { code: 'interrupted', message: 'Claude Code was interrupted.' }
   const errors = Array.isArray(line['errors']) ? line['errors'].filter((each) => typeof each === 'string') : []
   const said = errors.join('; ') || textOf(line['result'])
   return { code: 'cli-failed', message: said === undefined || said === '' ? `Claude Code failed: ${subtype}.` : said }

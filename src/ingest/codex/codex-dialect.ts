@@ -84,6 +84,7 @@ function toTokens(usage: Record<string, unknown>): Tokens {
   return {
     input: numberOf(usage['input_tokens']),
     cacheRead: numberOf(usage['cached_input_tokens']),
+    cacheWrite: numberOf(usage['cache_write_input_tokens']),
     output: numberOf(usage['output_tokens']),
     reasoning: numberOf(usage['reasoning_output_tokens']),
     raw: usage,

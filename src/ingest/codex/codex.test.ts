@@ -24,7 +24,13 @@ const command = (id: string, more: object = {}) => {
     ...more,
   }
 }
-const usage = { input_tokens: 100, cached_input_tokens: 40, output_tokens: 20, reasoning_output_tokens: 5 }
+const usage = {
+  input_tokens: 100,
+  cached_input_tokens: 40,
+  cache_write_input_tokens: 10,
+  output_tokens: 20,
+  reasoning_output_tokens: 5,
+}
 const done = { type: 'turn.completed', usage }
 
 test('a turn: reasoning, commands that complete in any order, the answer, its usage', () => {
@@ -70,6 +76,7 @@ test('a turn: reasoning, commands that complete in any order, the answer, its us
       source: 'reported',
       inputTokens: 100,
       cachedInputTokens: 40,
+      cacheWriteInputTokens: 10,
       outputTokens: 20,
       reasoningTokens: 5,
       totalTokens: 120,
