@@ -61,6 +61,12 @@ test('every key is read; limits belong to the step', () => {
   expect(read('cli: claude', 'command: my-claude')).toMatchObject({ config: { command: ['my-claude'] } })
 })
 
+test('a prompt may be a file', () => {
+  const text = agent('cli: claude', 'prompt: { file: prompts/review.md }')
+  const pipeline = parsePipeline(text, known, () => 'Review $input.what')
+  expect(pipeline.workflow[0]).toMatchObject({ config: { prompt: 'Review $input.what' } })
+})
+
 describe('faults', () => {
   test.each<[string[], string]>([
     [['cli: claud'], '5:12 "cli" must be one of claude, codex, gemini (did you mean "claude"?)'],

@@ -208,7 +208,7 @@ function ownKeysOf(lines: string[]): Set<number> {
   const branches = [...blockOf(lines, /^\s+branches:/)]
   const least = Math.min(...branches.map((i) => /^\s*/.exec(lines[i]!)![0].length))
   const names = branches.filter((i) => /^\s*/.exec(lines[i]!)![0].length === least)
-  return new Set([...blockOf(lines, /^\s*(template|schema|input|return):$/), ...names])
+  return new Set([...blockOf(lines, /^\s*(template|schema|input|return|parameters):$/), ...names])
 }
 
 /** The lines below the one that matches: a template's keys are the author's own. */

@@ -68,8 +68,9 @@ function* slotsOf(root: Node): Generator<Slot> {
   for (const list of lists) {
     for (const { step } of walkSteps([{ list, owner: '' }])) {
       const type = textOf(child(step, 'type'))
-      if (type !== 'llm' && type !== 'router') continue
       const config = child(step, 'config')
+      if (type === 'cli-agent') yield* slotAt(config, 'prompt')
+      if (type !== 'llm' && type !== 'router') continue
       const contents = itemsOf(child(config, 'messages'))
       const parts = contents.flatMap((message) => itemsOf(child(message, 'content')))
       yield* slotAt(config, 'system')

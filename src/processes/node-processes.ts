@@ -32,7 +32,7 @@ export function createNodeProcesses({ environment, data }: NodeProcessesOptions)
     const env = { ...childEnv(options.env, environment), [markName]: mark }
     const cwd = await folderOf(options.cwd)
     if (options.rawLog && data === undefined) throw noFolder()
-    const raw = options.rawLog ? await openRawLog(data!, run, step) : undefined
+    const raw = options.rawLog ? await openRawLog(data!, { run, step, onLost: options.onRawLogLost }) : undefined
     if (isClosed) throw new MillraceError('closing', 'The server is shutting down.')
     let child: ChildProcess
     try {

@@ -16,6 +16,8 @@ export interface ProcessOptions {
   rawLog: boolean
   /** Receives its output in the order in which it comes. While the promise is pending, nothing more is read. Must not throw. */
   onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined
+  /** Called when the raw log cannot be written. The process goes on. */
+  onRawLogLost(why: string): void
 }
 
 export type OutputStream = 'stdout' | 'stderr'

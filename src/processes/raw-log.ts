@@ -1,3 +1,5 @@
+import { messageOf } from '../part/error.ts'
+
 /** The stdout of a process as a file, byte for byte: `<data>/runs/<run>.<step>.raw`. A second attempt of a step is appended. */
 export interface RawLog {
   /** The promise settles when more may be written. */
@@ -5,25 +7,36 @@ export interface RawLog {
   close(): Promise<void>
 }
 
-export async function openRawLog(data: string, run: string, step: string): Promise<RawLog> {
+/** `onLost` is called once, when it cannot be written any more. */
+export async function openRawLog(
+  data: string,
+  { run, step, onLost }: { run: string; step: string; onLost(why: string): void },
+): Promise<RawLog> {
   const { mkdir, open } = process.getBuiltinModule('node:fs/promises')
   const { join } = process.getBuiltinModule('node:path')
   const folder = join(data, 'runs')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // Ids may come from a program or another machine.
   const file = await open(join(folder, `${encodeURIComponent(run)}.${encodeURIComponent(step)}.raw`), 'a', 0o600)
-  let last: Promise<unknown> = Promise.resolve()
+  let last = Promise.resolve()
   let waiting = 0
+  let isLost = false
+
+  async function append(bytes: Uint8Array): Promise<void> {
+    try {
+      if (!isLost) await file.appendFile(bytes)
+    } catch (error) {
+      isLost = true
+      onLost(messageOf(error))
+    }
+    waiting -= bytes.length
+  }
+
   return {
     write(bytes) {
       waiting += bytes.length
-      last = last
-        .then(() => file.appendFile(bytes))
-        .then(
-          () => void (waiting -= bytes.length),
-          () => void (waiting -= bytes.length),
-        )
-      return waiting > mostWaiting ? last.then(() => undefined) : undefined
+      last = last.then(() => append(bytes))
+      return waiting > mostWaiting ? last : undefined
     },
     async close() {
       await last

@@ -78,11 +78,16 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     return scope.ready()
   }
 
+  /** Of the run, not of the step, which may have ended by then. */
+  function onRawLogLost(why: string): void {
+    scope.emit('', { type: 'warning', code: 'raw-log-lost', message: `The raw log of ${path} is incomplete: ${why}.` })
+  }
+
   let running: RunningProcess | undefined
   const stop = () => running?.stop()
   signal.addEventListener('abort', stop)
   try {
-    running = await start(processes, scope.runId, path, call, onOutput)
+    running = await start(processes, scope.runId, path, call, { onOutput, onRawLogLost })
     if (signal.aborted) stop()
     const exited = running.exit.then((exit) => ({ exit }))
     const how = await settledBy(signal, Promise.race([exited, over.promise]))
@@ -114,10 +119,10 @@ async function start(
   run: string,
   step: string,
   { cli, command, folder: cwd, env, prompt: input, rawLog }: CliCall,
-  onOutput: ProcessOptions['onOutput'],
+  listeners: Pick<ProcessOptions, 'onOutput' | 'onRawLogLost'>,
 ): Promise<RunningProcess> {
   try {
-    return await processes.start({ command, cwd, env, input, run, step, rawLog, onOutput })
+    return await processes.start({ command, cwd, env, input, run, step, rawLog, ...listeners })
   } catch (error) {
     if (!(error instanceof MillraceError) || error.code !== 'not-installed') throw error
     const { name, install } = clis[cli]
