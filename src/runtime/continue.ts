@@ -5,7 +5,9 @@ import type { CallSettings } from '../part/settings.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { withServerMessages } from './history.ts'
-import { resumed, type TurnAnswer } from './resume-turn.ts'
+import { joinAnswered } from './late-answer.ts'
+import { resumed } from './resume-turn.ts'
+import type { TurnAnswer } from './turn-answer.ts'
 import type { Run, Runtime } from './runtime.ts'
 
 export interface Turn {
@@ -42,7 +44,7 @@ export interface Turned {
 }
 
 export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Turned> {
-  return (await resumed(runtime, turn)) ?? started(runtime, turn)
+  return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
 }
 
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {

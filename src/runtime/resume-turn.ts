@@ -1,32 +1,22 @@
 /** A request that answers what the suspended run of its thread has asked: the answers are posted and the run continues. */
 import { compact } from '../part/compact.ts'
-import { MillraceError } from '../part/error.ts'
 import type { KeptRun } from '../fold/kept-run.ts'
-import { keptOf, readInput } from '../fold/read-view.ts'
+import { readInput } from '../fold/read-view.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
-import type { Answer, RequestPart } from '../part/request-part.ts'
-import { answerTo, endOfRequest } from './answer-to.ts'
+import type { Answer } from '../part/request-part.ts'
 import { checkAnswer } from './check-answer.ts'
 import { checkEdit } from './check-edit.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimFor } from './claim-turn.ts'
 import type { Turn, Turned } from './continue.ts'
+import { newestRun } from './late-answer.ts'
 import type { Runtime } from './runtime.ts'
-
-/**
- * An answer in a request: to the call that a client was asked to run or to approve, or to the request with this id. Some protocols
- * say the same for every kind of request, so the answer may be a function of the kind.
- */
-export type TurnAnswer =
-  | { toolCallId: string; answer: Answer }
-  | { requestId: string; answer: Answer | ((kind: RequestPart['kind']) => Answer) }
+import { answerBefore, answerOf, conflict, isSame, placeOf } from './turn-answer.ts'
 
 /** The newest run of a thread, with what is kept of it, if it has not ended. */
 export async function activeRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
-  const row = (await store.runs.list({ threadId, limit: 1 }))[0]
-  if (row === undefined || hasEnded(row.status)) return undefined
-  const kept = await keptOf(store, row)
-  return kept && { row, kept }
+  const newest = await newestRun(store, threadId)
+  return newest === undefined || hasEnded(newest.row.status) ? undefined : newest
 }
 
 /** Only requests of this thread can be answered. With the id alone, one client could answer for another. */
@@ -86,31 +76,4 @@ export async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | un
   if (contrary !== undefined) throw conflict(contrary)
   // A repeated answer, from a client that retries or from another tab, must not interrupt the run that it resumed.
   return again ? { run, how: 'joined', from: kept.resumedAt } : undefined
-}
-
-function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Answer {
-  return typeof answer === 'function' ? answer(kind) : answer
-}
-
-async function answerBefore(
-  store: Store,
-  kept: KeptRun,
-  each: TurnAnswer,
-  answer?: Answer,
-): Promise<Answer | undefined> {
-  if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId, (answer ?? each.answer).kind)
-  const end = await endOfRequest(store, kept, each.requestId)
-  return end !== undefined && 'answer' in end ? end.answer : undefined
-}
-
-function isSame(a: Answer, b: Answer): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
-}
-
-function placeOf(each: TurnAnswer): string {
-  return 'requestId' in each ? `Request ${each.requestId}` : `Tool call ${each.toolCallId}`
-}
-
-function conflict(what: string): MillraceError {
-  return new MillraceError('answer-conflict', `${what} already has a different answer.`, { status: 409 })
 }

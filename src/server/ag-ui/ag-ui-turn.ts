@@ -6,6 +6,7 @@ import type { Message } from '../../part/message.ts'
 import type { HistoryPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
 import { newMessages } from '../../runtime/history.ts'
+import { newestRun } from '../../runtime/late-answer.ts'
 import { activeRun } from '../../runtime/resume-turn.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import type { AgUiMessage } from '../../wire/ag-ui/ag-ui-event.ts'
@@ -36,7 +37,9 @@ export async function toAgUiTurn(
 ): Promise<AgUiTurn> {
   const { threadId, runId, parentRunId, messages, results, resume, input } = asked
   const kept = (await activeRun(store, threadId))?.kept
-  const known = new Set([...(kept?.requests ?? []), ...(kept?.ended ?? [])].map(({ requestId }) => requestId))
+  // Also of a run that has completed: another client may have been faster.
+  const asker = kept ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.kept)
+  const known = new Set([...(asker?.requests ?? []), ...(asker?.ended ?? [])].map(({ requestId }) => requestId))
   const answers = resume.filter(({ requestId }) => known.has(requestId))
   const unknown = resume.filter(({ requestId }) => !known.has(requestId))
   const isDropped = saysMore(messages, kept) && kept !== undefined && dropsInterrupts(kept, answers)
