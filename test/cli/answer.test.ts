@@ -164,3 +164,24 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect([await command.exit, command.shown]).toEqual([0, expect.stringContaining('askUser gave Ghent.')])
   })
 })
+
+test(
+  'an approval asked of an OpenAI client: the command that it was told answers it, and the client gets the rest',
+  patiently,
+  async () => {
+    const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
+    const { url } = await serving([], { cwd })
+    const complete = async (messages: object[]) => {
+      const body = JSON.stringify({ model: 'a', messages })
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+      const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+      return choices[0]!.message
+    }
+    const question = { role: 'user', content: 'What is 12*7?' }
+    const first = await complete([question])
+    const [, command] = /^Or run: millrace (.+)$/mu.exec(first.content)!
+    expect((await ran([...command!.split(' '), 'approve'], { cwd })).code).toBe(0)
+    expect((await complete([question, first])).content).toContain('12*7 = 84.')
+  },
+)

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { finish, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
+import { connectSocket } from '../support/socket.ts'
 import { framesOf, startServer, type TestServer } from '../support/server.ts'
 
 interface Seen {
@@ -227,4 +228,21 @@ test('a run that waits keeps them in this process: approved by somebody else, it
   await server.post(`/api/runs/${run!.id}/requests/${request!.requestId}`, { approved: true })
   await until(server.store, run!.id, ({ type }) => type === 'run-end')
   expect(seen.find(({ method }) => method === 'tools/call')).toMatchObject({ authorization: tokenOf('ann') })
+})
+
+test('over Socket.IO they are the run’s as well', async () => {
+  const { url, seen } = await startRecorder(2)
+  const { server } = await start(url)
+  const client = await connectSocket(server.url)
+  for (const user of ['ann', 'bob']) {
+    const { ok } = await client.run({ threadId: user, runId: user, forwardedProps: headersOf(user) })
+    expect(ok).toBe(true)
+  }
+  await Promise.all([client.ended('ann'), client.ended('bob')])
+  const called = seen.filter(({ method }) => method === 'tools/call').map(({ authorization }) => authorization)
+  expect(called.toSorted()).toEqual([tokenOf('ann'), tokenOf('bob')])
+  const wrong = await client.run({ threadId: 'x', runId: 'x', forwardedProps: { mcpHeaders: { crmm: { a: 'b' } } } })
+  expect(wrong).toMatchObject({ ok: false, error: { message: expect.stringContaining('crmm') } })
+  const sent = JSON.stringify(client.sent)
+  expect(sent).not.toContain('secret-token')
 })
