@@ -2,6 +2,7 @@
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
 import { fetchText, openStream, type Opened } from './http-stream.ts'
+import { closeSockets, openSocketRun } from './socket-stream.ts'
 import { glance, spin } from './steady.ts'
 
 export interface Target {
@@ -16,6 +17,8 @@ export interface Target {
   end?: string | undefined
   /** The response contains the id of the run (`id`); its events are read from this path. */
   follow?: string
+  /** The body is emitted over Socket.IO, on a connection that is kept. */
+  socket?: boolean
 }
 
 interface Reading {
@@ -59,8 +62,9 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
 }
 
 async function send(target: Target, onPayload: (payload: Buffer) => void): Promise<Opened> {
-  const { url, path, headers = {}, follow } = target
+  const { url, path, headers = {}, follow, socket } = target
   const body = JSON.stringify(target.body).replaceAll('{n}', String(++requests))
+  if (socket === true) return openSocketRun({ url, message: body }, onPayload)
   const post = { url: url + path, method: 'POST' as const, headers, body }
   if (follow === undefined) return openStream(post, onPayload)
   const { id } = JSON.parse(await fetchText(post)) as { id: string }
@@ -176,6 +180,7 @@ async function leave({ target, after }: { target: Target; after: number }) {
 
 function reset(): void {
   for (const reading of active) reading.leave()
+  closeSockets()
   held = []
 }
 

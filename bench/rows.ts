@@ -77,6 +77,13 @@ const wires: Record<string, Omit<Target, 'url'>> = {
     end: '"outcome":"completed"',
   },
   'ag-ui': { path: '/ag-ui/bench', body: runInput, mark: '"delta":"~', end: '"type":"RUN_FINISHED"' },
+  'socket.io': {
+    path: '',
+    body: { type: 'run_agent', data: { ...runInput, forwardedProps: { agent: 'bench' } } },
+    socket: true,
+    mark: '"delta":"~',
+    end: '"type":"RUN_FINISHED"',
+  },
 }
 
 const agent = `onDisconnect: cancel

@@ -114,8 +114,8 @@ describe('with its processes', () => {
     expect(formatResult(result)).toMatch(/^floor: node:http by hand +[\d,]+ /mu)
   })
 
-  test('AG-UI: every run is one of its own, each stream whole; a client that leaves stops the model', async () => {
-    const bench = benchOf(['millrace-ag-ui-memory'])
+  test('AG-UI and Socket.IO: every run is one of its own, each stream whole; a client that leaves stops the model', async () => {
+    const bench = benchOf(['millrace-ag-ui-memory', 'millrace-socket.io-memory'])
     const names = bench.rows.map(({ name }) => name)
     for (const result of [await throughput(bench), await abort(bench)]) expectWhole(result, names)
   })

@@ -9,14 +9,9 @@ import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import { agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { createClientCalls, type ClientCalls } from './client-calls.ts'
 import type { Drain } from './drain.ts'
+import type { SentEvent } from './emit-events.ts'
 import { numberedWire, type NumberedEvent, type Position } from './numbered-wire.ts'
 import type { SessionContext } from './session-context.ts'
-
-/** What is sent with each event: whose it is, and the position behind it. */
-export interface SentWith extends Position {
-  runId: string
-  threadId: string
-}
 
 export interface FollowOptions {
   runId: string
@@ -30,7 +25,7 @@ export interface FollowOptions {
   options: Partial<AgUiOptions>
   policy: DisconnectPolicy
   drain: Drain
-  emit(event: AgUiEvent, sentWith: SentWith): void
+  emit(events: readonly SentEvent[]): void
   /** No event follows. */
   onEnd(): void
 }
@@ -57,16 +52,19 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   const lastSeq = isNew ? after.seq : ((await runs.get(runId))?.lastSeq ?? 0)
   const caughtUp = Promise.withResolvers<void>()
   if (lastSeq === 0) caughtUp.resolve()
-  let label = runId
+  /** The run as the client calls it. */
+  let of = { runId, threadId }
   let isOver = false
 
   function takeLabel(event: AgUiEvent): void {
-    if (event.type === 'RUN_STARTED') label = event.runId
+    if (event.type === 'RUN_STARTED') of = { runId: event.runId, threadId }
   }
 
   function finish(): void {
     if (isOver) return
     isOver = true
+    // A session keeps what is over for its calls: it must not keep what has read the run.
+    source = undefined
     caughtUp.resolve()
     onEnd()
   }
@@ -92,18 +90,19 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     policy,
     ...compact({ standing }),
   })
-  const { source } = answer
-  const ask = () => void source.next().then(send, fail)
+  let source: typeof answer.source | undefined = answer.source
+  const ask = () => void source?.next().then(send, fail)
 
   function send(piece: NumberedEvent<AgUiEvent>[] | undefined): void {
     if (isOver) return
     if (piece === undefined) return finish()
+    const events: SentEvent[] = []
     for (const { event, seq, index } of piece) {
       takeLabel(event)
       if (event.type === 'TOOL_CALL_RESULT' && answered?.has(event.toolCallId) === true) continue
-      const position = index === undefined ? { seq } : { seq, index }
-      emit(event, { runId: label, threadId, ...position })
+      events.push({ event, of, seq, index })
     }
+    emit(events)
     drain.whenDrained(ask)
   }
 
@@ -116,7 +115,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     runId,
     threadId,
     get label() {
-      return label
+      return of.runId
     },
     get isOver() {
       return isOver
@@ -125,8 +124,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     caughtUp: caughtUp.promise,
     begin: ask,
     leave() {
-      if (isOver) return
-      source.cancel()
+      source?.cancel()
       finish()
     },
   }

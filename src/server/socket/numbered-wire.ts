@@ -39,7 +39,8 @@ export function numberedWire<Event, Options extends object>(
       let last = after.seq
 
       function add(events: Event[], seq: number): void {
-        for (const [i, event] of events.entries()) {
+        for (let i = 0; i < events.length; i++) {
+          const event = events[i]!
           if (known > 0) {
             known--
             note.begun(event)

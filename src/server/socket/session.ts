@@ -7,6 +7,7 @@ import { MillraceError, toMillraceError } from '../../part/error.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import { createDrain } from './drain.ts'
+import { emitEvents } from './emit-events.ts'
 import { followRun, type FollowedRun } from './followed-run.ts'
 import type { Position } from './numbered-wire.ts'
 import type { SessionContext } from './session-context.ts'
@@ -54,7 +55,6 @@ export function createSession(context: SessionContext, socket: Socket): Session 
   const opening = new Set<Promise<unknown>>()
   let active = 0
   let hasLeft = false
-  const emit = (event: AgUiEvent, sentWith: object) => void socket.emit('event', event, sentWith)
 
   function forgetOver(): void {
     let over = 0
@@ -72,7 +72,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
     get active() {
       return active + starting.size
     },
-    emit,
+    emit: (event, sentWith) => void socket.emit('event', event, sentWith),
 
     async follow({ runId, ...how }) {
       const me = {}
@@ -85,7 +85,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
       }
       let run: FollowedRun
       try {
-        run = await followRun(context, { runId, ...how, drain, emit, onEnd })
+        run = await followRun(context, { runId, ...how, drain, emit: (events) => emitEvents(socket, events), onEnd })
       } catch (error) {
         onEnd()
         throw error

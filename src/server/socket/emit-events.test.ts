@@ -1,0 +1,55 @@
+/** What a client receives is what `socket.emit` would send, over both transports and while one becomes the other. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Server, type Socket } from 'socket.io'
+import { io } from 'socket.io-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { emitEvents, type SentEvent } from './emit-events.ts'
+
+type Pair = [object, object]
+
+/** A server that calls this with its socket, and a client; resolves with what the client has received up to the event `end`. */
+async function received(transports: string[], send: (socket: Socket) => void): Promise<Pair[]> {
+  const http = createServer()
+  const server = new Server(http, { serveClient: false })
+  await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
+  const client = io(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, { transports, reconnection: false })
+  onTestFinished(async () => {
+    client.close()
+    await server.close()
+  })
+  const pairs: Pair[] = []
+  client.on('event', (...pair: Pair) => void pairs.push(pair))
+  server.on('connection', send)
+  return new Promise((done) => client.on('end', () => done(pairs)))
+}
+
+const texts = ['', 'plain', '👋🏽 "quoted" \n \u001e \u2028 \ud800', 'x'.repeat(60), 'y'.repeat(130), 'ü'.repeat(40_000)]
+const sizes = [1, 20, 21, 22, 23, 24, 125, 126, 65_000, 65_400, 65_500, 65_535, 65_536].map((n) => 'z'.repeat(n))
+const first = { runId: 'r1', threadId: 't "1"' }
+const second = { runId: 'r2', threadId: 't2' }
+const ascii = sizes.map((delta, seq) => eventOf(delta, { of: seq % 3 === 0 ? first : second, seq }))
+const mixed = texts.map((delta, i) => eventOf(delta, { of: second, seq: 99, index: i + 1 }))
+const asJson = [...ascii, ...mixed].map(({ event, of, ...at }) => JSON.parse(JSON.stringify([event, { ...of, ...at }])))
+
+function eventOf(delta: string, rest: Omit<SentEvent, 'event'>): SentEvent {
+  return { event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta, subagentRunId: undefined }, ...rest }
+}
+
+test.each([[['websocket']], [['polling']], [['polling', 'websocket']]])('%s', async (transports) => {
+  const got = await received(transports, (socket) => {
+    emitEvents(socket, [])
+    emitEvents(socket, ascii)
+    emitEvents(socket, mixed)
+    for (const each of [...ascii, ...mixed]) emitEvents(socket, [each])
+    socket.emit('event', ...asJson[1])
+    const finish = () => {
+      emitEvents(socket, [...ascii, ...mixed])
+      socket.emit('end')
+    }
+    // The rest comes over the other transport.
+    if (transports.length === 1) finish()
+    else socket.conn.once('upgrade', finish)
+  })
+  expect(got).toEqual([...asJson, ...asJson, asJson[1], ...asJson])
+})
