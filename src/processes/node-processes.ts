@@ -6,7 +6,7 @@ import { childEnv, type Environment } from './child-env.ts'
 import { markName, signalGroup, startOf } from './process-table.ts'
 import { keepRecord } from './process-records.ts'
 import type { ProcessExit, ProcessOptions, Processes } from './processes.ts'
-import { openRawLog } from './raw-log.ts'
+import { openRawLog, type RawLog } from './raw-log.ts'
 
 export interface NodeProcessesOptions {
   /** From which the variables of a child are taken. */
@@ -32,7 +32,7 @@ export function createNodeProcesses({ environment, data }: NodeProcessesOptions)
     const env = { ...childEnv(options.env, environment), [markName]: mark }
     const cwd = await folderOf(options.cwd)
     if (options.rawLog && data === undefined) throw noFolder()
-    const raw = options.rawLog ? await openRawLog(data!, { run, step, onLost: options.onRawLogLost }) : undefined
+    const raw = options.rawLog ? await rawLogOf(options, data!) : undefined
     if (isClosed) throw new MillraceError('closing', 'The server is shutting down.')
     let child: ChildProcess
     try {
@@ -137,6 +137,14 @@ function notStarted(program: string, error: unknown): MillraceError {
   const why =
     code === 'EACCES' ? 'it is not executable' : code === 'E2BIG' ? 'its arguments are too long' : messageOf(error)
   return new MillraceError('not-started', `The program "${program}" could not be started: ${why}.`, { cause: error })
+}
+
+async function rawLogOf({ run, step, onRawLogLost: onLost }: ProcessOptions, data: string): Promise<RawLog> {
+  try {
+    return await openRawLog(data, { run, step, onLost })
+  } catch (cause) {
+    throw new MillraceError('not-started', 'The raw log cannot be written.', { cause, detail: messageOf(cause) })
+  }
 }
 
 function noFolder(): MillraceError {

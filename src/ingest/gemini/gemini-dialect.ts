@@ -155,12 +155,12 @@ export function createGeminiDialect(said: Said): Dialect {
 
 /** Input tokens include the cached ones. What is in the total besides is thinking and the results of tools. */
 function toTokens(stats: Record<string, unknown>): Tokens {
-  return {
-    input: numberOf(stats['input_tokens']),
-    cacheRead: numberOf(stats['cached']),
-    output: numberOf(stats['output_tokens']),
-    raw: stats,
-  }
+  const input = numberOf(stats['input_tokens'])
+  const output = numberOf(stats['output_tokens'])
+  // Its thinking is in the total only.
+  const thinking = (numberOf(stats['total_tokens']) ?? 0) - (input ?? 0) - (output ?? 0)
+  const tokens = { input, cacheRead: numberOf(stats['cached']), raw: stats }
+  return thinking > 0 ? { ...tokens, output: (output ?? 0) + thinking, reasoning: thinking } : { ...tokens, output }
 }
 
 function messageOf(error: unknown): string | undefined {

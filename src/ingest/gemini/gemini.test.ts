@@ -138,3 +138,8 @@ test('lines that are no events are output', () => {
   const { said } = read([init, strange, 'YOLO mode is on.', { type: 'thought' }, result])
   expect(said.filter((line) => line.startsWith('cli-output'))).toHaveLength(3)
 })
+
+test('thinking is in the total of the stats only: it counts as output', () => {
+  const { outcome } = read([init, says('Hi'), { ...result, stats: { ...stats, total_tokens: 37 } }])
+  expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 17, reasoningTokens: 7, totalTokens: 37 })
+})
