@@ -1,53 +1,15 @@
 /** examples/copilotkit in a real browser: its page, its agent, a model that waits for the test. */
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import type { ScriptedModel } from '../../src/models/testing/scripted-model.ts'
-import { startServer, type TestServer } from '../support/server.ts'
 import { launchBrowser } from './chromium.ts'
-import { servePage, type ServedPage } from './page.ts'
+import { inExample, linesOf, say } from './example.ts'
 
-const folder = resolve('examples/copilotkit')
 const { browser, fault } = await launchBrowser()
 afterAll(() => browser?.close())
 
-/** The agent as it stands there, with another model. Nothing but Stop stops it. */
-const shipped = readFileSync(resolve(folder, 'agents/assistant.yaml'), 'utf8')
-const yaml = `onDisconnect: detach\n${shipped.replace('demo:assistant', 'script:m')}`
-
 describe.skipIf(browser === undefined)(`the page of examples/copilotkit${fault}`, () => {
-  let site: ServedPage
-  let server: TestServer
-  beforeAll(async () => void (site = await servePage(folder)))
-  afterAll(() => site.close())
-  afterEach(() => server.close())
-
-  async function open(model: ScriptedModel): Promise<Page> {
-    server = await startServer(
-      { agents: { assistant: yaml }, scripts: { m: model } },
-      { allowedOrigins: [site.origin], localOnly: true },
-    )
-    const context = await browser!.newContext()
-    const page = await context.newPage()
-    const faults: unknown[] = []
-    page.on('pageerror', (error) => void faults.push(error))
-    onTestFinished(async () => {
-      await context.close()
-      expect(faults).toEqual([])
-    })
-    await page.goto(`${site.origin}/?server=${server.url}`)
-    return page
-  }
-
-  async function say(page: Page, words: string): Promise<void> {
-    await page.getByLabel('Message').fill(words)
-    await page.getByRole('button', { name: 'Send' }).click()
-  }
-
-  const linesOf = (page: Page) => page.locator('#messages p').allTextContents()
-  const status = async () => (await server.store.runs.list({}))[0]?.status
+  const example = inExample(browser, 'copilotkit')
+  const { open, status } = example
 
   test('text is there before the model has finished', async () => {
     const gate = latch()
@@ -80,7 +42,7 @@ describe.skipIf(browser === undefined)(`the page of examples/copilotkit${fault}`
     await expect.poll(() => linesOf(page)).toContain('Dark enough?')
     expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(1, 2, 3)')
     expect(JSON.stringify(model.calls[1]!.options.prompt)).toContain('The background is rgb(1, 2, 3) now.')
-    expect(await server.store.runs.list({})).toHaveLength(1)
+    expect(await example.server.store.runs.list({})).toHaveLength(1)
     expect(await status()).toBe('completed')
   })
 
