@@ -32,23 +32,21 @@ export function emitEvents({ conn }: Socket, events: readonly SentEvent[]): void
     const at = index === undefined ? seq : `${seq},"index":${index}`
     return `${message}${type}["event",${JSON.stringify(event)},${open},"seq":${at}}]`
   })
+  const text = packets.join(separator)
   // As Socket.IO's own adapter does for broadcasts: over WebSocket the frames are sent as they are, over polling the text.
-  const options: object = { wsPreEncodedFrame: [toFrames(packets)] }
-  const text = conn.transport.name === 'websocket' ? packets[0]! : packets.join(separator)
+  const options: object = { wsPreEncodedFrame: [toFrames(packets, text)] }
   // Engine.IO's layer adds the first type.
   conn.write(text.slice(message.length), options)
 }
 
 /** Unmasked text frames, one behind the other. */
-function toFrames(packets: readonly string[]): Buffer {
-  const all = packets.join('')
-  if (Buffer.byteLength(all) !== all.length) {
-    return Buffer.concat(
-      packets.flatMap((each) => [Buffer.from(headOf(Buffer.byteLength(each)), 'latin1'), Buffer.from(each)]),
-    )
-  }
+function toFrames(packets: readonly string[], text: string): Buffer {
   // ASCII, as most text is: a character is a byte.
-  return Buffer.from(packets.map((each) => headOf(each.length) + each).join(''), 'latin1')
+  if (Buffer.byteLength(text) === text.length) {
+    return Buffer.from(packets.map((each) => headOf(each.length) + each).join(''), 'latin1')
+  }
+  const frames = packets.flatMap((each) => [Buffer.from(headOf(Buffer.byteLength(each)), 'latin1'), Buffer.from(each)])
+  return Buffer.concat(frames)
 }
 
 /** FIN and the type text, then the size (RFC 6455, 5.2); a character is a byte. */
