@@ -25,10 +25,14 @@ async function received(transports: string[], send: (socket: Socket) => void): P
 }
 
 const texts = ['', 'plain', '👋🏽 "quoted" \n \u001e \u2028 \ud800', 'x'.repeat(60), 'y'.repeat(130), 'ü'.repeat(40_000)]
-const sizes = [1, 20, 21, 22, 23, 24, 125, 126, 65_000, 65_400, 65_500, 65_535, 65_536].map((n) => 'z'.repeat(n))
-const first = { runId: 'r1', threadId: 't "1"' }
-const second = { runId: 'r2', threadId: 't2' }
-const ascii = sizes.map((delta, seq) => eventOf(delta, { of: seq % 3 === 0 ? first : second, seq }))
+const first = { runId: 'r', threadId: '"' }
+const second = { runId: 'r2', threadId: 't' }
+/** Around the sizes at which a frame gets another head. */
+const ascii = [124, 125, 126, 127, 128, 65_534, 65_535, 65_536, 65_537].map((size) => {
+  const rest = { of: size % 3 === 0 ? first : second, seq: 7 }
+  const { event, of, seq } = eventOf('', rest)
+  return eventOf('z'.repeat(size - `42${JSON.stringify(['event', event, { ...of, seq }])}`.length), rest)
+})
 const mixed = texts.map((delta, i) => eventOf(delta, { of: second, seq: 99, index: i + 1 }))
 const asJson = [...ascii, ...mixed].map(({ event, of, ...at }) => JSON.parse(JSON.stringify([event, { ...of, ...at }])))
 
