@@ -34,8 +34,9 @@ async function messagesBefore(
 ): Promise<AgUiMessage[]> {
   const { log } = runtime.store
   const start = (await entryAt(log, runId, 1)) as EntryOf<'run-start'> | undefined
-  const before = [...(await readHistory(runtime, runId)), ...messagesOf(start?.input ?? {})]
-  const encoder = agUiObjectsWire.createEncoder({ resumedAt }, { joins: true, messages: [] })
+  const history = await readHistory(runtime, runId)
+  const before = [...history, ...messagesOf(start?.input ?? {})]
+  const encoder = agUiObjectsWire.createEncoder({ resumedAt, history }, { joins: true, messages: [] })
   const said = createEventMessages()
   for await (const batch of log.read(runId, { before: resumedAt })) {
     for (const entry of filter(batch)) for (const event of encoder.encode(entry)) said.apply(event)

@@ -5,6 +5,7 @@ import { compact } from '../../part/compact.ts'
 import { openAnswer } from '../../answer/open-answer.ts'
 import { readStanding } from '../../answer/standing.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
+import { toCallId } from '../../wire/ag-ui/ag-ui-call-names.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import { agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { createClientCalls, type ClientCalls } from './client-calls.ts'
@@ -99,7 +100,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     const events: SentEvent[] = []
     for (const { event, seq, index } of piece) {
       takeLabel(event)
-      if (event.type === 'TOOL_CALL_RESULT' && answered?.has(event.toolCallId) === true) continue
+      if (event.type === 'TOOL_CALL_RESULT' && answered?.has(toCallId(event.toolCallId)) === true) continue
       events.push({ event, of, seq, index })
     }
     emit(events)

@@ -1,6 +1,7 @@
 /** `tool_result`: what a client's tool returned. It answers a call of a run that this socket follows, never one of others. */
 import { MillraceError } from '../../part/error.ts'
 import { optionalText } from '../http/body.ts'
+import { toCallId } from '../../wire/ag-ui/ag-ui-call-names.ts'
 import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { notAsked } from './client-calls.ts'
 import type { FollowedRun } from './followed-run.ts'
@@ -10,7 +11,8 @@ import type { SessionContext } from './session-context.ts'
 
 export async function answerCall(context: SessionContext, session: Session, data: Data): Promise<object> {
   const { runtime } = context
-  const toolCallId = requiredText(data, 'toolCallId')
+  const name = requiredText(data, 'toolCallId')
+  const toolCallId = toCallId(name)
   const given = toToolAnswer(data, 'data')
   const run = await runOf(session, toolCallId, optionalText(data, 'runId'))
   const requestId = await run.calls.requestOf(toolCallId)
@@ -20,7 +22,7 @@ export async function answerCall(context: SessionContext, session: Session, data
   if ('closed' in winner) throw conflict(toolCallId, `was closed: ${winner.closed}`)
   if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer))
     throw conflict(toolCallId, 'already has a different result')
-  return { toolCallId, duplicate }
+  return { toolCallId: name, duplicate }
 }
 
 /** The run whose call this is. Providers repeat ids, so calls of several runs may have the same one. */

@@ -1,21 +1,37 @@
 /** Reads an AG-UI client's answers: the results of its tools in `messages`, and `resume[]`. */
 import type { Answer, RequestPart } from '../../part/request-part.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
+import { toCallId } from './ag-ui-call-names.ts'
 import { toMessages, toOutput } from './from-ag-ui-messages.ts'
 
 /** The results of calls in `tool` messages behind the last user message. The server matches them with open requests. */
 export function toolResults(messages: unknown): { toolCallId: string; answer: Answer }[] {
   const list = toMessages(messages)
   const from = list.findLastIndex(({ role }) => role === 'user') + 1
+  const newest = newestCalls(list.slice(from))
   // Of results with the same id the last counts.
   const answers = new Map<string, Answer>()
   for (let i = from; i < list.length; i++) {
     const message = list[i]!
     if (message.role !== 'tool') continue
     const place = `messages[${i}]`
-    answers.set(toString(message['toolCallId'], `${place}.toolCallId`), toToolAnswer(message, place))
+    const name = toString(message['toolCallId'], `${place}.toolCallId`)
+    const id = toCallId(name)
+    if ((newest.get(id) ?? name) === name) answers.set(id, toToolAnswer(message, place))
   }
   return [...answers].map(([toolCallId, answer]) => ({ toolCallId, answer }))
+}
+
+/** Of calls to which a provider gave the same id, only the last can be open. */
+function newestCalls(list: readonly Fields[]): Map<string, string> {
+  const names = new Map<string, string>()
+  for (const { toolCalls } of list) {
+    if (!Array.isArray(toolCalls)) continue
+    for (const call of toolCalls as { id?: unknown }[]) {
+      if (typeof call?.id === 'string') names.set(toCallId(call.id), call.id)
+    }
+  }
+  return names
 }
 
 /** The answer of one `tool` message, also when it comes by itself. */

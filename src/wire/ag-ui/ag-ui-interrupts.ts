@@ -6,7 +6,8 @@ import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
 
 export interface AgUiInterrupts {
-  request(entry: EntryOf<'request'>): void
+  /** `toolCallId`: the id by which the client knows the call. */
+  request(entry: EntryOf<'request'>, toolCallId?: string): void
   response(entry: EntryOf<'response'>): void
   /** The open ones. */
   pending(): Interrupt[]
@@ -27,12 +28,9 @@ const approvalSchema = {
 export function createAgUiInterrupts(): AgUiInterrupts {
   const open = new LateMap<string, { path: string; interrupt: Interrupt }>()
   return {
-    request(entry) {
-      if (entry.kind !== 'tool')
-        open.set(entry.requestId, {
-          path: entry.step,
-          interrupt: toInterrupt(entry),
-        })
+    request(entry, toolCallId) {
+      if (entry.kind === 'tool') return
+      open.set(entry.requestId, { path: entry.step, interrupt: toInterrupt(entry, toolCallId) })
     },
     response({ requestId }) {
       open.delete(requestId)
@@ -44,32 +42,18 @@ export function createAgUiInterrupts(): AgUiInterrupts {
   }
 }
 
-function toInterrupt(entry: EntryOf<'request'>): Interrupt {
+function toInterrupt(entry: EntryOf<'request'>, toolCallId: string | undefined): Interrupt {
   const { requestId: id, deadline } = entry
   const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
   if (entry.kind === 'input') {
     const { reason = 'input_required', message, schema: responseSchema, metadata } = entry
-    return compact({
-      id,
-      reason,
-      message,
-      responseSchema,
-      expiresAt,
-      metadata,
-    })
+    return compact({ id, reason, message, responseSchema, expiresAt, metadata })
   }
-  const { toolCallId, toolName, input } = entry
+  const { toolName, input } = entry
   const message = `The tool ${toolName} needs an approval.`
-  return compact({
-    id,
-    reason: 'tool_call',
-    message,
-    toolCallId,
-    responseSchema: approvalSchema,
-    expiresAt,
-    // The client may not know the call: it sees those of its own tools once they are approved.
-    metadata: { toolName, input },
-  })
+  // The client may not know the call: it sees those of its own tools once they are approved.
+  const metadata = { toolName, input }
+  return compact({ id, reason: 'tool_call', message, toolCallId, responseSchema: approvalSchema, expiresAt, metadata })
 }
 
 function toIso(time: number): string | undefined {

@@ -12,12 +12,12 @@ import type { Projection, Sink, WireContext } from '../wire.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
 import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
 import { toCustom, toExtra } from './ag-ui-extras.ts'
+import { createAgUiCallNames } from './ag-ui-call-names.ts'
 import { createAgUiIds } from './ag-ui-ids.ts'
 import { createAgUiInterrupts } from './ag-ui-interrupts.ts'
-import { createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
+import { conversation, createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
 import { createAgUiSteps } from './ag-ui-steps.ts'
 import { createAgUiTools } from './ag-ui-tools.ts'
-import { toAgUiMessages } from './to-ag-ui-messages.ts'
 
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
@@ -27,9 +27,10 @@ export function projectAgUi(
   const run = createAgUiRun(sink, warnings)
   const answering = createAnswering()
   const ids = createAgUiIds()
+  const names = createAgUiCallNames()
   const blocks = createAgUiBlocks(sink, run, ids)
   const steps = createAgUiSteps(run, answering)
-  const tools = createAgUiTools(sink, run, { ids, old, showsAnswers: live || joins })
+  const tools = createAgUiTools(sink, run, { ids, names, old, showsAnswers: live || joins })
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
@@ -54,7 +55,9 @@ export function projectAgUi(
         return tools.inputDelta(entry)
       case 'run-start':
         ids.begin(entry.runId)
-        return run.start(entry, () => messages ?? toAgUiMessages([...history, ...messagesOf(entry.input)]))
+        names.apply(history)
+        names.apply(messagesOf(entry.input))
+        return run.start(entry, () => messages ?? conversation(history, entry))
       case 'resume':
         return run.resume(entry, messages && (() => messages))
       case 'step-start':
@@ -73,10 +76,9 @@ export function projectAgUi(
       case 'tool-result':
         return tools.result(entry)
       case 'request':
-        interrupts.request(entry)
-        if (entry.kind === 'input') return
+        if (entry.kind === 'input') return interrupts.request(entry)
         shown.add(entry.step)
-        return tools.request(entry)
+        return interrupts.request(entry, tools.request(entry))
       case 'response':
         interrupts.response(entry)
         return tools.response(entry)

@@ -2,10 +2,12 @@
 import { compact } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
+import { messagesOf, type Message } from '../../part/message.ts'
 import { errorText } from '../error-text.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiMessage, AgUiOut } from './ag-ui-event.ts'
 import { createAgUiUsage } from './ag-ui-usage.ts'
+import { toAgUiMessages } from './to-ag-ui-messages.ts'
 
 export type AgUiOutcome = NonNullable<AgUiEventOf<'RUN_FINISHED'>['outcome']>
 
@@ -77,4 +79,14 @@ export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[]
     },
   }
   return run
+}
+
+/** The conversation with which a run begins. */
+export function conversation(history: readonly Message[], { input }: EntryOf<'run-start'>): readonly AgUiMessage[] {
+  try {
+    return toAgUiMessages([...history, ...messagesOf(input)])
+  } catch {
+    // A log may have an input that no route would take.
+    return []
+  }
 }

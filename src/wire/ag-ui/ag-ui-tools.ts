@@ -8,10 +8,13 @@ import type { EntryOf } from '../../part/entry.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
-import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
+import type { AgUiEvent, AgUiEventOf, AgUiOut } from './ag-ui-event.ts'
 import { toEncryptedValue } from './encrypted-value.ts'
+import type { AgUiCallNames } from './ag-ui-call-names.ts'
 import type { AgUiIds } from './ag-ui-ids.ts'
 import { toResultContent } from './ag-ui-result.ts'
+
+type Content = AgUiEventOf<'TOOL_CALL_RESULT'>['content']
 
 export interface AgUiTools {
   prompt(entry: EntryOf<'prompt'>): void
@@ -19,8 +22,11 @@ export interface AgUiTools {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
-  /** Sends the call first if the client does not know it, because it can only answer a call that it knows. */
-  request(entry: EntryOf<'request'> & { kind: 'tool' | 'approval' }): void
+  /**
+   * Sends the call first if the client does not know it, because it can only answer a call that it knows. Returns the id by which the
+   * client knows it.
+   */
+  request(entry: EntryOf<'request'> & { kind: 'tool' | 'approval' }): string
   response(entry: EntryOf<'response'>): void
   /** The calls that the client has to answer, in their order. */
   pending(): string[]
@@ -32,6 +38,7 @@ export interface AgUiTools {
 
 interface Input {
   path: string
+  /** Its id as the client knows it, here and below. */
   toolCallId: string
   hasArgs: boolean
   metadata: ProviderMetadata | undefined
@@ -55,7 +62,7 @@ interface Call {
 export function createAgUiTools(
   sink: Sink<AgUiEvent>,
   out: AgUiOut,
-  { ids, old, showsAnswers }: { ids: AgUiIds; old: boolean; showsAnswers: boolean },
+  { ids, names, old, showsAnswers }: { ids: AgUiIds; names: AgUiCallNames; old: boolean; showsAnswers: boolean },
 ): AgUiTools {
   const inputs = new LateMap<string, Input>()
   const calls = new LateMap<string, Call>()
@@ -70,13 +77,13 @@ export function createAgUiTools(
   }
 
   function end(toolCallId: string, args: string | undefined): void {
-    if (args !== undefined)
-      out.send({
-        type: 'TOOL_CALL_ARGS',
-        toolCallId,
-        delta: args.trim() === '' ? '{}' : args,
-      })
+    if (args !== undefined) out.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: args.trim() === '' ? '{}' : args })
     out.send({ type: 'TOOL_CALL_END', toolCallId })
+  }
+
+  function sendResult(toolCallId: string, content: Content, metadata: Record<string, unknown> | undefined): void {
+    const messageId = ids.result(toolCallId)
+    out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata })
   }
 
   function keep(key: string, path: string, toolCallId: string): Call {
@@ -93,24 +100,14 @@ export function createAgUiTools(
 
   return {
     prompt({ step, tools = [] }) {
-      const names = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
-      if (names.length > 0) gated.set(parentPath(step), new Set(names))
+      const asking = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
+      if (asking.length > 0) gated.set(parentPath(step), new Set(asking))
     },
-    inputStart({ step: path, id: toolCallId, toolName, providerMetadata: metadata }) {
+    inputStart({ step: path, id, toolName, providerMetadata: metadata }) {
       if (isGated(path, toolName)) return
-      const sendDelta = sink.prepare((delta, timestamp) => ({
-        type: 'TOOL_CALL_ARGS',
-        timestamp,
-        toolCallId,
-        delta,
-      }))
-      inputs.set(callKey(path, toolCallId), {
-        path,
-        toolCallId,
-        hasArgs: false,
-        metadata,
-        sendDelta,
-      })
+      const toolCallId = names.next(id)
+      const sendDelta = sink.prepare((delta, timestamp) => ({ type: 'TOOL_CALL_ARGS', timestamp, toolCallId, delta }))
+      inputs.set(callKey(path, id), { path, toolCallId, hasArgs: false, metadata, sendDelta })
       start(path, toolCallId, toolName)
     },
     inputDelta({ step, id, delta }) {
@@ -119,18 +116,18 @@ export function createAgUiTools(
       if (!input.hasArgs && /\S/u.test(delta)) input.hasArgs = true
       input.sendDelta(delta, out.timestamp)
     },
-    call({ step, toolCallId, toolName, input: text, providerMetadata }) {
-      const key = callKey(step, toolCallId)
-      if (isGated(step, toolName)) {
-        keep(key, step, toolCallId).hidden = { toolName, args: text, metadata: providerMetadata }
-        return
-      }
+    call({ step, toolCallId: id, toolName, input: text, providerMetadata }) {
+      const key = callKey(step, id)
       const input = inputs.get(key)
       inputs.delete(key)
-      if (input === undefined) start(step, toolCallId, toolName)
-      end(toolCallId, input?.hasArgs === true ? undefined : text)
-      keep(key, step, toolCallId)
-      sign(toolCallId, providerMetadata ?? input?.metadata)
+      const call = keep(key, step, input?.toolCallId ?? names.next(id))
+      if (isGated(step, toolName)) {
+        call.hidden = { toolName, args: text, metadata: providerMetadata }
+        return
+      }
+      if (input === undefined) start(step, call.toolCallId, toolName)
+      end(call.toolCallId, input?.hasArgs === true ? undefined : text)
+      sign(call.toolCallId, providerMetadata ?? input?.metadata)
     },
     result({ step, toolCallId, result, isError, outcome, preliminary }) {
       const key = callKey(step, toolCallId)
@@ -142,30 +139,22 @@ export function createAgUiTools(
       if (outcome === 'handed-over') return void handedOver.push(call)
       if (call.isAnswered === true && !showsAnswers) return
       const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
-      const content = toResultContent(result, old)
-      out.send({
-        type: 'TOOL_CALL_RESULT',
-        messageId: ids.result(toolCallId),
-        toolCallId,
-        content,
-        role: 'tool',
-        metadata,
-      })
+      sendResult(call.toolCallId, toResultContent(result, old), metadata)
       if (step === call.path) ids.end(step)
     },
-    request({ kind, step, requestId, toolCallId, toolName, input }) {
-      const key = callKey(step, toolCallId)
-      let call = calls.get(key)
-      if (call === undefined && kind === 'approval' && isGated(step, toolName)) {
-        call = keep(key, step, toolCallId)
-        call.hidden = { toolName, args: JSON.stringify(input) ?? '', metadata: undefined }
-      }
-      if (call === undefined) {
-        start(step, toolCallId, toolName)
-        end(toolCallId, JSON.stringify(input) ?? '')
-        call = keep(key, step, toolCallId)
+    request({ kind, step, requestId, toolCallId: id, toolName, input }) {
+      const key = callKey(step, id)
+      const known = calls.get(key)
+      const call = known ?? keep(key, step, names.next(id))
+      const args = JSON.stringify(input) ?? ''
+      if (known === undefined && kind === 'approval' && isGated(step, toolName)) {
+        call.hidden = { toolName, args, metadata: undefined }
+      } else if (known === undefined) {
+        start(step, call.toolCallId, toolName)
+        end(call.toolCallId, args)
       }
       call[kind === 'tool' ? 'asked' : 'approval'] = requestId
+      return call.toolCallId
     },
     response({ requestId, outcome, answer }) {
       for (const call of calls.values()) {
@@ -195,16 +184,8 @@ export function createAgUiTools(
         if (!isUnder(path, root)) continue
         inputs.delete(key)
         end(toolCallId, hasArgs ? undefined : '')
-        const metadata = { isError: true, outcome: 'aborted' }
         const content = 'The arguments of this tool call were cut off.'
-        out.send({
-          type: 'TOOL_CALL_RESULT',
-          messageId: ids.result(toolCallId),
-          toolCallId,
-          content,
-          role: 'tool',
-          metadata,
-        })
+        sendResult(toolCallId, content, { isError: true, outcome: 'aborted' })
       }
     },
     forget(path) {

@@ -5,13 +5,30 @@ import { agUiRuns } from '../../../test/ag-ui-judge.ts'
 import { arbitraryNestedRun } from '../../../test/arbitrary-run.ts'
 import { parseSse } from '../../../test/sse.ts'
 import { wordsSaid } from '../../../test/words-said.ts'
+import { createGrammar } from '../../fold/grammar.ts'
 import type { Entry } from '../../part/entry.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
 import type { WireContext } from '../wire.ts'
 import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
 import { agUiObjectsWire, agUiWire } from './ag-ui.ts'
 
-const options = fc.record({ old: fc.boolean(), traces: fc.boolean() })
+const options = fc.record({ old: fc.boolean(), traces: fc.boolean(), joins: fc.boolean() })
+
+/** Some with a provider that uses the ids of its calls again. */
+const runs = fc.tuple(arbitraryNestedRun, fc.boolean()).map(([entries, repeats]) => {
+  if (!repeats) return entries
+  const again = JSON.parse(JSON.stringify(entries).replaceAll(/"call-\d*(\d)"/gu, '"call-$1"')) as Entry[]
+  const grammar = createGrammar()
+  return again.every((entry) => grammar.check(entry) === undefined) ? again : entries
+})
+
+test('ag-ui: some random runs use the ids of calls again', () => {
+  const repeating = fc.sample(runs, { numRuns: 300, seed: 1 }).filter((entries) => {
+    const ids = entries.flatMap((entry) => (entry.type === 'tool-call' ? [entry.toolCallId] : []))
+    return new Set(ids).size < ids.length
+  })
+  expect(repeating.length).toBeGreaterThan(3)
+})
 
 function encodeAll(entries: readonly Entry[], context?: WireContext, asked?: Partial<AgUiOptions>): string {
   const encoder = agUiWire.createEncoder(context, asked)
@@ -24,7 +41,7 @@ const eventsOf = (body: string): AgUiEvent[] =>
 wireContract(agUiWire, {
   options,
   numRuns: 80,
-  runs: arbitraryNestedRun,
+  runs,
   judge({ body, state, context, options: { old } }) {
     expect(state).toBe('complete')
     expect(body).not.toContain('AFTER')
@@ -48,7 +65,7 @@ wireContract(
     numRuns: 60,
     options: fc.constant({ live: true }),
     follows: true,
-    runs: arbitraryNestedRun.filter((entries) => !entries.some(isApproval)),
+    runs: runs.filter((entries) => !entries.some(isApproval)),
     judge: ({ body }) => void expect(agUiRuns(eventsOf(body), { isWhole: true })).toHaveLength(1),
   },
 )
@@ -57,7 +74,7 @@ wireContract(agUiObjectsWire, { options, numRuns: 40 })
 
 test('ag-ui: a client that answers while the stream is open gets the same messages, and its own results', () => {
   fc.assert(
-    fc.property(arbitraryNestedRun, (entries) => {
+    fc.property(runs, (entries) => {
       const resumedAt = lastResume(entries)
       const other = eventsOf(encodeAll(entries, { resumedAt }))
       const live = eventsOf(encodeAll(entries, { resumedAt }, { live: true }))
@@ -76,7 +93,7 @@ test.each([
   ['0.0.59', true],
 ])('ag-ui: the official client %s shows what the run said, and complains of nothing', async (_, old) => {
   await fc.assert(
-    fc.asyncProperty(arbitraryNestedRun, fc.boolean(), fc.boolean(), async (entries, live, traces) => {
+    fc.asyncProperty(runs, fc.boolean(), fc.boolean(), async (entries, live, traces) => {
       const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { old, live, traces })
       const { messages, error } = await showAgUi(body, old)
       const last = eventsOf(body).at(-1)!

@@ -7,6 +7,7 @@ import { parseInput } from '../../fold/tool-loop.ts'
 import type { AssistantContent, Message, ToolMessage, ToolOutput, ToolResultContent } from '../../part/message.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { maxMessages } from '../ui/ui-message.ts'
+import { toCallId } from './ag-ui-call-names.ts'
 import { toResultOutput, toUserContent } from './ag-ui-content.ts'
 import { toProviderOptions } from './encrypted-value.ts'
 
@@ -77,7 +78,17 @@ export function fromAgUiMessages(value: unknown): Message[] {
     }
   }
   endReasoning()
-  return messages
+  return messages.map(withCallIds)
+}
+
+/** With the ids of calls that the log has. Up to here each call has a name of its own. */
+function withCallIds(message: Message): Message {
+  const own = <T extends object>(part: T): T => {
+    return 'toolCallId' in part ? { ...part, toolCallId: toCallId(part.toolCallId as string) } : part
+  }
+  if (message.role === 'tool') return { ...message, content: message.content.map(own) }
+  if (message.role !== 'assistant' || typeof message.content === 'string') return message
+  return { ...message, content: message.content.map(own) }
 }
 
 /** The messages with their roles, checked. */

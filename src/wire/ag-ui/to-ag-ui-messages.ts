@@ -3,6 +3,7 @@ import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
+import { createAgUiCallNames, type AgUiCallNames } from './ag-ui-call-names.ts'
 import { resultId } from './ag-ui-ids.ts'
 import { toEncryptedValue } from './encrypted-value.ts'
 
@@ -12,6 +13,7 @@ import { toEncryptedValue } from './encrypted-value.ts'
  */
 export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
   const list: AgUiMessage[] = []
+  const names = createAgUiCallNames()
   /** Of the assistant's message that is being continued. */
   let run: { id: string; count: number } | undefined
   for (const [i, message] of messages.entries()) {
@@ -32,15 +34,22 @@ export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
         const next = () => `${at.id}:${++at.count}`
         const parts: readonly AssistantContent[] =
           typeof content === 'string' ? [{ type: 'text', text: content }] : content
-        list.push(...toReply(parts, next, id))
+        list.push(...toReply(parts, { next, run: id, names }))
       }
     }
   }
   return list
 }
 
+interface Naming {
+  /** The id of the next message of the run. */
+  next(): string
+  run: string
+  names: AgUiCallNames
+}
+
 /** The first text and all calls are one message, as in the stream. */
-function toReply(content: readonly AssistantContent[], next: () => string, run: string): AgUiMessage[] {
+function toReply(content: readonly AssistantContent[], { next, run, names }: Naming): AgUiMessage[] {
   const list: AgUiMessage[] = []
   const results: ToolResultContent[] = []
   const calls: ToolCall[] = []
@@ -62,7 +71,7 @@ function toReply(content: readonly AssistantContent[], next: () => string, run: 
       }
       case 'tool-call':
         if (first === undefined) list.push((first = { id: next(), role: 'assistant' }))
-        calls.push(toCall(part))
+        calls.push(toCall(part, names.next(part.toolCallId)))
         break
       case 'tool-result':
         results.push(part)
@@ -73,16 +82,17 @@ function toReply(content: readonly AssistantContent[], next: () => string, run: 
     }
   }
   if (first !== undefined && calls.length > 0) first.toolCalls = calls
-  return [...list, ...results.map((result) => toResult(result, resultId(run, result.toolCallId)))]
+  const named = results.map((result) => ({ result, name: names.last(result.toolCallId) }))
+  return [...list, ...named.map(({ result, name }) => toResult(result, name, resultId(run, name)))]
 }
 
-function toCall({ toolCallId, toolName, input, ...rest }: ToolCallContent): ToolCall {
+function toCall({ toolName, input, ...rest }: ToolCallContent, id: string): ToolCall {
   // Arguments that are no JSON were kept as the text that the model wrote.
   const written = typeof input === 'string' ? input : JSON.stringify(input ?? {})
-  return { id: toolCallId, type: 'function', function: { name: toolName, arguments: written }, ...encrypted(rest) }
+  return { id, type: 'function', function: { name: toolName, arguments: written }, ...encrypted(rest) }
 }
 
-function toResult({ toolCallId, output }: ToolResultContent, id: string): AgUiMessage {
+function toResult({ output }: ToolResultContent, toolCallId: string, id: string): AgUiMessage {
   const value = output.type === 'execution-denied' ? (output.reason ?? 'Denied.') : output.value
   const content = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   const isError = output.type !== 'text' && output.type !== 'json'
