@@ -2,6 +2,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { builtinWires } from '../../src/wire/builtin-wires.ts'
+import type { AgUiEvent } from '../../src/wire/ag-ui/ag-ui-event.ts'
+import { agUiRuns } from '../ag-ui-judge.ts'
+import { parseSse } from '../sse.ts'
 import { grammarFaults } from '../support/engine.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
@@ -182,6 +185,15 @@ test('every wire there is can be printed', async () => {
   const { code, out, err } = await ran(['run', 'a', '-m', 'x', '--format', 'prats'], { cwd })
   expect([code, out]).toEqual([2, ''])
   expect(err).toContain(`'prats' is invalid. Did you mean parts? Known: ${[...builtinWires.keys()].join(', ')}.`)
+})
+
+test('--format ag-ui: a whole stream of that protocol', async () => {
+  const cwd = folder({ 'agents/a.yaml': demo })
+  const { code, out } = await ran(['run', 'a', '-m', 'Hi', '--format', 'ag-ui', '--data', 'none'], { cwd })
+  const events = parseSse(new TextEncoder().encode(out)).map(({ data }) => JSON.parse(data) as AgUiEvent)
+  expect(code).toBe(0)
+  expect(agUiRuns(events, { isWhole: true })).toHaveLength(1)
+  expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
 })
 
 test('a second Ctrl-C kills', async () => {
