@@ -74,6 +74,8 @@ export interface HandlerOptions {
   openai?: OpenAiConfig
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: {@link wireRegistry}. */
   wires?: ReadonlyMap<string, Wire>
+  /** Socket.IO is served beside the handler, which AG-UI's `capabilities` says. */
+  sockets?: boolean
   /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
 }
@@ -83,6 +85,7 @@ export interface HandlerContext extends AnswerContext {
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
   wires: ReadonlyMap<string, Wire>
+  sockets: boolean
   protocol: string
 }
 
@@ -103,10 +106,11 @@ export function createHandler(options: HandlerOptions): Handler {
     keepAliveMs = 15_000,
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
-  const { wires = new Map(Object.entries(wireRegistry)) } = options
+  const { wires = new Map(Object.entries(wireRegistry)), sockets = false } = options
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
-  const context: HandlerContext = { runtime, maxBodyBytes, keepAliveMs, onError, waitUntil, openai, wires, protocol }
+  const limits = { maxBodyBytes, keepAliveMs }
+  const context: HandlerContext = { runtime, ...limits, onError, waitUntil, openai, wires, sockets, protocol }
   const began = performance.now()
   const app = new Hono()
   const allowedOrigins = new Set(options.allowedOrigins)

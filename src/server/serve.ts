@@ -123,6 +123,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         allowedOrigins,
         openai,
         apiKey,
+        sockets: true,
       }),
     )
     const sockets = createSocketListener(

@@ -139,6 +139,12 @@ test('through the server: each answers; the one that asks is suspended until it 
   const line = server.out.split('\n').find((each) => each.includes('/ag-ui/'))!
   const pasted = line.slice(line.indexOf('curl ')).replace('curl ', 'curl -sS --fail-with-body -m 15 ')
   expect((await promisify(execFile)('bash', ['-c', pasted])).stdout).toContain('"result":"12*7 = 84."')
+  const able = await (await fetch(`${server.url}/ag-ui/client-tools/capabilities`)).json()
+  expect(able).toMatchObject({
+    transport: { websocket: true },
+    tools: { items: [{ name: 'getLocation' }, { name: 'showMessage' }] },
+    humanInTheLoop: { approvals: true },
+  })
   const page = createAgUiClient(server.url, { agent: 'client-tools' })
   page.say('Where am I?')
   const { end } = await page.run()

@@ -83,6 +83,18 @@ test('the OpenAI clients of docs/openai.md print an answer', async () => {
   }
 }, 60_000)
 
+test('the AG-UI clients of docs/ag-ui.md print an answer', async () => {
+  const { url } = await serving([join(root, 'agents'), '--data', join(folder(), 'data')])
+  const programs = snippetsIn('ts').filter(({ place }) => place.startsWith('docs/ag-ui.md'))
+  const said: string[] = []
+  for (const [i, { text }] of programs.entries()) {
+    const file = join(project, `ag-ui-${i}.ts`)
+    writeFileSync(file, text.replaceAll('http://localhost:3000', url))
+    said.push((await exec(process.execPath, [file], { cwd: project })).stdout)
+  }
+  expect(said).toEqual([expect.stringContaining('12*7 = 84.'), expect.stringContaining('Rome')])
+}, 60_000)
+
 const python = ['python3', 'python'].find((name) => spawnSync(name, ['--version']).status === 0)
 test.runIf(python !== undefined)('Python in the documents is Python', async () => {
   const programs = snippetsIn('python')

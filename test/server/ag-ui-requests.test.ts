@@ -216,7 +216,7 @@ test('capabilities, as the agent’s file has them', async () => {
   expect(AgentCapabilitiesSchema.safeParse(found).error).toBeUndefined()
   expect(found).toMatchObject({
     identity: { name: 'A', description: 'Adds up', version: '1.2.3' },
-    transport: { streaming: true, httpBinary: true, resumable: true },
+    transport: { streaming: true, websocket: false, httpBinary: true, resumable: true },
     tools: {
       supported: true,
       clientProvided: true,

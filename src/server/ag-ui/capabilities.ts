@@ -7,16 +7,11 @@ import type { LlmConfig, RouterConfig } from '../../pipeline/llm-config.ts'
 import type { Pipeline, Step } from '../../pipeline/pipeline.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
+import type { HandlerContext } from '../handler.ts'
 import { version } from '../version.ts'
 
-export interface Served {
-  runtime: Runtime
-  /** Socket.IO is served beside the routes. */
-  sockets?: boolean
-}
-
 export async function agentCapabilities(
-  { runtime, sockets = false }: Served,
+  { runtime, sockets }: Pick<HandlerContext, 'runtime' | 'sockets'>,
   { id, pipeline }: Agent,
 ): Promise<AgentCapabilities> {
   const { metadata, workflow, after, timeouts } = pipeline
@@ -87,8 +82,9 @@ async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | Router
 }
 
 function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): boolean {
-  const isMarked = config.tools.some(({ name, approval }) => approval ?? tools.get(name)?.approval === true)
-  return isMarked || (config.toolSources ?? []).some(({ approval }) => approval === true)
+  const { tools: used, toolSources = [], clientTools = [] } = config
+  const isMarked = used.some(({ name, approval }) => approval ?? tools.get(name)?.approval === true)
+  return isMarked || [...toolSources, ...clientTools].some(({ approval }) => approval === true)
 }
 
 function describe({ agents }: Runtime, name: string): { name: string; description?: string }[] {
