@@ -1,6 +1,6 @@
 /** Adds to each event of a wire its position in the log, so that a client can resume after it. */
 import type { Entry } from '../../part/entry.ts'
-import type { Wire } from '../../wire/wire.ts'
+import type { Wire, WireState } from '../../wire/wire.ts'
 
 /**
  * A position in the stream of a run: behind all events of the entries up to `seq`, and behind `index` events of the next one that
@@ -55,7 +55,7 @@ export function numberedWire<Event, Options extends object>(
       }
 
       const encoder = {
-        state: inner.state,
+        state: inner.state as WireState,
         write(entry: Entry) {
           note.entry(entry)
           last = entry.seq
@@ -74,7 +74,12 @@ export function numberedWire<Event, Options extends object>(
           encoder.state = inner.state
         },
         fail(error: Parameters<typeof inner.fail>[0]) {
-          // It is not in the log: a client that comes again reads on behind what it has.
+          // The run is not over: the connection ends, and a client that comes again reads on.
+          if (error.code === 'closing') {
+            encoder.state = 'complete'
+            return []
+          }
+          // It is not in the log, so it has no position of its own.
           numbered.push(...inner.fail(error).map((event) => ({ event, seq: last })))
           encoder.state = inner.state
           return take()

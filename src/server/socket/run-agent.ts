@@ -1,4 +1,5 @@
 /** `run_agent`: starts a run, or goes on with the one that waits for what the request brings, and follows it. */
+import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
@@ -29,7 +30,7 @@ export async function runAgent(context: SessionContext, session: Session, data: 
   id.catch(() => undefined)
   session.starting.set(label, id)
   try {
-    const { run, how, from, warnings } = await begun
+    const { run, how, from, warnings, messages } = await begun
     const { id: runId, threadId } = run
     const said = { runId: label, threadId, millraceRunId: runId }
     // Sent twice, it has its stream already.
@@ -37,7 +38,7 @@ export async function runAgent(context: SessionContext, session: Session, data: 
     const policy = chatPolicy(runtime, agent.id)
     const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
     const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
-    const options = { old, warnings }
+    const options = { old, warnings, ...(how === 'started' && compact({ messages })) }
     await session.follow({ runId, threadId, after, isNew: how !== 'joined', answered, options, policy })
     return said
   } finally {
@@ -46,8 +47,8 @@ export async function runAgent(context: SessionContext, session: Session, data: 
 }
 
 async function begin({ runtime }: SessionContext, agent: Agent, asked: AgUiRequest) {
-  const { turn, warnings } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
-  return { ...(await continueOrStart(runtime, turn)), warnings }
+  const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
+  return { ...(await continueOrStart(runtime, turn)), ...shown }
 }
 
 /** The agent that `forwardedProps.agent` names, or the only one. */

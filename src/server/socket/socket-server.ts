@@ -133,7 +133,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         await new Promise((done) => setTimeout(done, 10))
       }
       closing.abort()
-      io.disconnectSockets(true)
+      // Not `disconnectSockets`: clients would take that as a wish, and not connect again.
       io.engine.close()
     },
   }
