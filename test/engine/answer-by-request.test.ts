@@ -59,8 +59,12 @@ test('an approval by its id, which may be a function of the kind: the tool runs 
   expect(await resumed.run.result).toMatchObject({ outcome: 'completed' })
   // The run has ended: the key of the turn is what leads back to it.
   expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
-  expect(seen.paid).toBe(1)
   expect(await engine.store.runs.list({ threadId: 't' })).toHaveLength(1)
+  // Also when the thread has gone on.
+  const next = await continueOrStart(engine.runtime, turn({ messages: [{ role: 'user', content: 'And now?' }] }))
+  await next.run.result
+  expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
+  expect(seen.paid).toBe(1)
 })
 
 test('the id of a request of another thread answers nothing', async () => {

@@ -20,9 +20,15 @@ import { framesOf, startServer } from '../support/server.ts'
 const locate = { name: 'locate', description: 'Where the user is', parameters: { type: 'object', properties: {} } }
 const pay = { parameters: z.looseObject({}), approval: true, execute: () => 'paid' }
 
-async function serving(script: ScriptStep[][], yaml = '', top = '') {
+async function serving(
+  script: ScriptStep[][],
+  yaml = '',
+  top = '',
+  authorize: (request: Request) => boolean = () => true,
+) {
   const model = createScriptedModel(script)
-  const server = await startServer({ agents: { a: agent(yaml, top) }, scripts: { m: model }, tools: { pay } })
+  const agents = { a: agent(yaml, top) }
+  const server = await startServer({ agents, scripts: { m: model }, tools: { pay } }, { authorize })
   onTestFinished(() => server.close())
   return { ...server, model }
 }
@@ -188,8 +194,17 @@ test('an unknown thread is 404, a missing one 400, an unknown agent 404 with a h
 })
 
 test('who connects is a reader: the run goes on when the one who asked leaves', async () => {
-  const gates = [latch(), latch()] as const
-  const { url, store } = await serving([[text('one'), gates[0], text(' two'), finish()]], '', 'onDisconnect: cancel')
+  const gate = latch()
+  const left = latch()
+  const { url, store } = await serving(
+    [[text('one'), gate, text(' two'), finish()]],
+    '',
+    'onDisconnect: cancel',
+    ({ method, signal }) => {
+      if (method === 'POST') signal.addEventListener('abort', () => left.open())
+      return true
+    },
+  )
   const client = createAgUiClient(url)
   client.leaves()
   client.say('Hi')
@@ -197,11 +212,16 @@ test('who connects is a reader: the run goes on when the one who asked leaves', 
   const { run } = await client.run({}, ({ type }) => {
     if (type !== 'TEXT_MESSAGE_CONTENT' || joining !== undefined) return
     joining = connect(url, client.threadId, (event) => {
-      if (event.type !== 'TEXT_MESSAGE_CONTENT') return
-      client.agent.abortRun()
-      gates[0].open()
+      if (event.type === 'TEXT_MESSAGE_CONTENT') client.agent.abortRun()
     })
   })
+  // The server has seen that the first one is gone. A stop would have taken effect in the time of these requests.
+  await left.opened
+  for (let i = 0; i < 10; i++) {
+    const { status } = (await (await fetch(`${url}/api/runs/${run}`)).json()) as { status: string }
+    expect(status).toBe('running')
+  }
+  gate.open()
   expect((await joining!).end).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
   expect(await until(store, run, ({ type }) => type === 'run-end')).toMatchObject({ outcome: 'completed' })
 })

@@ -226,7 +226,7 @@ test('capabilities, as the agent’s file has them', async () => {
       ],
     },
     execution: { maxIterations: 4, maxExecutionTime: 30_000 },
-    humanInTheLoop: { supported: true, approvals: true, interrupts: true },
+    humanInTheLoop: { supported: true, approvals: true, interrupts: true, approveWithEdits: true },
     multiAgent: { supported: false },
   })
   const other = await of('b')

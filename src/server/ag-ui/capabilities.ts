@@ -54,7 +54,7 @@ export async function agentCapabilities(
       maxIterations: configs.length > 0 ? Math.max(...configs.map(({ maxSteps }) => maxSteps)) : undefined,
       maxExecutionTime: typeof runTime === 'number' ? runTime : undefined,
     }),
-    humanInTheLoop: { supported: true, approvals, interrupts: true, approveWithEdits: false },
+    humanInTheLoop: { supported: true, approvals, interrupts: true, approveWithEdits: true },
   })
 }
 
