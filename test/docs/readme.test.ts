@@ -95,6 +95,16 @@ test('the AG-UI clients of docs/ag-ui.md print an answer', async () => {
   expect(said).toEqual([expect.stringContaining('12*7 = 84.'), expect.stringContaining('Rome')])
 }, 60_000)
 
+test('the Socket.IO client of docs/socket-io.md answers with its tool', async () => {
+  const { url } = await serving([join(root, 'agents'), '--data', join(folder(), 'data')])
+  const programs = snippetsIn('ts').filter(({ place }) => place.startsWith('docs/socket-io.md'))
+  expect(programs).toHaveLength(1)
+  const file = join(project, 'socket-io.ts')
+  writeFileSync(file, programs[0]!.text.replaceAll('http://localhost:3000', url))
+  const { stdout, stderr } = await exec(process.execPath, [file], { cwd: project })
+  expect([stdout, stderr]).toEqual([expect.stringContaining('Rome'), ''])
+}, 60_000)
+
 const python = ['python3', 'python'].find((name) => spawnSync(name, ['--version']).status === 0)
 test.runIf(python !== undefined)('Python in the documents is Python', async () => {
   const programs = snippetsIn('python')

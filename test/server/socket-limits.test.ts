@@ -16,7 +16,7 @@ const agents = { a: agent() }
 
 test('starts from one address are limited over all its sockets, with the seconds to wait', async () => {
   const model = createPlayer(() => [text('Hi')])
-  server = await startServer({ agents, scripts: { m: model } }, { rateLimit: createRateLimit(2) })
+  server = await startServer({ agents, scripts: { m: model } }, { rateLimit: createRateLimit(2, () => 0) })
   const options = { extraHeaders: { 'x-forwarded-for': '10.0.0.9' } }
   const [client, other] = [await connectSocket(server.url), await connectSocket(server.url, 'polling', options)]
   expect((await client.run({ runId: 'r1', threadId: '1' })).ok).toBe(true)

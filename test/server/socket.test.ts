@@ -19,6 +19,8 @@ describe.each(transports)('%s', (transport) => {
     const ack = await client.run({})
     expect(ack).toEqual({ ok: true, runId: 'r', threadId: 't', millraceRunId: expect.stringMatching(/^run_/u) })
     const events = await client.ended('r')
+    // Whoever reads the events knows the run already.
+    expect(client.sentBefore.get(ack)).toBe(0)
     expect(textOf(events)).toBe('Hello')
     expect(events[0]).toMatchObject({
       type: 'RUN_STARTED',

@@ -24,6 +24,8 @@ export interface Ack {
 export interface SocketClient {
   socket: Socket
   sent: Sent[]
+  /** How many events had come when a message was acknowledged. */
+  sentBefore: Map<Ack, number>
   /** The last `agents`. */
   agents: unknown[]
   /** Resolves with the acknowledgement. */
@@ -69,13 +71,22 @@ export async function connectSocket(
       await lookAgain.promise
     }
   }
+  const sentBefore = new Map<Ack, number>()
+  const send = (type: string, data: unknown) =>
+    new Promise<Ack>((resolve) => {
+      socket.emit('message', { type, data }, (ack: Ack) => {
+        sentBefore.set(ack, sent.length)
+        resolve(ack)
+      })
+    })
   const of = (runId: string) => sent.filter((each) => each.with.runId === runId).map(({ event }) => event)
   return {
     socket,
     sent,
+    sentBefore,
     agents,
-    send: (type, data) => socket.emitWithAck('message', { type, data }) as Promise<Ack>,
-    run: (input) => socket.emitWithAck('message', { type: 'run_agent', data: runInput(input) }) as Promise<Ack>,
+    send,
+    run: (input) => send('run_agent', runInput(input)),
     until,
     async ended(runId) {
       await until((each) => each.with.runId === runId && isTerminal(each.event))

@@ -16,6 +16,8 @@ import type { SessionContext } from './session-context.ts'
 
 export interface FollowOptions {
   runId: string
+  /** The client's id of the run, until an event says another. */
+  label: string
   threadId: string
   /** What the client has. Default: nothing. */
   after?: Position
@@ -48,13 +50,13 @@ export interface FollowedRun {
 export async function followRun(context: SessionContext, options: FollowOptions): Promise<FollowedRun> {
   const { runtime, signal, onWaiting } = context
   const { log, runs } = runtime.store
-  const { runId, threadId, after = { seq: 0 }, isNew, answered, policy, drain, emit, onEnd } = options
+  const { runId, label, threadId, after = { seq: 0 }, isNew, answered, policy, drain, emit, onEnd } = options
   const calls = createClientCalls({ log, runId, signal, onWaiting })
   const lastSeq = isNew ? after.seq : ((await runs.get(runId))?.lastSeq ?? 0)
   const caughtUp = Promise.withResolvers<void>()
   if (lastSeq === 0) caughtUp.resolve()
   /** The run as the client calls it. */
-  let of = { runId, threadId }
+  let of = { runId: label, threadId }
   let isOver = false
 
   function takeLabel(event: AgUiEvent): void {

@@ -15,6 +15,12 @@ export interface ClientMessage {
   data: Data
 }
 
+/** What a message is acknowledged with. `begin`: then the events of the run begin. */
+export interface Reply {
+  said: object
+  begin?: () => void
+}
+
 export function readMessage(value: unknown): ClientMessage {
   if (!isObject(value)) throw bad('A message', 'an object {type, data}')
   const type = ownValue(value, 'type')

@@ -10,11 +10,11 @@ import { listNames } from '../../pipeline/nearest.ts'
 import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
 import { readRunInput, type AgUiRequest } from '../ag-ui/run-input.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
-import type { Data } from './message.ts'
+import type { Data, Reply } from './message.ts'
 import { mostRuns, type Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 
-export async function runAgent(context: SessionContext, session: Session, data: Data): Promise<object> {
+export async function runAgent(context: SessionContext, session: Session, data: Data): Promise<Reply> {
   const { runtime, rateLimit } = context
   const agent = agentOf(runtime.agents, data)
   const asked = readRunInput(data)
@@ -34,13 +34,22 @@ export async function runAgent(context: SessionContext, session: Session, data: 
     const { id: runId, threadId } = run
     const said = { runId: label, threadId, millraceRunId: runId }
     // Sent twice, it has its stream already.
-    if (how === 'joined' && session.followed.get(runId)?.isOver === false) return said
+    if (how === 'joined' && session.followed.get(runId)?.isOver === false) return { said }
     const policy = chatPolicy(runtime, agent.id)
     const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
     const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
     const options = { old, warnings, ...(how === 'started' && compact({ messages })) }
-    await session.follow({ runId, threadId, after, isNew: how !== 'joined', answered, options, policy })
-    return said
+    const { begin: send } = await session.follow({
+      runId,
+      label,
+      threadId,
+      after,
+      isNew: how !== 'joined',
+      answered,
+      options,
+      policy,
+    })
+    return { said, begin: send }
   } finally {
     if (session.starting.get(label) === id) session.starting.delete(label)
   }

@@ -19,6 +19,8 @@ const mostOver = 64
 
 export interface Follow {
   runId: string
+  /** The client's id of the run. */
+  label: string
   threadId: string
   after?: Position
   isNew: boolean
@@ -36,7 +38,7 @@ export interface Session {
   readonly followed: ReadonlyMap<string, FollowedRun>
   /** How many runs are followed or about to be. */
   readonly active: number
-  /** Follows a run, and no longer from where it was followed before. */
+  /** Follows a run, and no longer from where it was followed before. `begin` begins to send. */
   follow(how: Follow): Promise<FollowedRun>
   /** Notes a message that will make it follow a run. Returns the same promise. */
   track<T>(message: Promise<T>): Promise<T>
@@ -97,7 +99,6 @@ export function createSession(context: SessionContext, socket: Socket): Session 
       followed.delete(runId)
       followed.set(runId, run)
       forgetOver()
-      run.begin()
       return run
     },
 

@@ -5,7 +5,7 @@ import { Server, type Socket } from 'socket.io'
 import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
 import { abortRun, watchRun } from './known-run.ts'
-import { readMessage, type ClientMessage } from './message.ts'
+import { readMessage, type ClientMessage, type Reply } from './message.ts'
 import { runAgent } from './run-agent.ts'
 import { createSession, toldError, type Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
@@ -87,8 +87,9 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     let message: ClientMessage | undefined
     try {
       message = readMessage(args[0])
-      const said = await dispatch(session, message)
+      const { said, begin } = await dispatch(session, message)
       acknowledge?.({ ok: true, ...said })
+      begin?.()
     } catch (thrown) {
       const error = toldError(thrown, onError)
       if (acknowledge !== undefined) return acknowledge({ ok: false, error })
@@ -98,7 +99,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     }
   }
 
-  function dispatch(session: Session, { type, data }: ClientMessage): Promise<object> {
+  function dispatch(session: Session, { type, data }: ClientMessage): Promise<Reply> {
     if (closing.signal.aborted) throw new MillraceError('closing', 'The server is shutting down.')
     switch (type) {
       case 'run_agent':

@@ -5,11 +5,11 @@ import { toCallId } from '../../wire/ag-ui/ag-ui-call-names.ts'
 import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { notAsked } from './client-calls.ts'
 import type { FollowedRun } from './followed-run.ts'
-import { requiredText, type Data } from './message.ts'
+import { requiredText, type Data, type Reply } from './message.ts'
 import type { Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 
-export async function answerCall(context: SessionContext, session: Session, data: Data): Promise<object> {
+export async function answerCall(context: SessionContext, session: Session, data: Data): Promise<Reply> {
   const { runtime } = context
   const name = requiredText(data, 'toolCallId')
   const toolCallId = toCallId(name)
@@ -22,7 +22,7 @@ export async function answerCall(context: SessionContext, session: Session, data
   if ('closed' in winner) throw conflict(toolCallId, `was closed: ${winner.closed}`)
   if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer))
     throw conflict(toolCallId, 'already has a different result')
-  return { toolCallId: name, duplicate }
+  return { said: { toolCallId: name, duplicate } }
 }
 
 /** The run whose call this is. Providers repeat ids, so calls of several runs may have the same one. */
