@@ -1,10 +1,13 @@
 /**
- * Keys of `$input` that every request may have, declared or not: the conversation, the client's tools and the
- * parameters of the OpenAI protocol.
+ * Keys of `$input` that every request may have, declared or not: the conversation, the client's tools, and the
+ * parameters of AG-UI and of the OpenAI protocol.
  */
 export const requestKeys = [
   'messages',
   'tools',
+  'state',
+  'context',
+  'forwardedProps',
   'temperature',
   'top_p',
   'max_tokens',

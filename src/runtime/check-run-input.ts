@@ -2,8 +2,8 @@ import { checkInput } from '../pipeline/check-input.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { ownValue } from '../part/own-value.ts'
 
-/** Keys that every request may have, whatever the agent declares: the conversation and the client's tools. */
-const always = ['messages', 'tools']
+/** Keys that every request may have, whatever the agent declares: the conversation, the client's tools, and what AG-UI clients always send. */
+const always = ['messages', 'tools', 'state', 'context', 'forwardedProps']
 
 /** Checks a run's input against what its agent declares and fills in defaults. Throws `bad-input` with all faults. */
 export function checkRunInput({ input: schema }: Pipeline, given: Record<string, unknown>): Record<string, unknown> {

@@ -240,3 +240,18 @@ test('a client that leaves cancels after its time, and the model is stopped', as
   })
   expect(await until(store, run, ({ type }) => type === 'run-end')).toMatchObject({ outcome: 'aborted' })
 })
+
+test('an agent that takes no other keys takes what AG-UI clients always send', async () => {
+  const strict = `input: { type: object, properties: { town: { type: string, default: Ghent } }, additionalProperties: false }
+workflow:
+  - { id: a, type: llm, config: { model: "script:m", stream: true, system: "$input.town $input.state.page", messages: "$input.messages" } }
+`
+  const model = createScriptedModel([[text('Hi.'), finish()]])
+  const server = await startServer({ agents: { a: strict }, scripts: { m: model } })
+  onTestFinished(() => server.close())
+  const client = createAgUiClient(server.url, { state: { page: 7 } })
+  client.say('Hi')
+  const { end } = await client.run({ context: [{ description: 'd', value: 'v' }], forwardedProps: { x: 1 } })
+  expect(end).toMatchObject({ type: 'RUN_FINISHED', result: 'Hi.' })
+  expect(JSON.stringify(model.calls[0]!.options.prompt)).toContain('Ghent 7')
+})
