@@ -44,6 +44,7 @@ export async function openAnswer<Options extends object, Out extends Piece>(
   try {
     const standing = rest.standing ?? (how === 'joined' ? await readStanding(log, runId) : undefined)
     const at: WireContext = { resumedAt: standing?.resumedAt ?? from }
+    if (how === 'joined' && from > 0) at.joinedAt = from
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
     const reader = createRunReader(log, runId, seeks ? from - 1 : 0, from)

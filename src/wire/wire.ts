@@ -23,6 +23,8 @@ export interface WireContext {
    * first `suspend` ends it.
    */
   resumedAt?: number
+  /** The `seq` of the first entry that is sent, for a client that joins a run that is not suspended. What is open there was never begun for it. */
+  joinedAt?: number
   /** The conversation before this run, if the wire has `showsHistory`. */
   history?: readonly Message[]
 }

@@ -15,7 +15,7 @@ import { createUiTools } from './ui-tools.ts'
 
 export function projectUi(
   sink: Sink<UiChunk>,
-  { resumedAt = 0 }: WireContext,
+  { resumedAt = 0, joinedAt = 0 }: WireContext,
   { ui7 = false }: Partial<UiOptions>,
 ): Projection {
   const answering = createAnswering()
@@ -24,11 +24,23 @@ export function projectUi(
   const steps = createUiSteps({ sink, tools, shown, ui7 })
   const held = createHeldText()
   let runId = ''
+  let joins = joinedAt
 
   function take(entry: Entry): void {
+    if (joins !== 0 && entry.seq >= joins) {
+      joins = 0
+      if (entry.type !== 'resume') join()
+    }
     const due = held.take(entry)
     if (due === undefined) apply(entry)
     else for (const each of due) apply(each)
+  }
+
+  /** Begins the message and what is open in it: clients fail on a delta without its start. */
+  function join(): void {
+    sink.send({ type: 'start', messageId: runId })
+    steps.reopen()
+    tools.reopen()
   }
 
   function add(path: string, chunk: UiChunk): void {

@@ -15,6 +15,8 @@ export interface UiSteps {
   startBlock(kind: Kind, entry: EntryOf<'text-start'> | EntryOf<'reasoning-start'>): void
   delta(entry: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void
   endBlock(entry: EntryOf<'text-end'> | EntryOf<'reasoning-end'>): void
+  /** Sends the starts of all open blocks, for a client that joins here. */
+  reopen(): void
   /** A model call of the answer starts. */
   startCall(path: string): void
   finishCall(path: string): void
@@ -79,6 +81,9 @@ export function createUiSteps({ sink, tools, shown, ui7 }: UiStepsOptions): UiSt
       const citations = ui7 && entry.type === 'text-end' ? entry.citations : undefined
       sink.send({ type, id, citations, providerMetadata })
       settle()
+    },
+    reopen() {
+      for (const [id, { kind }] of blocks) sink.send({ type: `${kind}-start`, id })
     },
     startCall(path) {
       calls.add(path)

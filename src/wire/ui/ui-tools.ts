@@ -20,6 +20,8 @@ export interface UiTools {
   prompt(entry: EntryOf<'prompt'>): void
   inputStart(entry: EntryOf<'tool-input-start'>): void
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
+  /** Sends what is open again, for a client that joins here: inputs (their calls have them whole), calls, approvals. */
+  reopen(): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
   /** Whether the call was sent to the client. */
@@ -51,6 +53,10 @@ interface Call extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 
   isGated?: boolean
 }
 
+/** Clients run no call that somebody else executes: a gated one is theirs once it is approved. */
+const shownAs = ({ chunk, isGated }: Call & { chunk: UiChunk }) =>
+  isGated ? { ...chunk, providerExecuted: true } : chunk
+
 export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): UiTools {
   const inputs = new LateMap<string, Input>()
   let cutOff: Input[] = []
@@ -73,9 +79,7 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
     const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }
     if (input) {
       const shown: UiChunk = { type: 'tool-input-available', ...chunk, input: input.value }
-      Object.assign(known, { chunk: shown, isGated })
-      // Clients run no call that somebody else executes: this one is theirs once it is approved.
-      return send(isGated ? { ...shown, providerExecuted: true } : shown)
+      return send(shownAs(Object.assign(known, { chunk: shown, isGated })))
     }
     const errorText = `The model wrote arguments for ${toolName} that are not valid JSON.`
     send({ type: 'tool-input-error', ...chunk, input: text, errorText })
@@ -99,6 +103,12 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
     held.push({ path: known.step, chunk: failed })
   }
 
+  function sendStart(entry: EntryOf<'tool-input-start'>): void {
+    const { id: toolCallId, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
+    const chunk = { type: 'tool-input-start', toolCallId, toolName, providerExecuted, dynamic, title }
+    send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+  }
+
   return {
     pending: () => inputs.size,
     prompt({ step, tools = [] }) {
@@ -106,14 +116,21 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
       if (names.length > 0) gated.set(parentPath(step), new Set(names))
     },
     inputStart(entry) {
-      const { step, id, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
+      const { step, id } = entry
       const sendDelta = prepare((text) => ({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: text }))
       inputs.set(callKey(step, id), { path: step, start: entry, sendDelta })
-      const chunk = { type: 'tool-input-start', toolCallId: id, toolName, providerExecuted, dynamic, title }
-      send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+      sendStart(entry)
     },
     inputDelta({ step, id, delta }) {
       inputs.get(callKey(step, id))?.sendDelta(delta)
+    },
+    reopen() {
+      for (const { start } of inputs.values()) sendStart(start)
+      for (const { chunk, ...known } of calls.values()) if (chunk !== undefined) send(shownAs({ ...known, chunk }))
+      for (const [approvalId, key] of approvals) {
+        const toolCallId = calls.get(key)?.chunk?.['toolCallId']
+        if (toolCallId !== undefined) send({ type: 'tool-approval-request', approvalId, toolCallId })
+      }
     },
     call,
     result,
@@ -126,8 +143,9 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
       if (!calls.has(key)) {
         const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
         const isGated = kind === 'approval' && gated.get(parentPath(step))?.has(toolName) === true
-        calls.set(key, { step, chunk, isGated })
-        send(isGated ? { ...chunk, providerExecuted: true } : chunk)
+        const asked = { step, chunk, isGated }
+        calls.set(key, asked)
+        send(shownAs(asked))
       }
       if (kind !== 'approval') return
       approvals.set(requestId, key)
@@ -143,6 +161,7 @@ export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): U
       // `false`, because clients keep what an absent value does not change.
       const owner = known.isGated === true ? { providerExecuted: false } : undefined
       send({ ...known.chunk, ...owner, ...(input === undefined ? undefined : { input }) })
+      known.isGated = false
     },
     flush() {
       for (const { chunk } of held) send(chunk)
