@@ -23,7 +23,7 @@ const rows = new Map(
 test('every key is there, and no other', () => {
   const [top, server, record] = [
     keysOf('Settings', { no: 1 }).filter((key) => !['models', 'limits', 'secrets', 'server', 'record'].includes(key)),
-    keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai'),
+    keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
     keysOf('record', { record: { no: 1 } }),
   ]
   const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
@@ -32,8 +32,11 @@ test('every key is there, and no other', () => {
   const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
     (key) => `openai.${key}`,
   )
+  const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
+    (key) => `rateLimit.${key}`,
+  )
   expect([...rows.keys()].toSorted()).toEqual(
-    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...record].toSorted(),
+    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record].toSorted(),
   )
   for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
     models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },

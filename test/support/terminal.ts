@@ -32,7 +32,7 @@ export function onTerminal(
     get shown() {
       return shown
     },
-    until: (text: string) => expect.poll(() => shown, { timeout: 10_000, interval: 10 }).toContain(text),
+    until: (text: string) => expect.poll(() => shown, { interval: 10 }).toContain(text),
     type: (keys: string) => child.stdin.write(keys),
   }
 }
