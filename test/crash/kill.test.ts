@@ -13,7 +13,7 @@ import { grammarFaults, only } from '../support/engine.ts'
 import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 
-const kills = 50
+const kills = 30
 const dir = mkdtempSync(join(tmpdir(), 'millrace-crash-'))
 const data = join(dir, 'data')
 const effects = join(dir, 'effects.txt')
