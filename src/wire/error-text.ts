@@ -8,3 +8,6 @@ export function errorText({ message, retryAfter }: Pick<ErrorValue, 'message' | 
   const sentence = /[.!?]$/u.test(message) ? message : `${message}.`
   return `${sentence} Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
 }
+
+/** For wires that cannot take back what they have sent of an attempt that a crash superseded. */
+export const begunAgain = 'The server was interrupted and had to begin this answer again. Load the conversation again.'

@@ -1,6 +1,7 @@
 /** A client that answers while another branch of the run is still writing gets a stream that its protocol allows. */
 import { readUIMessageStream, uiMessageChunkSchema, parseJsonEventStream, type UIMessage } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { startServer } from '../support/server.ts'
 
@@ -23,13 +24,22 @@ test('the answer begins with the message, and says nothing of blocks that it did
         finish(),
       ],
     ]),
+    // Calls a tool of the server that ends behind the answer. The page that answers has not seen the call.
+    birds: createScriptedModel([
+      [toolCall('call_2', 'fly', {}), finish('tool-calls')],
+      [text('Landed.'), finish()],
+    ]),
   }
-  const branch = (name: string) => `[{ id: ${name}, type: llm, config: { model: "script:${name}", stream: true } }]`
+  const landing = Promise.withResolvers<string>()
+  const fly = { parameters: z.object({}), execute: () => landing.promise }
+  const branch = (name: string) =>
+    `[{ id: ${name}, type: llm, config: { model: "script:${name}", stream: true${name === 'birds' ? ', tools: [fly]' : ''} } }]`
   const server = await startServer({
     agents: {
-      a: `workflow: [{ id: both, type: parallel, config: { branches: { a: ${branch('cats')}, b: ${branch('dogs')} } } }]`,
+      a: `workflow: [{ id: both, type: parallel, config: { branches: { a: ${branch('cats')}, b: ${branch('dogs')}, c: ${branch('birds')} } } }]`,
     },
     scripts,
+    tools: { fly },
   })
   onTestFinished(() => server.close())
   const post = (messages: unknown[]) =>
@@ -43,13 +53,16 @@ test('the answer begins with the message, and says nothing of blocks that it did
   const id = first.headers.get('x-millrace-run-id')!
   const reader = first.body!.pipeThrough(new TextDecoderStream()).getReader()
   let seen = ''
-  while (!(seen.includes('"delta":"one"') && seen.includes('tool-input-available'))) seen += (await reader.read()).value
-  const call = /"toolCallId":"([^"]+)"/u.exec(seen)![1]
+  const isShown = (text: string) => seen.includes(text)
+  while (!['"delta":"one"', '"toolCallId":"call_1"', '"toolCallId":"call_2"'].every(isShown))
+    seen += (await reader.read()).value
+  const call = 'call_1'
   const answered = { type: 'tool-pick', toolCallId: call, state: 'output-available', input: {}, output: 'picked' }
   const message = { id, role: 'assistant', parts: [{ type: 'step-start' }, answered, { type: 'text', text: 'one' }] }
   const second = await post([user, message])
   expect(second.headers.get('x-millrace-run-id')).toBe(id)
   gate.open()
+  landing.resolve('done')
   const body = await second.text()
   const errors: unknown[] = []
   let last: UIMessage | undefined
@@ -70,6 +83,6 @@ test('the answer begins with the message, and says nothing of blocks that it did
   expect(errors).toEqual([])
   const said = last!.parts.map((part) => (part.type === 'text' ? part.text : part.type))
   // Which branch writes first is chance.
-  expect(said.toSorted()).toEqual([' two', 'Thanks.', 'one', 'step-start', 'tool-pick'])
+  expect(said.toSorted()).toEqual([' two', 'Landed.', 'Thanks.', 'one', 'step-start', 'tool-fly', 'tool-pick'])
   expect(body.startsWith(`data: {"type":"start","messageId":"${id}"}`)).toBe(true)
 })

@@ -6,6 +6,7 @@ import { messagesOf } from '../../part/message.ts'
 import { isUnder } from '../../part/path.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { LateSet } from '../../fold/late-map.ts'
+import { begunAgain } from '../error-text.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
 import type { Projection, Sink, WireContext } from '../wire.ts'
@@ -219,8 +220,6 @@ export function projectAgUi(
   const projection = { state: 'open' as Projection['state'], apply: take, fail }
   return projection
 }
-
-const begunAgain = 'The server was interrupted and had to begin this answer again. Load the conversation again.'
 
 type Handled =
   | 'text-delta'

@@ -5,7 +5,7 @@ import { isUnder } from '../../part/path.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { createAnswering } from '../../fold/answering.ts'
-import { errorText } from '../error-text.ts'
+import { begunAgain, errorText } from '../error-text.ts'
 import { createHeldText } from '../held-text.ts'
 import type { Projection, Sink, WireContext } from '../wire.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
@@ -206,8 +206,6 @@ export function projectUi(
   }
   return projection
 }
-
-const begunAgain = 'The server was interrupted and had to begin this answer again. Load the conversation again.'
 
 type Handled =
   | 'text-delta'
