@@ -11,7 +11,7 @@ const allowed: Record<string, string> = {
   'store/encode.ts': 'what the store wrote, bounded right after',
   'store/ndjson.ts': 'a line of a log, bounded right after',
   'store/sqlite-runs.ts': 'columns that the store wrote: counts, an error, open requests',
-  'project/log-files.ts': 'a line of our own of which one number is read',
+  'record/log-tail.ts': 'a line of our own of which one number is read',
   'server/report-requests.ts': 'an answer of our own',
   'server/server-file.ts': 'a file of our own, read field by field',
   'cli/commands/init.ts': "the user's package.json, of which one field is read",

@@ -6,6 +6,7 @@
 import type { Entry } from './entry.ts'
 import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
+import type { Records } from './records.ts'
 import type { Usage } from './usage.ts'
 
 /** Entries to append: a list, which the store copies, or a function that returns it. */
@@ -230,5 +231,7 @@ export interface Store {
   fleet: Fleet
   /** Whether runs outlive the process. If not, a run hands client tools over instead of waiting for their results. */
   durable: boolean
+  /** Tables and search over the log. Absent where there are none. */
+  records?: Records
   close(): Promise<void>
 }

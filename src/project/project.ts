@@ -19,7 +19,7 @@ import type { Endpoint } from '../models/resolver.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
-import { createLogFiles, type LogFiles } from './log-files.ts'
+import { createLogFiles, type LogFiles } from '../record/log-files.ts'
 
 export interface Project {
   runtime: Runtime

@@ -3,7 +3,7 @@
  * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
  * copied from the log later. The log never waits for them.
  */
-import { appendFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { messageOf } from '../part/error.ts'
@@ -11,6 +11,8 @@ import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import { encodeEntries } from '../store/encode.ts'
 import { readView } from '../fold/read-view.ts'
+import { readTail } from './log-tail.ts'
+import { summaryOf } from './summary.ts'
 
 export interface LogFiles {
   /** The store. Closing it waits up to 5 s for pending copies. */
@@ -109,14 +111,9 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
   async function writeSummary(row: RunRow): Promise<void> {
     const view = await readView(inner, row.id)
     if (view === undefined) return
-    const { runId: id, agent, threadId, status, startedAt, endedAt = row.updatedAt, summary, usage, cost, error } = view
-    // It can be negative in logs of earlier versions, if the clock was set back.
-    const duration = Math.max(0, endedAt - startedAt)
-    const { totalTokens: tokens } = usage
-    const facts = { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
     const file = fileOf(row.id, '.summary.json')
     // Written atomically: if the file exists, the run has been copied.
-    await writeFile(`${file}.tmp`, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 })
+    await writeFile(`${file}.tmp`, `${JSON.stringify(summaryOf(view), null, 2)}\n`, { mode: 0o600 })
     await rename(`${file}.tmp`, file)
   }
 
@@ -197,38 +194,5 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       track(job)
       await job
     },
-  }
-}
-
-/** The `seq` of the last complete line. Removes an incomplete line after it, and empties a file without a valid last line. */
-async function readTail(file: string): Promise<{ seq: number; torn: boolean }> {
-  const handle = await open(file, 'r+').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (handle === undefined) return { seq: 0, torn: false }
-  try {
-    const { size } = await handle.stat()
-    for (let length = Math.min(size, 65_536); ; length = Math.min(size, length * 8)) {
-      const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length)
-      const end = buffer.lastIndexOf(10) + 1
-      const start = end < 2 ? 0 : buffer.lastIndexOf(10, end - 2) + 1
-      // The line may start before this buffer.
-      if (start === 0 && length < size) continue
-      const seq = seqOf(buffer.toString('utf8', start, end))
-      const whole = seq === 0 ? 0 : size - length + end
-      if (whole < size) await handle.truncate(whole)
-      return { seq, torn: whole < size }
-    }
-  } finally {
-    await handle.close()
-  }
-}
-
-function seqOf(line: string): number {
-  try {
-    return Number((JSON.parse(line) as { seq?: unknown }).seq) || 0
-  } catch {
-    return 0
   }
 }
