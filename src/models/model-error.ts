@@ -34,10 +34,19 @@ type Place = 'request' | 'stream' | 'part'
 
 const retryable = new Set(['rate-limited', 'model-unavailable', 'connection-lost', 'model-incomplete'])
 
+const final = new WeakSet<MillraceError>()
+
+/** Marks an error whose request is not worth another attempt, whatever its code says. Returns it. */
+export function asFinal(error: MillraceError): MillraceError {
+  final.add(error)
+  return error
+}
+
 /** Whether the same request may succeed later. */
 export function isRetryable(error: unknown): boolean {
+  if (!(error instanceof MillraceError) || final.has(error)) return false
   // OpenAI also answers 429 when the account has no credit left. Waiting does not help then.
-  return error instanceof MillraceError && retryable.has(error.code) && kindOf(error.cause) !== 'insufficient_quota'
+  return retryable.has(error.code) && kindOf(error.cause) !== 'insufficient_quota'
 }
 
 export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {

@@ -1,15 +1,16 @@
 /**
  * `recording:<run>`: replays a recorded run as a model. Call n of a step replays call n of the step with the same path, without
- * delays and with zero usage. Tools run again. If only one step of the recorded run has model calls, any step replays it.
+ * delays. Of a call that was retried, only the attempt that counted is replayed. Tools run again. If only one step of the recorded
+ * run has model calls, any step replays it. Nothing is kept but where the calls are: their parts are read as they are sent.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toModelPart, type Entry, type EntryOf } from '../part/entry.ts'
-import { fromErrorValue, MillraceError, type ErrorValue } from '../part/error.ts'
-import type { Log } from '../part/log.ts'
+import { fromErrorValue, MillraceError } from '../part/error.ts'
 import type { ModelPart } from '../part/model-part.ts'
-import { isUnder, parentPath } from '../part/path.ts'
-import { kindOf } from '../part/step-kind.ts'
+import type { Recording } from '../part/recording.ts'
+import { indexCalls, type RecordedCall, type RecordedCalls } from './recorded-calls.ts'
 import type { LanguageModel } from './language-model.ts'
+import { asFinal } from './model-error.ts'
 
 /** Identifies a model call: the step whose loop makes it, and its zero-based number in that step. */
 export interface CallPlace {
@@ -17,32 +18,43 @@ export interface CallPlace {
   number(): number
 }
 
-interface Call {
-  parts: ModelPart[]
-  error?: ErrorValue
+export interface RecordingModelOptions {
+  /** What the calls report: `none`, because nothing is spent, or what the recorded ones did. Default `none`. */
+  usage?: 'none' | 'recorded'
 }
 
 const placed = Symbol('a recording at a place')
 
 /**
- * Without a `place` (a custom step calls the model itself), the call number is the number of assistant messages since the
- * last user message. Calls fail with `unknown-model` if the run does not exist or has no model calls, and with
- * `recording-over` if it has no matching call.
+ * Without a place (a custom step calls the model itself), the call number is the number of assistant messages since the last user
+ * message. Calls fail with `unknown-model` if the run does not exist or has no model calls, and with `recording-over` if it has no
+ * matching call.
  */
-export function createRecordingModel(log: Log, run: string, place?: CallPlace): LanguageModelV4 {
+export function createRecordingModel(recording: Recording, options: RecordingModelOptions = {}): LanguageModelV4 {
+  const calls = cachedCalls(recording)
+  return modelAt(recording, calls, options)
+}
+
+function modelAt(
+  recording: Recording,
+  calls: () => Promise<RecordedCalls>,
+  options: RecordingModelOptions,
+  place?: CallPlace,
+): LanguageModelV4 {
+  const { name } = recording
   const model: LanguageModelV4 & { [placed]: (at: CallPlace) => LanguageModelV4 } = {
     specificationVersion: 'v4',
     provider: 'recording',
-    modelId: run,
+    modelId: name,
     // The model ignores files, so none needs to be downloaded.
     supportedUrls: { '*/*': [/./] },
-    [placed]: (at) => createRecordingModel(log, run, at),
-    doGenerate: () => Promise.reject(new MillraceError('model-failed', `The model "recording:${run}" only streams.`)),
+    [placed]: (at) => modelAt(recording, calls, options, at),
+    doGenerate: () => Promise.reject(new MillraceError('model-failed', `The model "recording:${name}" only streams.`)),
     async doStream({ prompt }) {
       const asked = prompt.findLastIndex(({ role }) => role === 'user')
       const answers = prompt.slice(asked + 1).filter(({ role }) => role === 'assistant').length
-      const call = pick(await readCalls(log, run), run, place ?? { step: '', number: () => answers })
-      return { stream: streamOf(call) }
+      const call = pick((await calls()).steps, name, place ?? { step: '', number: () => answers })
+      return { stream: streamOf(recording, call, options) }
     },
   }
   return model
@@ -53,42 +65,26 @@ export function atPlace(model: LanguageModel, place: CallPlace): LanguageModel {
   return placed in model ? (model as { [placed]: (at: CallPlace) => LanguageModelV4 })[placed](place) : model
 }
 
-/** The calls of every step, without those that a `step-reset` discarded. */
-async function readCalls(log: Log, run: string): Promise<Map<string, Map<string, Call>>> {
-  const steps = new Map<string, Map<string, Call>>()
-  for await (const batch of log.read(run)) for (const entry of batch) note(steps, entry)
-  return steps
-}
-
-function note(steps: Map<string, Map<string, Call>>, entry: Entry): void {
-  const { step } = entry
-  const calls = steps.get(parentPath(step))
-  if (entry.type === 'step-start' && kindOf(entry) === 'model-call') {
-    if (calls === undefined) steps.set(parentPath(step), new Map([[step, { parts: [] }]]))
-    else calls.set(step, { parts: [] })
-  } else if (entry.type === 'step-reset') {
-    for (const each of steps.values()) for (const path of each.keys()) if (isUnder(path, step)) each.delete(path)
-  } else {
-    const call = calls?.get(step)
-    if (call === undefined) return
-    if (entry.type === 'step-finish') {
-      if (entry.error !== undefined) call.error = entry.error
-    } else if (isSaid(entry)) call.parts.push(toModelPart(entry))
+/** Reads where the calls are once, if the run has ended: until then it may get more. */
+function cachedCalls(recording: Recording): () => Promise<RecordedCalls> {
+  let known: Promise<RecordedCalls> | undefined
+  return async () => {
+    const reading = (known ??= indexCalls(recording))
+    const forget = () => {
+      if (known === reading) known = undefined
+    }
+    try {
+      const calls = await reading
+      if (!calls.isWhole) forget()
+      return calls
+    } catch (error) {
+      forget()
+      throw error
+    }
   }
 }
 
-const said: ReadonlySet<string> = new Set<ModelPart['type']>([
-  ...(['stream-start', 'response-metadata', 'text-start', 'text-delta', 'text-end', 'reasoning-start'] as const),
-  ...(['reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta', 'tool-input-end'] as const),
-  ...(['tool-call', 'source', 'file', 'reasoning-file', 'custom', 'finish'] as const),
-])
-
-/** A tool result within a model call comes from the provider; one with an `outcome` was added by the runner. */
-function isSaid(entry: Entry): entry is EntryOf<ModelPart['type']> {
-  return said.has(entry.type) || (entry.type === 'tool-result' && entry.outcome === undefined)
-}
-
-function pick(steps: Map<string, Map<string, Call>>, run: string, { step, number }: CallPlace): Call {
+function pick(steps: RecordedCalls['steps'], run: string, { step, number }: CallPlace): RecordedCall {
   if (steps.size === 0) {
     throw new MillraceError(
       'unknown-model',
@@ -111,14 +107,48 @@ function pick(steps: Map<string, Map<string, Call>>, run: string, { step, number
   return call
 }
 
-function streamOf({ parts, error }: Call): ReadableStream<LanguageModelV4StreamPart> {
-  return new ReadableStream<LanguageModelV4StreamPart>({
-    start(controller) {
-      for (const part of parts) controller.enqueue(toStreamPart(part))
-      if (error !== undefined) controller.enqueue({ type: 'error', error: fromErrorValue(error) })
-      controller.close()
+const said: ReadonlySet<string> = new Set<ModelPart['type']>([
+  ...(['stream-start', 'response-metadata', 'text-start', 'text-delta', 'text-end', 'reasoning-start'] as const),
+  ...(['reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta', 'tool-input-end'] as const),
+  ...(['tool-call', 'source', 'file', 'reasoning-file', 'custom', 'finish'] as const),
+])
+
+/** A tool result within a model call comes from the provider; one with an `outcome` was added by the runner. */
+function isSaid(entry: Entry): entry is EntryOf<ModelPart['type']> {
+  return said.has(entry.type) || (entry.type === 'tool-result' && entry.outcome === undefined)
+}
+
+function streamOf(
+  recording: Recording,
+  { path, from, to }: RecordedCall,
+  { usage = 'none' }: RecordingModelOptions,
+): ReadableStream<LanguageModelV4StreamPart> {
+  const entries = recording.read({ after: from, before: to + 1, step: path })[Symbol.asyncIterator]()
+  const toStream = (part: ModelPart): LanguageModelV4StreamPart =>
+    part.type === 'finish' && usage === 'none' ? toStreamPart({ ...part, usage: nothing }) : toStreamPart(part)
+  return new ReadableStream<LanguageModelV4StreamPart>(
+    {
+      async pull(controller) {
+        for (let sent = false; !sent;) {
+          const { done, value } = await entries.next()
+          if (done) return controller.close()
+          for (const entry of value) {
+            if (entry.step !== path) continue
+            if (isSaid(entry)) controller.enqueue(toStream(toModelPart(entry)))
+            else if (entry.type === 'step-finish' && entry.error !== undefined) {
+              // The attempts before it are not replayed, so it is not worth another one.
+              controller.enqueue({ type: 'error', error: asFinal(fromErrorValue(entry.error)) })
+            } else continue
+            sent = true
+          }
+        }
+      },
+      async cancel() {
+        await entries.return?.()
+      },
     },
-  })
+    { highWaterMark: 0 },
+  )
 }
 
 const nothing = {
@@ -127,7 +157,6 @@ const nothing = {
 }
 
 function toStreamPart(part: ModelPart): LanguageModelV4StreamPart {
-  if (part.type === 'finish') return { ...part, usage: nothing } as LanguageModelV4StreamPart
   if (part.type !== 'file' && part.type !== 'reasoning-file') return part as LanguageModelV4StreamPart
   const { data } = part
   const isUrl = typeof data === 'object' && 'url' in data

@@ -6,6 +6,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
+import { recordedRun, type Recording } from '../part/recording.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import type { LanguageModel, ModelResolver } from './language-model.ts'
 import { createLazyModel } from './lazy-model.ts'
@@ -37,6 +38,8 @@ export interface ModelResolverOptions {
   limits?: ReadLimits
   /** The log that `recording:<run>` reads runs from. */
   log?: Log
+  /** Recordings that are kept elsewhere, by the name after `recording:`. They take precedence over the log's runs. */
+  recordings?: (name: string) => Recording | undefined
   /** Called with the first call of a model server's model: says who reads its streams. */
   debug?: (line: string) => void
 }
@@ -76,7 +79,8 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
       throw new MillraceError('unknown-model', `There is no model "${name}"; the demo model is "demo:assistant".`)
     }
     if (provider === 'recording') {
-      if (options.log !== undefined) return createRecordingModel(options.log, modelId)
+      const recording = options.recordings?.(modelId) ?? (options.log && recordedRun(options.log, modelId))
+      if (recording !== undefined) return createRecordingModel(recording)
       throw new MillraceError('unknown-model', `The model "${name}" needs a log to read that run from; none is set up.`)
     }
     const entry = builtIn.get(provider)

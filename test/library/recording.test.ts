@@ -14,6 +14,8 @@ import {
   toolCall,
 } from '../../src/models/testing/scripted-model.ts'
 import { MillraceError } from '../../src/part/error.ts'
+import { recordedEntries, recordedRun } from '../../src/part/recording.ts'
+import { createRecordingModel } from '../../src/models/recording.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
@@ -75,6 +77,64 @@ test('a tool loop is said again, part by part, call by call; tools run anew; it 
     expect(only(entries, 'run-end')[0]!.cost).toBe(0)
   }
   expect(model.calls).toHaveLength(2)
+})
+
+test('of a call that was retried, the attempt that counted is said, at once; it may report what it used then', async () => {
+  const busy = new MillraceError('model-unavailable', 'Busy.', { retryAfter: 0 })
+  const used = { in: 7, out: 3 }
+  const model = createScriptedModel([[throws(busy)], [text('Hi'), finish('stop', used)], [throws(busy)]])
+  const { store, result } = await recorded({ agents: { a: agent('retries: 1') }, scripts: { m: model } })
+  expect(only(await entriesOf(store, result.id), 'retry')).toHaveLength(1)
+  for (const usage of ['none', 'recorded'] as const) {
+    const recording = createRecordingModel(recordedRun(store.log, result.id), { usage })
+    const again = createEngine({ agents: { a: agent('retries: 1') }, scripts: { m: recording } })
+    onTestFinished(() => again.close())
+    const run = await again.runtime.start('a', { messages })
+    expect(await run.result).toMatchObject({
+      text: 'Hi',
+      usage: usage === 'none' ? { totalTokens: 0 } : { inputTokens: 7, outputTokens: 3, totalTokens: 10 },
+    })
+    expect(only(await entriesOf(again.store, run.id), 'retry')).toEqual([])
+  }
+})
+
+test('a call that failed for good is not tried again, although another attempt of a real model might help', async () => {
+  const busy = new MillraceError('model-unavailable', 'Busy.')
+  const failing = await recorded({
+    agents: { a: agent('retries: 0') },
+    scripts: { m: createScriptedModel([[throws(busy)]]) },
+  })
+  const again = createEngine({
+    agents: { a: agent('retries: 3').replace('script:m', `recording:${failing.result.id}`) },
+    dir: engine!.dir,
+    keep: true,
+  })
+  onTestFinished(() => again.close())
+  const run = await again.runtime.start('a', { messages })
+  expect((await run.result).error).toEqual(failing.result.error)
+  expect(only(await entriesOf(again.store, run.id), 'retry')).toEqual([])
+})
+
+test('entries of a file are a recording, too; a parallel branch gets the calls of its own path', async () => {
+  const yaml = `workflow:
+  - id: both
+    type: parallel
+    config:
+      branches:
+        left: [{ id: one, type: llm, config: { model: "script:left" }, result: one }]
+        right: [{ id: two, type: llm, config: { model: "script:right" }, result: two }]
+    result: both
+return: "$both.left.text $both.right.text"
+`
+  const scripts = {
+    left: createScriptedModel([[text('L'), finish()]]),
+    right: createScriptedModel([[text('R'), finish()]]),
+  }
+  const { store, result } = await recorded({ agents: { a: yaml }, scripts })
+  const recording = createRecordingModel(recordedEntries('both.ndjson', await entriesOf(store, result.id)))
+  const again = createEngine({ agents: { a: yaml }, scripts: { left: recording, right: recording } })
+  onTestFinished(() => again.close())
+  expect((await (await again.runtime.start('a', { messages })).result).output).toBe('L R')
 })
 
 test('several steps, each of which gets its own calls; a step it has not is told which there are', async () => {

@@ -1,0 +1,33 @@
+/** A recorded run as a source of entries, wherever it is kept: in a log, in a file. */
+import type { Entry } from './entry.ts'
+import type { Log, ReadOptions } from './log.ts'
+import { isUnder } from './path.ts'
+
+export interface Recording {
+  /** What messages call it: the run's id, or the name of a file. */
+  readonly name: string
+  /** Reads entries in batches, in order. May be called several times. */
+  read(options?: Omit<ReadOptions, 'signal'>): AsyncIterable<Entry[]>
+}
+
+/** A run of a log. */
+export function recordedRun(log: Log, run: string): Recording {
+  return { name: run, read: (options) => log.read(run, options) }
+}
+
+/** Entries in memory, such as those of an NDJSON file. */
+export function recordedEntries(name: string, entries: readonly Entry[]): Recording {
+  return {
+    name,
+    async *read({ after = 0, before = Infinity, limit = Infinity, step, types } = {}) {
+      const chosen = entries.filter(
+        (entry) =>
+          entry.seq > after &&
+          entry.seq < before &&
+          (step === undefined || isUnder(entry.step, step)) &&
+          (types === undefined || types.includes(entry.type)),
+      )
+      if (chosen.length > 0) yield chosen.slice(0, limit)
+    },
+  }
+}
