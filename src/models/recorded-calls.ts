@@ -59,6 +59,8 @@ function note(calls: RecordedCalls, entry: Entry): void {
     }
     case 'run-end':
       calls.isWhole = true
+      return
+    default:
   }
 }
 
