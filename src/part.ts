@@ -7,6 +7,7 @@ export { mergeDeltas, toRecorded, type Entry, type EntryOf, type RecordedPart } 
 export { MillraceError, toErrorValue, type ErrorValue } from './part/error.ts'
 export { createRunFold, type RunFold } from './fold/run-fold.ts'
 export { textOf, type RunView, type StepView, type Summary } from './fold/run-view.ts'
+export type { Used, UsedByAgent, UsedByAll, UsedByModel, UsedByStep } from './fold/usage-fold.ts'
 export { createGrammar, type Grammar } from './fold/grammar.ts'
 export type * from './part/message.ts'
 export type { ResponseHead } from './part/response-head.ts'

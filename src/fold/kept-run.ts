@@ -8,10 +8,11 @@ import { messagesOf, type Message } from '../part/message.ts'
 import { noUsage } from '../part/usage.ts'
 import { answerMessages } from './answer-messages.ts'
 import type { FoldedRun } from './run-fold.ts'
+import { sumUsed } from './usage-fold.ts'
 import { textOf, type RunView, type StepView } from './run-view.ts'
 
 /** Increase it when what is kept changes: a view with another number is folded again. */
-export const keptVersion = 1
+export const keptVersion = 2
 
 /** Of a run with more steps none is kept: who wants them folds the log. */
 const mostSteps = 1000
@@ -50,6 +51,8 @@ export function toKept(fold: FoldedRun): KeptRun {
   if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
   const messages = answerMessages(fold)
+  const used = fold.used.read()
+  const { knownCost, unpriced } = sumUsed(used.usageByModel)
   return {
     version: keptVersion,
     runId,
@@ -62,6 +65,8 @@ export function toKept(fold: FoldedRun): KeptRun {
     asked: previousRunId === undefined ? fromLastUser(messagesOf(input)) : messagesOf(input),
     messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
     usage: end?.usage ?? usage ?? noUsage,
+    ...used,
+    ...(unpriced === 0 ? undefined : { knownCost, unpriced }),
     requests: [...open.requests.values()],
     resumedAt,
     ended: [...ended],
@@ -96,6 +101,7 @@ function fromLastUser(messages: Message[]): Message[] {
 export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSource): RunView {
   const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
   const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept
+  const { usageByModel, usageByStep, usageByAgent, knownCost, unpriced } = kept
   return {
     runId,
     agent,
@@ -109,10 +115,13 @@ export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSo
     text: messages.map(textOf).join(''),
     steps: steps ?? [],
     usage,
+    usageByModel,
+    usageByStep,
+    usageByAgent,
     requests,
     summary,
     ...compact({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
-    ...compact({ endedAt, cost, output: end?.output, error }),
+    ...compact({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
   }
 }
 

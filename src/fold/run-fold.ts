@@ -14,6 +14,7 @@ import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 import { LateMap } from './late-map.ts'
+import { createUsageFold, type UsageFold } from './usage-fold.ts'
 
 /** Apply entries in order; read the view at any time. */
 export interface RunFold {
@@ -28,6 +29,7 @@ export interface FoldedRun extends RunFold {
   readonly end: EntryOf<'run-end'> | undefined
   readonly lastSeq: number
   readonly usage: Usage | undefined
+  readonly used: UsageFold
   /** USD; undefined once any call's price is unknown, 0 before the first. */
   readonly cost: number | undefined
   /** Epoch ms of the first delta of a text or of reasoning. */
@@ -83,6 +85,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     end: undefined as EntryOf<'run-end'> | undefined,
     lastSeq: 0,
     usage: undefined as Usage | undefined,
+    used: createUsageFold(),
     cost: 0 as number | undefined,
     firstTokenAt: undefined as number | undefined,
     resumedAt: 0,
@@ -128,6 +131,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
       return
     }
     open.apply(entry)
+    fold.used.apply(entry)
     switch (entry.type) {
       case 'run-start':
         fold.start = entry
@@ -142,6 +146,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
       case 'usage':
         fold.usage = addUsage(fold.usage, entry.usage)
         fold.cost = fold.cost === undefined || entry.cost === undefined ? undefined : fold.cost + entry.cost
+        price(entry)
         break
       case 'text-end':
         summary.textBlocks++
@@ -197,6 +202,16 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     if (loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
     answers.add(step)
     loopAt(step)
+  }
+
+  function price({ step, model, cost }: EntryOf<'usage'>): void {
+    const view = steps.get(step)
+    if (view === undefined) return
+    view.model = model
+    if (cost === undefined) {
+      view.unpriced = true
+      delete view.cost
+    } else if (view.unpriced !== true) view.cost = (view.cost ?? 0) + cost
   }
 
   function finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {

@@ -5,6 +5,7 @@ import type { RunStatus } from '../part/log.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from '../part/message.ts'
 import type { Usage } from '../part/usage.ts'
 import type { StepKind } from '../part/step-kind.ts'
+import type { UsedByAll } from './usage-fold.ts'
 
 /** One step of a run. Times are epoch ms, durations ms. */
 export interface StepView {
@@ -18,11 +19,17 @@ export interface StepView {
   duration?: number
   finishReason?: string
   usage?: Usage
+  /** Of a model call or a CLI agent: the model that answered. */
+  model?: string
+  /** In USD, of this step itself. */
+  cost?: number
+  /** It has used a model whose price is unknown. */
+  unpriced?: true
   error?: ErrorValue
 }
 
 /** The state of a run: its status, messages, usage and cost. */
-export interface RunView {
+export interface RunView extends UsedByAll {
   runId: string
   agent: string
   threadId: string
@@ -45,6 +52,10 @@ export interface RunView {
   usage: Usage
   /** In USD, so far while the run is active; absent when no model was called or a price is unknown. */
   cost?: number
+  /** If a price is unknown: what the other calls have cost, in USD. */
+  knownCost?: number
+  /** How many reports of usage have no known price; absent if all have one. */
+  unpriced?: number
   requests: EntryOf<'request'>[]
   output?: unknown
   error?: ErrorValue

@@ -8,6 +8,12 @@ export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
 export interface Pricing {
   input: number
   output: number
+  /** Input that the provider read from its cache. Default: `input`. */
+  cachedInput?: number
+  /** Input that the provider wrote to its cache. Default: `input`. */
+  cacheWriteInput?: number
+  /** Output that is reasoning. Default: `output`. */
+  reasoning?: number
 }
 
 export interface ModelResolver {

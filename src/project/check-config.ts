@@ -71,7 +71,10 @@ const endpoint = settings<Endpoint>(
   ['name', 'baseURL'],
 )
 
-const price = settings<Pricing>({ input: usd, output: usd }, ['input', 'output'])
+const price = settings<Pricing>({ input: usd, output: usd, cachedInput: usd, cacheWriteInput: usd, reasoning: usd }, [
+  'input',
+  'output',
+])
 
 const config = settings<Config>({
   tools: named(),

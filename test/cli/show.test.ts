@@ -49,6 +49,7 @@ test('status, an aligned tree of steps with durations, messages, tokens, cost', 
     '├─ 2 tool-call calculator TIME',
     '└─ 3 model-call TIME N stop',
   ])
+  expect(out).toMatch(/^Models\nMODEL .*COST\ndemo:assistant +2 .*\$0\.\d+$/m)
   // Columns line up.
   const at = tree[0]!.indexOf('TOOK')
   for (const line of tree.slice(1)) expect(line.slice(at - 2)).toMatch(/^ {2}\d/)

@@ -97,3 +97,34 @@ workflow:
   await run.result
   expect((await get(`/api/runs/${run.id}`)).summary).toMatchObject({ toolCalls: 2, toolResults: 2 })
 })
+
+test('while it runs: what is known of the cost, that a price is unknown, and the usage by model, step and agent', async () => {
+  const gate = latch()
+  const agents = {
+    a: `
+workflow:
+  - { id: cheap, type: llm, config: { model: "script:m", messages: "$input.messages" } }
+  - { id: other, type: llm, config: { model: "script:x", messages: "$input.messages" } }
+  - { id: last, type: llm, config: { model: "script:y", messages: "$input.messages" } }
+`,
+  }
+  const says = () => createScriptedModel([[text('Done.'), finish()]])
+  const held = createScriptedModel([[text('Half'), gate, finish()]])
+  const { runtime, store, get } = await start({ agents, scripts: { m: says(), x: says(), y: held }, pricing })
+  const run = await runtime.start('a', { messages })
+  await until(store, run.id, ({ type, step }) => type === 'text-delta' && step.startsWith('main/last'))
+  const view = await get(`/api/runs/${run.id}`)
+  expect(view).toMatchObject({ status: 'running', knownCost: 15, unpriced: 1, usage: { totalTokens: 30 } })
+  expect(view).not.toHaveProperty('cost')
+  expect(view['usageByModel']).toMatchObject([
+    { model: 'script:m', calls: 1, cost: 15, unpriced: 0 },
+    { model: 'script:x', calls: 1, knownCost: 0, unpriced: 1 },
+  ])
+  expect(view['usageByStep']).toMatchObject([{ step: 'main/cheap' }, { step: 'main/other' }])
+  expect(view['usageByAgent']).toMatchObject([{ agent: 'a', calls: 2, usage: { totalTokens: 30 } }])
+  expect(view['steps']).toContainEqual(expect.objectContaining({ path: 'main/cheap/1', model: 'script:m', cost: 15 }))
+  expect(view['steps']).toContainEqual(expect.objectContaining({ path: 'main/other/1', unpriced: true }))
+  gate.open()
+  await run.result
+  expect(await get(`/api/runs/${run.id}`)).toMatchObject({ knownCost: 15, unpriced: 2, usage: { totalTokens: 45 } })
+})

@@ -4,6 +4,7 @@ import type { RunView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
 import { openAccess, whereFlags, type Where } from '../access.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
+import { formatUsage } from '../usage-table.ts'
 import { answerLine, questionOf } from '../answer-line.ts'
 import { findRun } from '../find-run.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
@@ -48,6 +49,13 @@ function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions)
   const sections = [
     [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
     section('Steps', formatSteps(view)),
+    section(
+      'Models',
+      formatUsage(
+        'MODEL',
+        view.usageByModel.map(({ model, ...used }) => [model, used]),
+      ),
+    ),
     section('Step outputs', formatOutputs(outputs, longest)),
     section(
       'Messages',
@@ -86,13 +94,14 @@ function facts(view: RunView): string[] {
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}  ${printable(value)}`]))
 }
 
-function costOf({ cost, steps, endedAt }: RunView): string {
+function costOf({ cost, knownCost = 0, steps, endedAt }: RunView): string {
   const isOver = endedAt !== undefined
   if (cost !== undefined) return `${formatCost(cost)}${isOver ? '' : ' so far'}`
   const calls = steps.filter(({ kind }) => kind === 'model-call')
   if (calls.length === 0) return isOver ? 'none: no model was called' : 'none so far: no model was called'
   if (calls.every(({ duration }) => duration === undefined)) return 'known when the model call ends'
-  return 'unknown: the config has no price for a model that was called'
+  const others = knownCost === 0 ? '' : `; the other calls cost ${formatCost(knownCost)}`
+  return `unknown: the config has no price for a model that was called${others}`
 }
 
 /** The messages of the request. Clients may send anything, so the shape is checked. */

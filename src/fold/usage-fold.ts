@@ -1,0 +1,122 @@
+/** What a run has used so far: by model, by step of the pipeline and by agent. A fold over `usage` entries; others cost one comparison. */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { LateMap, LateSet } from './late-map.ts'
+import { parentPath } from '../part/path.ts'
+import { addUsage, type Usage } from '../part/usage.ts'
+
+/** What some model calls have used. An unknown price is not 0: then there is no `cost`. */
+export interface Used {
+  /** Model calls, and runs of CLI agents. */
+  calls: number
+  usage: Usage
+  /** In USD; absent if the price of any call is unknown. */
+  cost?: number
+  /** In USD: what the calls with a known price have cost. */
+  knownCost: number
+  /** How many reports of usage have no known price. */
+  unpriced: number
+}
+
+/** What one model has used. */
+export interface UsedByModel extends Used {
+  model: string
+}
+/** What one step of the pipeline has used, with everything inside it. */
+export interface UsedByStep extends Used {
+  step: string
+}
+/** What one agent has used, without the agents that it called. */
+export interface UsedByAgent extends Used {
+  agent: string
+}
+
+/** What a run has used. */
+export interface UsedByAll {
+  usageByModel: UsedByModel[]
+  usageByStep: UsedByStep[]
+  usageByAgent: UsedByAgent[]
+}
+
+export interface UsageFold {
+  apply(entry: Entry): void
+  read(): UsedByAll
+}
+
+export function createUsageFold(): UsageFold {
+  const models = new LateMap<string, Used>()
+  const steps = new LateMap<string, Used>()
+  const agents = new LateMap<string, Used>()
+  /** The agents that were called, by the path of the call. */
+  const called = new LateMap<string, string>()
+  const counted = new LateSet<string>()
+  let runAgent = ''
+
+  function agentAt(path: string): string {
+    for (let at = path; called.size > 0 && at !== ''; at = parentPath(at)) {
+      const agent = called.get(at)
+      if (agent !== undefined) return agent
+    }
+    return runAgent
+  }
+
+  function count(entry: EntryOf<'usage'>): void {
+    const { step, model } = entry
+    add(models, model, entry, isNew(`${model}\n${step}`))
+    const isCall = isNew(step)
+    add(steps, step.split('/', 2).join('/'), entry, isCall)
+    add(agents, agentAt(step), entry, isCall)
+  }
+
+  /** A CLI agent reports its usage in pieces, and an attempt after a crash is the same step. */
+  function isNew(key: string): boolean {
+    const isNew = !counted.has(key)
+    counted.add(key)
+    return isNew
+  }
+
+  return {
+    apply(entry) {
+      if (entry.type === 'usage') count(entry)
+      else if (entry.type === 'step-start') {
+        if (entry.agent !== undefined) called.set(entry.step, entry.agent)
+      } else if (entry.type === 'run-start') runAgent = entry.agent
+    },
+    read: () => ({
+      usageByModel: [...models].map(([model, used]) => ({ model, ...shown(used) })),
+      usageByStep: [...steps].map(([step, used]) => ({ step, ...shown(used) })),
+      usageByAgent: [...agents].map(([agent, used]) => ({ agent, ...shown(used) })),
+    }),
+  }
+}
+
+function add(
+  all: LateMap<string, Used>,
+  key: string,
+  entry: Pick<EntryOf<'usage'>, 'usage' | 'cost'>,
+  isCall: boolean,
+): void {
+  const before = all.get(key)
+  const { cost } = entry
+  all.set(key, {
+    calls: (before?.calls ?? 0) + (isCall ? 1 : 0),
+    usage: addUsage(before?.usage, entry.usage),
+    knownCost: (before?.knownCost ?? 0) + (cost ?? 0),
+    unpriced: (before?.unpriced ?? 0) + (cost === undefined ? 1 : 0),
+  })
+}
+
+/** The sum of several. */
+export function sumUsed(all: readonly Used[]): Used {
+  const sum = { calls: 0, usage: undefined as Usage | undefined, knownCost: 0, unpriced: 0 }
+  for (const { calls, usage, knownCost, unpriced } of all) {
+    sum.calls += calls
+    sum.usage = addUsage(sum.usage, usage)
+    sum.knownCost += knownCost
+    sum.unpriced += unpriced
+  }
+  return shown({ ...sum, usage: sum.usage ?? { source: 'reported' } })
+}
+
+function shown({ calls, usage, knownCost, unpriced }: Used): Used {
+  return { calls, usage, ...(unpriced === 0 ? { cost: knownCost } : undefined), knownCost, unpriced }
+}
