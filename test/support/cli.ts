@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { runWarm } from './warm-command.ts'
 
 const bin = resolve('bin/millrace.js')
 
@@ -38,16 +39,17 @@ export interface CommandOptions {
 
 const signals: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
 
+/** Nothing of the machine's own keys and endpoints. */
+function environment(env: Record<string, string> = {}): Record<string, string> {
+  const own = Object.entries(process.env).filter(([name]) => ['PATH', 'HOME', 'TMPDIR'].includes(name))
+  return { ...Object.fromEntries(own), MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env } as Record<string, string>
+}
+
 /** Starts `millrace …`; the test's end kills it. */
 export function millrace(args: string[], options: CommandOptions = {}): Command {
   const { cwd, env = {}, input = '', open = false, node = [], execPath = process.execPath } = options
   if (!existsSync('dist/cli/main.js')) throw new Error('dist is missing: npm run build comes before these tests')
-  const { PATH, HOME, TMPDIR } = process.env
-  const child = spawn(execPath, [...node, bin, ...args], {
-    cwd,
-    // Nothing of the machine's own keys and endpoints.
-    env: { PATH, HOME, TMPDIR, MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env },
-  })
+  const child = spawn(execPath, [...node, bin, ...args], { cwd, env: environment(env) })
   const state = { out: '', err: '', ended: false }
   let watchers: (() => void)[] = []
   const changed = () => {
@@ -98,8 +100,13 @@ export function millrace(args: string[], options: CommandOptions = {}): Command 
   }
 }
 
-/** Runs a command to its end. */
-export async function ran(args: string[], options?: CommandOptions) {
+/** Runs a command to its end. Most do in one process that stays: see `warm-command.ts`; `alone`: in a process of its own. */
+export async function ran(args: string[], options: CommandOptions & { alone?: boolean } = {}) {
+  const { cwd = process.cwd(), env, input = '', alone = false, open, node, execPath } = options
+  if (!alone && open === undefined && node === undefined && execPath === undefined) {
+    const warm = await runWarm({ args, cwd: resolve(cwd), env: environment(env), input })
+    if (warm !== undefined) return warm
+  }
   const command = millrace(args, options)
   const code = await command.exit
   return { code, out: command.out, err: command.err }
