@@ -1,4 +1,4 @@
-/** docs/parts.md: the parts of a run, out of the words beside their types in src/part/model-part.ts, part.ts and request-part.ts. */
+/** The parts of a run in docs/streaming-protocol.md, out of the words beside their types in src/part/model-part.ts, part.ts and request-part.ts. */
 import { readFileSync } from 'node:fs'
 import { maxDepth, tooDeep } from '../../src/part/json.ts'
 import { code, markdownTable } from './table.ts'
@@ -6,39 +6,28 @@ import { code, markdownTable } from './table.ts'
 const source = ['model-part', 'part', 'request-part']
   .map((name) => readFileSync(new URL(`../../src/part/${name}.ts`, import.meta.url), 'utf8'))
   .join('\n')
-const grammar = readFileSync(new URL('../../src/fold/grammar.ts', import.meta.url), 'utf8')
 const errors = readFileSync(new URL('../../src/part/error.ts', import.meta.url), 'utf8')
 
-export function partsDoc(): string {
-  return `# Parts: what can happen in a run
-
-A run's log is a list of entries. Each is one part with \`seq\` (from 1, without gaps), \`timestamp\` (epoch ms) and \`step\` (the path of the step
-that emitted it, such as \`main/answer/1\`; empty for the run itself). \`millrace logs <run> --json\`, \`GET /api/runs/<run>/events\` and
-\`--format parts\` return it as NDJSON. In TypeScript: \`import type { Part } from 'millrace/part'\`.
-
-## Their order
-
-${docAt(grammar, 0).split('\n').slice(2).join('\n').trim()}
-
-## Values
+export function partsSection(): string {
+  return `### Values
 
 Every value in a log is JSON and nested at most ${maxDepth} levels deep. A deeper value of a tool, a step or a provider is replaced by \`${tooDeep}\`, a cycle
 by \`[circular]\`, a BigInt by its digits, and a value that throws while it is read by \`[not JSON: …]\`. Tool arguments that are
 nested deeper are refused: the model gets an error as the result of its call. A request body that is nested deeper than ${maxDepth + 32} levels is refused with status 400.
 
-## Parts of a model's answer
+### Parts of a model's answer
 
 These are the AI SDK's \`LanguageModelV3StreamPart\`s, with the additions of V4.
 
 ${markdownTable(['type', 'what it means'], modelParts())}
 
-## Parts that a run adds
+### Parts that a run adds
 
 ${runParts()
-  .map(({ type, about, fields }) => `### \`${type}\`\n\n${about}\n\n${markdownTable(['field', 'type', ''], fields)}`)
+  .map(({ type, about, fields }) => `#### \`${type}\`\n\n${about}\n\n${markdownTable(['field', 'type', ''], fields)}`)
   .join('\n\n')}
 
-## Errors, and who sees what
+### Errors, and who sees what
 
 ${docAt(errors, 0).split('\n').slice(2).join('\n').trim()}
 

@@ -112,11 +112,12 @@ test.runIf(python !== undefined)('Python in the documents is Python', async () =
   for (const { text } of programs) await exec(python!, ['-c', 'import ast, sys; ast.parse(sys.argv[1])', text])
 })
 
+/** Those about the run of a line before are run by streaming-protocol.test.ts. */
 const curls = snippetsIn('sh').flatMap(({ place, text }) =>
   text
     .replaceAll('\\\n', ' ')
     .split('\n')
-    .filter((line) => line.startsWith('curl '))
+    .filter((line) => line.startsWith('curl ') && !line.includes('$run'))
     .map((line) => ({ place, line })),
 )
 
