@@ -25,6 +25,7 @@ import { homeResponse } from './routes/home.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { realRequest } from './http/incoming-request.ts'
 import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './routes/runs.ts'
+import { mountMonitoring } from './routes/monitoring.ts'
 import { mountAgUi } from './routes/ag-ui.ts'
 import { mountOpenAi } from './routes/openai.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
@@ -210,6 +211,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.post('/api/runs', (c) => startRun(context, c.req.raw))
   app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
+  mountMonitoring(app, context)
   app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))

@@ -1,0 +1,149 @@
+/**
+ * `GET /api/events`: what happens in all runs, over SSE, for monitors. Each frame is one entry with its run; its id is a position over
+ * all runs, with which a client goes on. The reader is a cursor into the store's changes, so a slow monitor costs one batch.
+ */
+import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
+import type { Change, Log } from '../../part/log.ts'
+import { partTypes } from '../../part/part-types.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { toBody, type BodySource } from '../../answer/streamed-body.ts'
+import type { HandlerContext } from '../handler.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { createRunFilter } from './run-filter.ts'
+
+/** After this change and, of the next one, after the entry with this `seq`. */
+interface Position {
+  n: number
+  seq: number
+}
+
+const parameters = { after: 40, types: 2000, run: 20_000, agent: 2000, thread: 20_000 }
+
+export async function getAllEvents(context: HandlerContext, request: Request, url: URL): Promise<Response> {
+  const { store } = context.runtime
+  const { after, types, run, agent, thread } = readQuery(url, parameters)
+  const filter = createRunFilter(store, { runs: list(run), agents: list(agent), threads: list(thread) })
+  const wanted = readTypes(types)
+  const start = await startOf(store.log, request.headers.get('last-event-id'), after)
+  const source = createEventSource(context, start, async ({ n, run: id, entries }, { seq }) => {
+    const later = seq === 0 ? entries : entries.filter((entry) => entry.seq > seq)
+    const chosen = mergeDeltas(later.filter(wanted))
+    if (chosen.length === 0 || !(await filter(id, entries))) return ''
+    return chosen.map((entry, i) => frame(id, entry, i === chosen.length - 1 ? `${n}` : `${n}.${entry.seq}`)).join('')
+  })
+  const headers = {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  }
+  return new Response(toBody(source), { headers })
+}
+
+function frame(run: string, entry: Entry, id: string): string {
+  return `id: ${id}\ndata: ${JSON.stringify({ run, ...entry })}\n\n`
+}
+
+function list(text: string | undefined): string[] | undefined {
+  return text?.split(',')
+}
+
+/** Without a list: everything but deltas, because a monitor would get most of its bytes for them. */
+function readTypes(listed: string | undefined): (entry: Entry) => boolean {
+  if (listed === undefined) return (entry) => !isDelta(entry) && entry.type !== 'raw'
+  const types = new Set(listed.split(','))
+  for (const type of types) {
+    if (partTypes.includes(type)) continue
+    throw bad('types', `a list of part types, and "${type}" is not one${didYouMean(type, partTypes)}`)
+  }
+  return ({ type }) => types.has(type)
+}
+
+/** From now on, unless the client names a position. */
+async function startOf(log: Log, lastEventId: string | null, after: string | undefined): Promise<Position> {
+  const last = await log.position()
+  const given = lastEventId ?? after
+  if (given === undefined) return { n: last, seq: 0 }
+  const [n = '', seq = '0', ...more] = given.split('.')
+  if (more.length > 0) throw bad('after', 'a position: the id of an event')
+  const position = {
+    n: wholeNumber(n, 'after', 0, Number.MAX_SAFE_INTEGER),
+    seq: wholeNumber(seq, 'after', 0, 2 ** 53),
+  }
+  if (position.n > last) {
+    // An `EventSource` that reconnects cannot correct itself: the log is a new one, of which it has nothing.
+    if (lastEventId !== null) return { n: 0, seq: 0 }
+    throw bad('after', `at most ${last}, the position of the last event`)
+  }
+  return position.seq === 0 ? position : { n: position.n - 1, seq: position.seq }
+}
+
+type Encode = (change: Change, after: { seq: number }) => Promise<string>
+
+function createEventSource(
+  { runtime, keepAliveMs, onError }: HandlerContext,
+  start: Position,
+  encode: Encode,
+): BodySource {
+  const leave = new AbortController()
+  const { signal } = leave
+  const changes = runtime.store.log.changes({ after: start.n, signal })[Symbol.asyncIterator]()
+  let position = start.n
+  let { seq } = start
+  let lastWrite = performance.now()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isFirst = true
+
+  /** An id without data is no event, but the client goes on from it: what it does not want need not be read again. */
+  function keepAlive(): string {
+    return `: keep-alive\n${seq === 0 ? `id: ${position}\n` : ''}\n`
+  }
+
+  async function read(): Promise<string | undefined> {
+    for (;;) {
+      const { done, value } = await changes.next()
+      if (done) return undefined
+      let text = ''
+      for (const change of value) {
+        text += await encode(change, { seq })
+        position = change.n
+        seq = 0
+      }
+      if (text !== '') return text
+    }
+  }
+
+  function stop(): void {
+    clearTimeout(timer)
+    leave.abort()
+  }
+
+  function watch(): void {
+    timer = setTimeout(() => {
+      if (performance.now() - lastWrite >= keepAliveMs / 2) source.sendKeepAlive?.(keepAlive())
+      watch()
+    }, keepAliveMs)
+    timer.unref?.()
+  }
+
+  watch()
+  const source: BodySource = {
+    async next() {
+      if (isFirst) {
+        isFirst = false
+        return keepAlive()
+      }
+      try {
+        const text = await read()
+        lastWrite = performance.now()
+        if (text === undefined) stop()
+        return text
+      } catch (error) {
+        stop()
+        onError(error)
+        throw error
+      }
+    },
+    cancel: stop,
+  }
+  return source
+}

@@ -1,0 +1,194 @@
+/** `GET /api/events`: what happens in all runs, as it happens, for monitors. */
+import { get, type IncomingMessage } from 'node:http'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { Change, Store } from '../../src/part/log.ts'
+import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import { agent, entriesOf, type EngineOptions } from '../support/engine.ts'
+import { startServer } from '../support/server.ts'
+import { parseSse } from '../sse.ts'
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const says = (...script: ScriptStep[][]) =>
+  createScriptedModel(script.length === 0 ? [[text('Hel', 'lo'), finish()]] : script)
+
+type Frame = { at: string; run: string } & Entry
+
+interface Body {
+  text: string
+  more(): Promise<void>
+}
+
+async function start(options: Partial<EngineOptions> = {}, handler = {}) {
+  const agents = { a: agent(), b: agent() }
+  const server = await startServer(
+    { agents, scripts: { m: says(...Array(9).fill([text('Hel', 'lo'), finish()])) }, ...options },
+    handler,
+  )
+  onTestFinished(() => server.close())
+  const watch = async (search = '', headers: Record<string, string> = {}) => {
+    const response = await fetch(`${server.url}/api/events${search}`, { headers })
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    onTestFinished(() => reader.cancel())
+    const body: Body = {
+      text: '',
+      async more() {
+        const { done, value } = await reader.read()
+        if (done) throw new Error(`it ended: ${body.text}`)
+        body.text += value
+      },
+    }
+    await body.more()
+    return body
+  }
+  const run = async (id = 'a', threadId?: string) => {
+    const started = await server.runtime.start(id, { messages }, threadId === undefined ? {} : { threadId })
+    await started.result
+    return started
+  }
+  return { ...server, watch, run }
+}
+
+function framesIn(body: string): Frame[] {
+  const whole = body.slice(0, body.lastIndexOf('\n\n') + 2)
+  return parseSse(new TextEncoder().encode(whole)).map(({ id, data }) => ({ at: id, ...JSON.parse(data) }) as Frame)
+}
+
+/** Reads until a frame is this. */
+async function until(body: Body, fits: (frame: Frame) => boolean): Promise<Frame[]> {
+  for (;;) {
+    const frames = framesIn(body.text)
+    if (frames.some(fits)) return frames
+    await body.more()
+  }
+}
+
+test('an entry is at the monitor while the model is held; deltas only when they are asked for', async () => {
+  const gate = latch()
+  const held = says([text('Hal', 'f'), gate, finish()])
+  const { watch, runtime } = await start({ scripts: { m: held } })
+  const [all, deltas] = [await watch(), await watch('?types=text-delta')]
+  const run = await runtime.start('a', { messages })
+  await until(all, ({ type }) => type === 'text-start')
+  await until(deltas, (entry) => entry.type === 'text-delta' && entry.delta.endsWith('f'))
+  gate.open()
+  await run.result
+  const frames = await until(all, ({ type }) => type === 'run-end')
+  expect(frames[0]).toMatchObject({ run: run.id, seq: 1, type: 'run-start', agent: 'a' })
+  expect(frames.some(({ type }) => type === 'text-delta')).toBe(false)
+  expect(framesIn(deltas.text).map(({ type }) => type)).toContain('text-delta')
+})
+
+test('from any frame on a monitor gets exactly the rest', async () => {
+  const { watch, run, store } = await start()
+  const ids = [(await run('a')).id, (await run('b')).id]
+  const ended = async (search: string, headers?: Record<string, string>) => {
+    const body = await watch(search, headers)
+    return until(body, ({ run: id, type }) => id === ids[1] && type === 'run-end')
+  }
+  const frames = await ended('?after=0')
+  const told = await Promise.all(
+    ids.map(async (id) => (await entriesOf(store, id)).map((entry) => ({ run: id, ...entry }))),
+  )
+  const expected = told.flat().filter(({ type }) => type !== 'text-delta')
+  const plain = JSON.parse(JSON.stringify(expected)) as Omit<Frame, 'at'>[]
+  expect(frames).toEqual(plain.map((entry) => ({ at: expect.stringMatching(/^[\d.]+$/u) as string, ...entry })))
+  // Entries that were stored together have ids of their own.
+  expect(new Set(frames.map(({ at }) => at)).size).toBe(frames.length)
+  for (const [i, { at }] of frames.slice(0, -1).entries()) {
+    const rest = frames.slice(i + 1)
+    expect(await ended('', { 'last-event-id': at })).toEqual(rest)
+    if (i % 4 === 0) expect(await ended(`?after=${at}`)).toEqual(rest)
+  }
+})
+
+test('by agent, by thread, and by runs that do not exist yet', async () => {
+  const { watch, run, runtime } = await start()
+  await run('a')
+  const bodies = {
+    b: await watch('?agent=b'),
+    thread: await watch('?thread=t1,t2'),
+    both: await watch('?agent=b&thread=t2'),
+  }
+  const first = await run('a', 't1')
+  const second = await run('b', 't2')
+  const late = await watch('?run=run_later,' + second.id + '&after=0')
+  for (const body of [...Object.values(bodies), late]) {
+    await until(body, ({ run: id, type }) => id === second.id && type === 'run-end')
+  }
+  const runsIn = (body: { text: string }) => [...new Set(framesIn(body.text).map(({ run: id }) => id))]
+  expect(runsIn(bodies.b)).toEqual([second.id])
+  expect(runsIn(bodies.both)).toEqual([second.id])
+  expect(runsIn(bodies.thread)).toEqual([first.id, second.id])
+  expect(runsIn(late)).toEqual([second.id])
+  expect(runtime.active).toBe(0)
+})
+
+test('an idle monitor is kept, and goes on from where the others have come', async () => {
+  const { watch, run, store } = await start({}, { keepAliveMs: 20 })
+  const body = await watch('?run=none')
+  await run('a')
+  const last = await store.log.position()
+  while (!body.text.includes(`: keep-alive\nid: ${last}\n\n`)) await body.more()
+  expect(framesIn(body.text)).toEqual([])
+})
+
+test('positions of no event are refused; a client that reconnects after the log was lost gets the new one', async () => {
+  const { watch, run, url } = await start()
+  const { id } = await run('a')
+  for (const [search, words] of [
+    ['?after=99', /^after must be at most \d+, the position of the last event\.$/u],
+    ['?after=x', /^after must be a whole number/u],
+    ['?after=1.2.3', /^after must be a position/u],
+    ['?types=run-star', /"run-star" is not one \(did you mean "run-start"\?\)/u],
+    ['?runs=x', /^Unknown parameter "runs" \(did you mean "run"\?\)/u],
+  ] as const) {
+    const response = await fetch(`${url}/api/events${search}`)
+    const { error } = (await response.json()) as { error: { message: string } }
+    expect([response.status, error.message]).toEqual([400, expect.stringMatching(words)])
+  }
+  await until(await watch('', { 'last-event-id': '99' }), ({ run: of, seq }) => of === id && seq === 1)
+})
+
+test('a monitor that does not read costs what its socket holds, whatever 1000 runs say; then it gets all of it', async () => {
+  let pulled = 0
+  const count = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      async *changes(options) {
+        for await (const changes of store.log.changes(options) as AsyncIterable<Change[]>) {
+          pulled += changes.length
+          yield changes
+        }
+      },
+    },
+  })
+  const { url, store } = await start({ wrapStore: count })
+  const response = await new Promise<IncomingMessage>((resolve) => get(`${url}/api/events?after=0`, resolve))
+  onTestFinished(() => void response.destroy())
+  const input = { text: 'x'.repeat(30_000) }
+  const run = (id: string): Entry => {
+    const start = { agent: 'a', pipeline: '', threadId: id, protocol: 'api', input }
+    return { seq: 1, timestamp: 0, step: '', type: 'run-start', runId: id, ...start }
+  }
+  await Promise.all(Array.from({ length: 1000 }, (_, i) => store.log.append(`run_${i}`, 1, [run(`run_${i}`)])))
+  // What is read without the client is read in a few turns.
+  for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve))
+  expect(pulled).toBeGreaterThan(10)
+  expect(pulled).toBeLessThan(700)
+  const runs = new Set<string>()
+  let rest = ''
+  for await (const bytes of response.setEncoding('utf8')) {
+    const frames = (rest + (bytes as string)).split('\n\n')
+    rest = frames.pop()!
+    for (const frame of frames) {
+      const [, run] = /^data: \{"run":"(\w+)"/mu.exec(frame) ?? []
+      if (run !== undefined) runs.add(run)
+    }
+    if (runs.size === 1000) break
+  }
+  expect(pulled).toBe(1000)
+})
