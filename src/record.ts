@@ -4,3 +4,4 @@ export { recordedEntries, recordedRun, type Recording } from './part/recording.t
 export { memoryStore } from './store/memory-store.ts'
 export { createNdjsonReader, readNdjson, verify, type LineFault, type NdjsonReader } from './store/ndjson.ts'
 export { sqliteStore, type SqliteOptions } from './store/sqlite-store.ts'
+export { getStreamEvents } from './store/stream-events.ts'

@@ -73,6 +73,8 @@ export interface SearchQuery {
 export interface Records {
   /** Resolves when everything stored before the call is in the tables. */
   settle(): Promise<void>
+  /** Whether something stored is not in the tables yet. A store that only reads cannot change that. */
+  isBehind(): Promise<boolean>
   /** Runs one read-only SQL statement. Rejects with `bad-query`, which names the fault. */
   query(sql: string, options?: QueryOptions): Promise<QueryResult>
   /** The events of a run, ascending. */

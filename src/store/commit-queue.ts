@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
+import { isBusy } from './is-busy.ts'
 import type { Checkpoints } from './sqlite-checkpoint.ts'
 import { storeFailed } from './store-error.ts'
 
@@ -151,10 +152,4 @@ export function createCommitQueue(
       await drained.promise
     },
   }
-}
-
-function isBusy(error: unknown): boolean {
-  // The low byte of the extended code: SQLITE_BUSY, SQLITE_LOCKED.
-  const code = Number((error as { errcode?: unknown }).errcode) & 0xff
-  return code === 5 || code === 6
 }

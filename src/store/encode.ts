@@ -34,6 +34,15 @@ export function decodeEntries(texts: readonly string[]): Entry[] {
   return entries
 }
 
+/** Decodes one line. Undefined if it is damaged. */
+export function decodeLine(line: string): Entry | undefined {
+  try {
+    return decodeEntries([line])[0]
+  } catch {
+    return undefined
+  }
+}
+
 /** Encodes a message as JSON; `undefined` becomes `null`. Throws `bad-message` for values that JSON cannot represent. */
 export function encodeMessage(run: string, key: string, message: unknown): string {
   try {

@@ -38,6 +38,8 @@ export function createPages(db: DatabaseSync): Pages {
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
   const fork = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
   const insertFork = db.prepare('INSERT INTO forks (run, source, seq) VALUES (?, ?, ?)')
+  // What a fork shares is no change: the tables would not hear of it.
+  const queueFork = db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)')
 
   function origin(run: string): Origin | undefined {
     const row = fork.get(run)
@@ -87,6 +89,9 @@ export function createPages(db: DatabaseSync): Pages {
     },
     position: () => Number(last.get()!.n),
     origin,
-    addFork: (run, { source, seq }) => void insertFork.run(run, source, seq),
+    addFork(run, { source, seq }) {
+      insertFork.run(run, source, seq)
+      queueFork.run(run)
+    },
   }
 }

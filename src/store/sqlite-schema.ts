@@ -10,12 +10,16 @@
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
+ *
+ * `threads`, `agents`, `agent_stream_events`, `steps`, `model_calls`, `tool_calls`, `requests` and `usage` are made from these:
+ * `tables/layout.ts` says what is in them.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
+import { createIndexState, ensureTables } from './tables/layout.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
 const migrations: (string | ((db: DatabaseSync) => void))[] = [
@@ -107,6 +111,8 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
     )
     addRequests(db)
   },
+  // The tables over the log have a version of their own, because they can be built again from it: see `tables/layout.ts`.
+  createIndexState,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
@@ -138,6 +144,7 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
     migrate(db)
+    ensureTables(db)
     db.exec('PRAGMA synchronous = NORMAL')
     if (isNew) db.exec('PRAGMA wal_autocheckpoint = 1000; PRAGMA wal_checkpoint')
     return db

@@ -25,6 +25,8 @@ import { createChangeFeed } from './sqlite-changes.ts'
 import { createPages } from './sqlite-pages.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { createViewTable } from './sqlite-views.ts'
+import { createIndexer } from './tables/indexer.ts'
+import { createRecords } from './tables/records.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
 
 /** How often to look for what another process has stored, in ms. */
@@ -57,8 +59,9 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const changeBell = createBell()
   const pages = createPages(db)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, ring, ringChanges: () => changeBell.ring('') })
+  const ticks = createTicks(db, { runs, pages, feed, views, ring, ringChanges })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
+  const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   const fleet = createFleet({
     left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
@@ -67,6 +70,11 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const watching = db.location() === null ? undefined : setInterval(watch, watchEvery)
   watching?.unref()
   let closing: Promise<void> | undefined
+
+  function ringChanges(): void {
+    changeBell.ring('')
+    indexer?.wrote()
+  }
 
   function ring(run?: string): void {
     if (run !== undefined) return entryBell.ring(run)
@@ -203,12 +211,17 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
 
   async function close(): Promise<void> {
     clearInterval(watching)
+    indexer?.close()
     fleet.close()
     await queue.drain()
     ring()
     await checkpoints?.close()
+    await records?.close()
     db.close()
   }
 
-  return { log, runs: index, fleet, durable: true, close: () => (closing ??= close()) }
+  const file = db.location()
+  const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })
+  const store: Store = { log, runs: index, fleet, durable: true, close: () => (closing ??= close()) }
+  return records === undefined ? store : { ...store, records }
 }

@@ -1,0 +1,53 @@
+/** Entries as rows of `agent_stream_events`. */
+import { isDelta, type Entry } from '../part/entry.ts'
+import { parentPath } from '../part/path.ts'
+import type { StreamEvent } from '../part/records.ts'
+import { kindOf } from '../part/step-kind.ts'
+
+/** The events of one run. `note` every `step-start` in order; agents that were called before may be given. */
+export interface StreamEvents {
+  note(entry: Entry): void
+  toEvent(entry: Entry): StreamEvent
+}
+
+export function createStreamEvents(run: string, agents: Iterable<string> = []): StreamEvents {
+  const called = new Set(agents)
+  return {
+    note(entry) {
+      if (entry.type !== 'step-start') return
+      const kind = kindOf(entry)
+      const calls = entry.stepType === 'call-agent' && kind === 'container'
+      if (calls || (entry.stepType === 'cli-agent' && kind === 'tool-loop')) called.add(entry.step)
+    },
+    toEvent(entry) {
+      let agentId = run
+      for (let at = entry.step; at !== '' && called.size > 0; at = parentPath(at)) {
+        if (!called.has(at)) continue
+        agentId = `${run}/${at}`
+        break
+      }
+      const { eventId, toolName } = eventNames(entry)
+      return {
+        id: `${run}:${entry.seq}`,
+        seq: entry.seq,
+        agentId,
+        eventType: entry.type,
+        ...(eventId !== undefined && { eventId }),
+        ...(toolName !== undefined && { toolName }),
+        content: isDelta(entry) ? entry.delta : JSON.stringify(entry),
+        timestamp: entry.timestamp,
+        createdAt: new Date(entry.timestamp).toISOString(),
+      }
+    },
+  }
+}
+
+/** What an event is about. Programs may append entries whose fields are not what they should be. */
+export function eventNames(entry: Entry): { eventId?: string; toolName?: string } {
+  const { toolCallId, toolName, id, requestId } = entry as unknown as Record<string, unknown>
+  const eventId = toolCallId ?? id ?? requestId
+  return {
+    ...(typeof eventId === 'string' && { eventId }),
+    ...(typeof toolName === 'string' && { toolName }),
+  }
+}

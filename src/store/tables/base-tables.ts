@@ -1,0 +1,190 @@
+/**
+ * How the tables over the log are stored. They have no texts: a row says where in `ticks` its entry stands (`tick`, and `at` and
+ * `length` in bytes), and deltas have no rows of their own: a row of `indexed_blocks` says which ticks have them. `run` is
+ * `runs.number`.
+ */
+export const baseTables = `
+  CREATE TABLE indexed_runs (
+    run INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+  );
+  CREATE TABLE indexed_threads (
+    id TEXT PRIMARY KEY,
+    last_run INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_threads_by_time ON indexed_threads (updated_at);
+  CREATE TABLE indexed_agents (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run INTEGER NOT NULL,
+    run_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    step TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT,
+    execution_id TEXT NOT NULL,
+    parent_id TEXT,
+    status TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    error TEXT
+  );
+  CREATE INDEX indexed_agents_by_run ON indexed_agents (run, seq);
+  CREATE INDEX indexed_agents_by_execution ON indexed_agents (execution_id);
+  -- Entries other than deltas. \`counts\` is 0 for what the summary leaves out.
+  CREATE TABLE indexed_events (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    event_id TEXT,
+    tool_name TEXT,
+    timestamp INTEGER NOT NULL,
+    tick INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    counts INTEGER NOT NULL,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_events_by_type ON indexed_events (type, event_id);
+  CREATE INDEX indexed_events_by_agent ON indexed_events (agent, type, counts);
+  -- Texts, reasoning and tool inputs that came in deltas: those of the type in the log of this run from this tick on.
+  CREATE TABLE indexed_blocks (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    tool_name TEXT,
+    log INTEGER NOT NULL,
+    tick_seq INTEGER NOT NULL,
+    last_seq INTEGER,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_blocks_by_type ON indexed_blocks (type, event_id);
+  CREATE INDEX indexed_blocks_by_agent ON indexed_blocks (agent, type);
+  CREATE TABLE indexed_steps (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    agent INTEGER NOT NULL,
+    step_type TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    answer INTEGER NOT NULL,
+    tool_call_id TEXT,
+    tool_name TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    duration INTEGER,
+    finish_reason TEXT,
+    error TEXT,
+    superseded INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_steps_by_path ON indexed_steps (run, path);
+  CREATE TABLE indexed_model_calls (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    stage TEXT,
+    model TEXT,
+    prompt_seq INTEGER,
+    first_token_at INTEGER,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE TABLE indexed_tool_calls (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    loop TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    tool_name TEXT NOT NULL,
+    called_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    outcome TEXT,
+    result_seq INTEGER,
+    superseded INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_tool_calls_by_id ON indexed_tool_calls (run, tool_call_id);
+  CREATE INDEX indexed_tool_calls_by_tool ON indexed_tool_calls (tool_name, called_at);
+  CREATE TABLE indexed_requests (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    request_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tool_call_id TEXT,
+    tool_name TEXT,
+    asked_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    ended_at INTEGER,
+    outcome TEXT,
+    reason TEXT,
+    protocol TEXT,
+    response_seq INTEGER,
+    superseded INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_requests_by_id ON indexed_requests (run, request_id);
+  CREATE TABLE indexed_usage (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    agent INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    total_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    cached_input_tokens INTEGER,
+    cache_write_input_tokens INTEGER,
+    source TEXT NOT NULL,
+    cost REAL,
+    timestamp INTEGER NOT NULL,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX indexed_usage_by_step ON indexed_usage (run, step);
+  CREATE INDEX indexed_usage_by_time ON indexed_usage (timestamp);
+  -- What the full-text index has: a text or a piece of a long one.
+  CREATE TABLE indexed_texts (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    piece INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    UNIQUE (run, seq, piece)
+  );
+  -- Texts that are not in it yet.
+  CREATE TABLE indexed_later (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    piece INTEGER NOT NULL,
+    next INTEGER NOT NULL,
+    PRIMARY KEY (run, seq)
+  ) WITHOUT ROWID;
+  CREATE VIRTUAL TABLE search USING fts5 (
+    text, content = '', contentless_delete = 1, detail = column, tokenize = 'unicode61 remove_diacritics 2'
+  );`
+
+export const baseNames = [
+  'indexed_runs',
+  'indexed_threads',
+  'indexed_agents',
+  'indexed_events',
+  'indexed_blocks',
+  'indexed_steps',
+  'indexed_model_calls',
+  'indexed_tool_calls',
+  'indexed_requests',
+  'indexed_usage',
+  'indexed_texts',
+  'indexed_later',
+  'search',
+]

@@ -1,0 +1,82 @@
+/**
+ * The words of entries for the full-text index. SQLite's tokenizer splits at everything that is neither a letter nor a digit, and
+ * drops accents and case. Scripts that are written without spaces (Chinese, Japanese, Thai …) would become one word per
+ * sentence: each of their characters is a word here, and several in a search must stand side by side.
+ */
+import { textOf } from '../../fold/run-view.ts'
+import type { Entry } from '../../part/entry.ts'
+import { parseJson } from '../../part/json.ts'
+import { messagesOf } from '../../part/message.ts'
+import type { SearchHit } from '../../part/records.ts'
+
+/** The kind of text that an entry has or begins. */
+export const textKinds: Readonly<Partial<Record<Entry['type'], SearchHit['kind']>>> = {
+  'run-start': 'user',
+  'text-start': 'text',
+  'reasoning-start': 'reasoning',
+  'tool-call': 'tool-input',
+  'tool-result': 'tool-output',
+}
+
+/** The text of an entry that has its text itself. */
+export function entryText(entry: Entry): string {
+  switch (entry.type) {
+    case 'run-start':
+      return userText(entry.input)
+    case 'tool-call':
+      return leaves(parsed(entry.input)).join('\n')
+    case 'tool-result':
+      return entry.preliminary === true ? '' : leaves(entry.result).join('\n')
+    default:
+      return ''
+  }
+}
+
+/** What the user has just said: earlier messages belong to earlier runs. */
+function userText(input: Record<string, unknown>): string {
+  const { messages: _, ...rest } = input
+  const messages = messagesOf(input)
+  const last = messages.findLastIndex((message) => message?.role === 'assistant')
+  const said = messages.slice(last + 1).filter((message) => message?.role === 'user')
+  return [...said.map(safeText), ...leaves(rest)].join('\n')
+}
+
+function safeText(message: Parameters<typeof textOf>[0]): string {
+  try {
+    return textOf(message)
+  } catch {
+    return leaves(message.content).join('\n')
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return parseJson(json)
+  } catch {
+    return json
+  }
+}
+
+/** The texts and numbers in a value. */
+function leaves(value: unknown): string[] {
+  const found: string[] = []
+  const open: unknown[] = [value]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next === 'string') found.push(next)
+    else if (typeof next === 'number') found.push(String(next))
+    else if (typeof next === 'object' && next !== null) open.push(...Object.values(next).reverse())
+  }
+  return found
+}
+
+const unspaced =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu
+
+/** A text as it is indexed and searched for. */
+export function spaced(text: string): string {
+  // Nearly all texts are in other scripts.
+  return /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\ud840-\ud8ff]/u.test(text)
+    ? text.replace(unspaced, ' $& ')
+    : text
+}

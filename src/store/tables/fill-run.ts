@@ -1,0 +1,231 @@
+/** Puts entries of a run into the tables. Everything it must remember is in the tables: any process can go on at any entry. */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import { isDelta } from '../../part/entry.ts'
+import { eventNames } from '../../fold/stream-events.ts'
+import { parentPath } from '../../part/path.ts'
+import { respondTool } from '../../part/respond.ts'
+import { kindOf } from '../../part/step-kind.ts'
+import { decodeLine } from '../encode.ts'
+import { agentAt, stepAt, type RunState } from './run-state.ts'
+import type { Statements } from './statements.ts'
+import { tickLines } from './tick-lines.ts'
+
+/** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
+export interface Tick {
+  id: number
+  log: number
+  firstSeq: number
+  lastSeq: number
+  entries: string
+}
+
+/** Entries with text that can be searched once the run has them. */
+const texts: ReadonlySet<Entry['type']> = new Set(['run-start', 'tool-call', 'tool-result'])
+
+/** Adds the entries of a tick that the run does not have yet, up to `end`. */
+export function fillTick(statements: Statements, state: RunState, tick: Tick, end = Infinity): void {
+  for (const { text, at, length, isDelta: plain } of tickLines(tick.entries)) {
+    // Of a delta nothing is needed but the time of the first one.
+    if (plain && state.waiting.size === 0) continue
+    const entry = decodeLine(text)
+    if (entry === undefined || entry.seq <= state.seq) continue
+    if (entry.seq > end) break
+    try {
+      if (isDelta(entry)) noteFirstToken(statements, state, entry)
+      else add(statements, state, entry, { tick, at, length })
+    } catch (error) {
+      if (!isOfEntry(error)) throw error
+    }
+  }
+  state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
+}
+
+/** Whether the entry is to blame, not the file: programs may append entries whose fields are not what they should be. */
+function isOfEntry(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  const constraint = 19
+  return code !== 'ERR_SQLITE_ERROR' || (Number(errcode) & 0xff) === constraint
+}
+
+interface Place {
+  tick: Tick
+  at: number
+  length: number
+}
+
+function noteFirstToken(statements: Statements, state: RunState, { step, timestamp }: Entry): void {
+  const call = state.waiting.get(step)
+  if (call === undefined) return
+  statements.firstToken.run(timestamp, state.number, call)
+  state.waiting.delete(step)
+}
+
+function add(statements: Statements, state: RunState, entry: Entry, { tick, at, length }: Place): void {
+  const { number: run } = state
+  const { seq, timestamp, step: path, type } = entry
+  if (type === 'run-start') beginRun(statements, state, entry)
+  else if (type === 'step-start') beginStep(statements, state, entry)
+  const agent = agentAt(statements, state, path)
+  const step = stepAt(statements, state, path)?.seq ?? 0
+  const { eventId = null, toolName = null } = eventNames(entry)
+  const counts = isCounted(statements, state, entry) ? 1 : 0
+  statements.addEvent.run(run, seq, agent, step, type, eventId, toolName, timestamp, tick.id, at, length, counts)
+  if (texts.has(type)) statements.addLater.run(run, seq)
+  switch (type) {
+    case 'text-start':
+    case 'reasoning-start':
+    case 'tool-input-start': {
+      const deltas = type.replace('start', 'delta')
+      statements.addBlock.run(run, seq, agent, deltas, entry.id, toolName, tick.log, tick.firstSeq)
+      break
+    }
+    case 'text-end':
+    case 'reasoning-end':
+    case 'tool-input-end': {
+      const block = statements.endBlock.get(seq, run, type.replace('end', 'delta'), entry.id, run)
+      if (type !== 'tool-input-end' && block !== undefined) statements.addLater.run(run, block.seq!)
+      break
+    }
+    case 'step-finish':
+      endStep(statements, state, entry)
+      break
+    case 'step-reset':
+      supersede(statements, state, entry)
+      break
+    case 'prompt':
+      statements.setPrompt.run(entry.stage, entry.model, seq, run, step)
+      statements.setModel.run(entry.model, agent)
+      break
+    case 'session-info':
+      if (entry.model !== undefined) statements.setModel.run(entry.model, agent)
+      break
+    case 'tool-call':
+      statements.addToolCall.run(run, seq, agent, parentPath(path), step, entry.toolCallId, entry.toolName, timestamp)
+      break
+    case 'tool-result':
+      if (entry.preliminary !== true) endToolCall(statements, state, entry)
+      break
+    case 'request': {
+      const call = [entry.toolCallId ?? null, toolName]
+      statements.addRequest.run(run, seq, agent, step, entry.requestId, entry.kind, ...call, timestamp, entry.deadline)
+      break
+    }
+    case 'response': {
+      const { outcome, reason = null, protocol = null, requestId } = entry
+      statements.endRequest.run(timestamp, outcome, reason, protocol, seq, run, requestId)
+      break
+    }
+    case 'usage':
+      addUsage(statements, state, entry, agent, step)
+      break
+    case 'suspend':
+    case 'resume':
+    case 'run-end':
+      statements.setThread.run(state.thread, run, timestamp)
+      break
+    default:
+  }
+}
+
+function beginRun(statements: Statements, state: RunState, entry: EntryOf<'run-start'>): void {
+  const { seq, timestamp, agent, parentRunId } = entry
+  const execution = parentRunId === undefined ? state.id : executionOf(statements, parentRunId)
+  const names = ['', 'run', agent, execution, parentRunId ?? null] as const
+  statements.addAgent.get(state.id, state.number, state.id, seq, ...names, timestamp)
+  statements.setThread.run(state.thread, state.number, timestamp)
+}
+
+/** The root of a run's execution. The parent may be gone, or have been recorded somewhere else. */
+function executionOf(statements: Statements, parent: string): string {
+  return String(statements.agentOf.get(parent)?.execution_id ?? parent)
+}
+
+function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step-start'>): void {
+  const { number: run } = state
+  const { seq, timestamp, step: path, stepType, attempt, answer, toolCallId = null, toolName = null } = entry
+  const kind = kindOf(entry)
+  let agent = agentAt(statements, state, parentPath(path))
+  const called = calledBy(entry, kind)
+  if (called !== undefined) {
+    const caller = statements.agentBy.get(agent)
+    const parent = String(caller?.id ?? state.id)
+    const execution = String(caller?.execution_id ?? state.id)
+    const names = [path, stepType, called, execution, parent] as const
+    agent = Number(statements.addAgent.get(`${state.id}/${path}`, run, state.id, seq, ...names, timestamp)!.number)
+  }
+  const flag = answer === true ? 1 : 0
+  statements.addStep.run(run, seq, path, agent, stepType, kind, attempt, flag, toolCallId, toolName, timestamp)
+  state.steps.set(path, { seq, agent, kind })
+  if (kind === 'model-call') {
+    statements.addModelCall.run(run, seq)
+    state.waiting.set(path, seq)
+  }
+  if ((kind === 'tool-call' || kind === 'client-tool') && toolCallId !== null) {
+    const call = statements.openToolCall.get(run, toolCallId, parentPath(path))?.seq
+    if (call != null) statements.startToolCall.run(seq, timestamp, run, call)
+  }
+}
+
+/** The name of the agent that a step runs, if it runs one. */
+function calledBy({ stepType, agent, step }: EntryOf<'step-start'>, kind: string): string | undefined {
+  if (stepType === 'call-agent' && kind === 'container') return agent ?? ''
+  // A CLI has no name of its own in the log but that of its step.
+  return stepType === 'cli-agent' && kind === 'tool-loop' ? step.slice(parentPath(step).length + 1) : undefined
+}
+
+function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-finish'>): void {
+  const { timestamp, step: path, duration, finishReason = null } = entry
+  const step = stepAt(statements, state, path)
+  if (step === undefined) return
+  const error = entry.error === undefined ? null : JSON.stringify(entry.error)
+  statements.endStep.run(timestamp, duration, finishReason, error, state.number, step.seq)
+  state.waiting.delete(path)
+  const agent = statements.agentOf.get(`${state.id}/${path}`)
+  if (agent === undefined) return
+  statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, agent.number!)
+}
+
+function endToolCall(statements: Statements, state: RunState, entry: EntryOf<'tool-result'>): void {
+  const { seq, timestamp, step: path, toolCallId, isError } = entry
+  const call = statements.openToolCall.get(state.number, toolCallId, parentPath(path))?.seq
+  if (call == null) return
+  const outcome = entry.outcome ?? (isError === true ? 'failed' : 'completed')
+  statements.endToolCall.run(timestamp, outcome, seq, state.number, call)
+}
+
+function addUsage(
+  statements: Statements,
+  state: RunState,
+  { seq, timestamp, model, usage, cost }: EntryOf<'usage'>,
+  agent: number,
+  step: number,
+): void {
+  const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens } = usage
+  const counts = [inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens]
+  const values = counts.map((count) => count ?? null)
+  const { number: run } = state
+  statements.addUsage.run(run, seq, agent, step, model, ...values, usage.source, cost ?? null, timestamp)
+  // Another model may have answered than the one that was asked first.
+  statements.setCallModel.run(model, run, step)
+}
+
+/** Marks what the attempt has emitted under its path. Usage stays: it was paid. */
+function supersede(statements: Statements, state: RunState, { seq, step: path }: EntryOf<'step-reset'>): void {
+  const { number: run } = state
+  const from = stepAt(statements, state, path)?.seq
+  if (from === undefined) return
+  for (const { seq: step } of statements.supersedeSteps.all(run, from, seq, path)) {
+    statements.supersedeBlocks.run(run, from, step!, seq)
+    statements.supersedeCalls.run(run, from, step!, seq)
+    statements.supersedeRequests.run(run, from, seq, step!)
+    statements.supersedeEvents.run(run, from, seq, step!)
+  }
+  for (const [at] of state.waiting) if (at === path || at.startsWith(`${path}/`)) state.waiting.delete(at)
+}
+
+/** Whether the summary of the agent counts it: not a partial result, nor how a router hands over. */
+function isCounted(statements: Statements, state: RunState, entry: Entry): boolean {
+  if (entry.type !== 'tool-call' && entry.type !== 'tool-result') return true
+  if (entry.type === 'tool-result' && entry.preliminary === true) return false
+  return entry.toolName !== respondTool || stepAt(statements, state, parentPath(entry.step))?.kind !== 'router'
+}

@@ -1,0 +1,110 @@
+import { DatabaseSync } from 'node:sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, expect, test } from 'vitest'
+import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
+import type { Entry } from '../../part/entry.ts'
+import { cutAt } from '../example-run.contract.ts'
+import { sqliteStore } from '../sqlite-store.ts'
+import { refillRun, removeRunRows } from './remove-run.ts'
+import { views } from './views.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'millrace-tables-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+let count = 0
+const newFile = () => join(root, `${count++}.db`)
+
+/** What the tables hold, and which texts can be searched. */
+function tablesOf(path: string): Record<string, string[]> {
+  const db = new DatabaseSync(path, { readOnly: true })
+  const names = [...views.map(([name]) => name), 'indexed_runs', '(SELECT run, seq, piece, kind FROM indexed_texts)']
+  const rows = names.map((name) => {
+    const found = db.prepare(`SELECT * FROM ${name}`, { returnArrays: true }).all()
+    return [name, found.map((row) => JSON.stringify(row)).sort()] as const
+  })
+  db.close()
+  return Object.fromEntries(rows)
+}
+
+function rename(entries: readonly Entry[], run: string): Entry[] {
+  return entries.map((entry) => (entry.type === 'run-start' ? { ...entry, runId: run } : entry))
+}
+
+test('filled piece by piece while runs are recorded, the tables are what a rebuild makes of the log', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun), { minLength: 1, maxLength: 3 }),
+      fc.array(fc.nat(60), { maxLength: 6 }),
+      fc.option(fc.nat(40), { nil: undefined }),
+      async (runs, cuts, fork) => {
+        const path = newFile()
+        const store = sqliteStore(path)
+        const batches = runs.map((entries, i) => cutAt(rename(entries, `run-${i}`), cuts))
+        for (let n = 0; n < Math.max(...batches.map(({ length }) => length)); n++) {
+          for (const [i, each] of batches.entries()) {
+            const batch = each[n]
+            if (batch !== undefined) await store.log.append(`run-${i}`, 1, batch)
+          }
+          if (n % 2 === 0) await store.records!.settle()
+        }
+        if (fork !== undefined) await store.log.fork('run-0', Math.min(runs[0]!.length - 1, fork) + 1, 'fork')
+        await store.records!.settle()
+        const live = tablesOf(path)
+        expect(live.agents!.length).toBeGreaterThanOrEqual(runs.length + (fork === undefined ? 0 : 1))
+        await store.records!.reindex()
+        expect(tablesOf(path)).toEqual(live)
+        await store.close()
+        rmSync(path, { force: true })
+      },
+    ),
+    { numRuns: 15 },
+  )
+})
+
+test('every entry is one event, whatever the run', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const runs = fc.sample(fc.oneof(arbitraryRun, arbitraryNestedRun), { numRuns: 40, seed: 7 })
+  for (const [i, entries] of runs.entries()) await store.log.append(`run-${i}`, 1, rename(entries, `run-${i}`))
+  await store.records!.settle()
+  for (const [i, entries] of runs.entries()) {
+    const { rows } = await store.records!.query(
+      `SELECT e.id, e.event_type, e.timestamp FROM agent_stream_events e JOIN agents a ON a.id = e.agent_id WHERE a.run = :run`,
+      { parameters: { run: `run-${i}` } },
+    )
+    const seqOf = (row: unknown[]) => Number(String(row[0]).split(':')[1])
+    const wanted = rename(entries, `run-${i}`).map(({ seq, type, timestamp }) => [`run-${i}:${seq}`, type, timestamp])
+    expect(rows.sort((a, b) => seqOf(a) - seqOf(b))).toEqual(wanted)
+  }
+  await store.close()
+})
+
+test('the rows of a run can be removed, and filled again for it and its forks', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const runs = fc.sample(arbitraryRun, { numRuns: 4, seed: 3 })
+  for (const [i, entries] of runs.entries()) await store.log.append(`run-${i}`, 1, rename(entries, `run-${i}`))
+  await store.log.fork('run-1', runs[1]!.length - 1, 'fork')
+  await store.records!.settle()
+  const whole = tablesOf(path)
+
+  const db = new DatabaseSync(path)
+  db.exec('BEGIN IMMEDIATE')
+  refillRun(db, 'run-1')
+  db.exec('COMMIT')
+  expect(JSON.stringify(tablesOf(path))).not.toMatch(/run-1|fork/u)
+  await store.records!.settle()
+  expect(tablesOf(path)).toEqual(whole)
+
+  for (const run of ['run-0', 'run-1', 'run-2', 'run-3', 'fork']) {
+    removeRunRows(db, run)
+    db.prepare('DELETE FROM runs WHERE id = ?').run(run)
+  }
+  db.close()
+  const left = Object.values(tablesOf(path)).flat()
+  expect(left).toEqual([])
+  expect(await store.records!.search({ q: 'hi' })).toEqual([])
+  await store.close()
+})

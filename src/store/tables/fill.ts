@@ -1,0 +1,107 @@
+/** Goes on with filling the tables, one row of `ticks` or one text at a time. Call it inside a transaction. */
+import type { DatabaseSync } from 'node:sqlite'
+import { fillTick, type Tick } from './fill-run.ts'
+import { createLaterTexts } from './later-texts.ts'
+import { readState, type RunState } from './run-state.ts'
+import { prepareStatements } from './statements.ts'
+import { createTickReader } from './tick-reader.ts'
+
+/** Runs of which it is remembered where they stand. */
+const mostStates = 200
+
+export interface Fill {
+  /** Call it first in each transaction, and after one that was rolled back: another process may have gone on. */
+  begin(): void
+  /** Returns false if nothing is left to do. */
+  step(): boolean
+  /** Before COMMIT. */
+  save(): void
+}
+
+export function createFill(db: DatabaseSync): Fill {
+  const statements = prepareStatements(db)
+  const ticks = createTickReader(db)
+  const texts = createLaterTexts(db)
+  const position = db.prepare('SELECT tick FROM index_state')
+  const setPosition = db.prepare('UPDATE index_state SET tick = ?')
+  const queued = db.prepare('SELECT run FROM index_queue LIMIT 1')
+  const dequeue = db.prepare('DELETE FROM index_queue WHERE run = ?')
+  const enqueue = db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)')
+  const origin = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
+  const lastSeq = db.prepare('SELECT last_seq FROM runs WHERE id = ?')
+  const states = new Map<string, RunState>()
+  /** Runs whose state was compared with the tables in this transaction. */
+  const checked = new Set<string>()
+  let tick = 0
+  let saved = 0
+
+  function stateOf(run: string): RunState | undefined {
+    let state = states.get(run)
+    if (state !== undefined && !checked.has(run)) {
+      const filled = Number(statements.filled.get(state.number)?.seq ?? 0)
+      if (filled !== state.seq) state = undefined
+    }
+    state ??= readState(statements, run)
+    if (state === undefined) return undefined
+    // The oldest is forgotten first.
+    states.delete(run)
+    states.set(run, state)
+    if (states.size > mostStates) states.delete(states.keys().next().value!)
+    checked.add(run)
+    return state
+  }
+
+  function fill(state: RunState, row: Tick, end?: number): void {
+    fillTick(statements, state, row, end)
+    statements.setFilled.run(state.number, state.seq)
+  }
+
+  /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */
+  function stepOfRun(run: string): boolean {
+    const state = stateOf(run)
+    const last = Number(lastSeq.get(run)?.last_seq ?? 0)
+    if (state === undefined || state.seq >= last) return false
+    const next = state.seq + 1
+    let log = run
+    let end = Infinity
+    for (let at = origin.get(run); at !== undefined && next <= Number(at.seq); at = origin.get(at.source!)) {
+      log = String(at.source)
+      end = Math.min(end, Number(at.seq))
+    }
+    const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)
+    const { value: row } = ticks.from(log, next).next()
+    if (row === undefined) return false
+    fill(state, { ...row, log: number }, end)
+    if (state.seq >= end) statements.cutBlocks.run(end, state.number)
+    return state.seq < last
+  }
+
+  function stepOfQueue(): boolean {
+    const run = queued.get()?.run
+    if (run === undefined) return false
+    if (!stepOfRun(String(run))) dequeue.run(run)
+    return true
+  }
+
+  return {
+    begin() {
+      checked.clear()
+      saved = tick = Number(position.get()?.tick ?? 0)
+    },
+    step() {
+      const row = ticks.after(tick)
+      if (row === undefined) return stepOfQueue() || texts.step()
+      const state = stateOf(row.run)
+      if (state !== undefined && state.seq < row.lastSeq) {
+        // The rest of a fork, or a run whose rows were removed.
+        if (row.firstSeq > state.seq + 1) enqueue.run(row.run)
+        else fill(state, { ...row, log: state.number })
+      }
+      tick = row.id
+      return true
+    },
+    save() {
+      if (tick !== saved) setPosition.run(tick)
+    },
+  }
+}

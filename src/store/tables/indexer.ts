@@ -1,0 +1,176 @@
+/**
+ * Fills the tables in the background, in slices of a few ms between other work, on the store's own connection: a commit of
+ * another connection would make the store forget what it has in memory. While this process records runs it takes a twentieth of
+ * the time; then as much as there is. Several processes may do it: whoever has the lock goes on where the tables stand.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Checkpoints } from '../sqlite-checkpoint.ts'
+import { isBusy } from '../is-busy.ts'
+import { storeClosed } from '../store-error.ts'
+import { createFill } from './fill.ts'
+import { recreateTables } from './layout.ts'
+
+/** Has a row if something up to this row of `ticks` is not in the tables. */
+export const behind = `SELECT 1 FROM index_state
+  WHERE tick < ? OR EXISTS (SELECT 1 FROM index_queue) OR EXISTS (SELECT 1 FROM indexed_later)`
+
+/** In ms. */
+export interface IndexerTimes {
+  /** How long a slice may take. */
+  slice: number
+  /** The pause after a slice while runs are recorded, as a multiple of what the slice took; at least `pause`. */
+  share: number
+  pause: number
+  /** How long after the last commit nothing is recorded. */
+  calm: number
+  /** How often to look for what another process has left. */
+  look: number
+}
+
+export interface Indexer {
+  /** Call it after each commit of the store. */
+  wrote(): void
+  /** Resolves when everything stored before the call is in the tables. */
+  settle(): Promise<void>
+  /** Empties the tables and fills them again. */
+  rebuild(tell?: (done: number, of: number) => void): Promise<void>
+  close(): void
+}
+
+const usual: IndexerTimes = { slice: 3, share: 20, pause: 100, calm: 300, look: 2000 }
+
+export function createIndexer(
+  db: DatabaseSync,
+  checkpoints: Checkpoints | undefined,
+  times: IndexerTimes = usual,
+): Indexer {
+  const fill = createFill(db)
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
+  const lastTick = db.prepare('SELECT coalesce(max(id), 0) AS id FROM ticks')
+  const isBehind = db.prepare(behind)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let wroteAt = -Infinity
+  let closed = false
+  const looking = setInterval(look, times.look)
+  looking.unref()
+
+  /** Works for about so long. Returns whether more is left, or `busy` if it could not begin. */
+  function slice(most: number): boolean | 'busy' {
+    const started = performance.now()
+    db.exec('PRAGMA busy_timeout = 0')
+    try {
+      begin.run()
+    } catch (error) {
+      if (isBusy(error)) return 'busy'
+      throw error
+    } finally {
+      db.exec('PRAGMA busy_timeout = 5')
+    }
+    let more = true
+    let steps = 0
+    try {
+      fill.begin()
+      while (more && performance.now() - started < most) {
+        more = fill.step()
+        steps++
+      }
+      fill.save()
+      commit.run()
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+    checkpoints?.wrote(steps)
+    return more
+  }
+
+  function schedule(ms: number): void {
+    if (closed || timer !== undefined) return
+    timer = setTimeout(work, ms)
+    timer.unref()
+  }
+
+  function work(): void {
+    timer = undefined
+    if (closed) return
+    const wait = checkpoints?.barrier
+    if (wait !== undefined) return void wait.then(() => schedule(times.pause))
+    const started = performance.now()
+    const isCalm = started - wroteAt > times.calm
+    let more: boolean | 'busy'
+    try {
+      more = slice(times.slice)
+    } catch {
+      // A full disk, for example. What it cost the run is said where the run is recorded.
+      return schedule(times.look)
+    }
+    const took = performance.now() - started
+    if (more === 'busy') schedule(times.pause)
+    else if (more) schedule(isCalm ? 1 : Math.max(times.pause, took * times.share))
+  }
+
+  function look(): void {
+    try {
+      if (timer === undefined && isBehind.get(lastTick.get()!.id!) !== undefined) schedule(0)
+    } catch {
+      // A locked or damaged file: later.
+    }
+  }
+
+  async function settle(tell?: () => void): Promise<void> {
+    const { id: last } = lastTick.get()!
+    for (;;) {
+      if (closed) throw storeClosed('fill the tables')
+      await checkpoints?.barrier
+      if (isBehind.get(last!) === undefined) return
+      const more = slice(times.slice)
+      tell?.()
+      if (more === 'busy') await new Promise((resolve) => setTimeout(resolve, 5))
+      else await new Promise<void>((resolve) => setImmediate(resolve))
+    }
+  }
+
+  return {
+    wrote() {
+      wroteAt = performance.now()
+      schedule(times.pause)
+    },
+    settle: () => settle(),
+    async rebuild(tell) {
+      const count = db.prepare('SELECT (SELECT count(*) FROM indexed_runs) AS done, (SELECT count(*) FROM runs) AS of')
+      for (;;) {
+        try {
+          begin.run()
+          break
+        } catch (error) {
+          if (!isBusy(error)) throw error
+          await new Promise((resolve) => setTimeout(resolve, 5))
+        }
+      }
+      try {
+        recreateTables(db)
+        commit.run()
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw error
+      }
+      const say = () => {
+        const { done, of } = count.get()!
+        tell?.(Number(done), Number(of))
+      }
+      let said = performance.now()
+      await settle(() => {
+        if (performance.now() - said < 100) return
+        said = performance.now()
+        say()
+      })
+      say()
+    },
+    close() {
+      closed = true
+      clearTimeout(timer)
+      clearInterval(looking)
+    },
+  }
+}

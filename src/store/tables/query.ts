@@ -1,0 +1,65 @@
+/** Runs SQL that only reads, in a worker thread with its own connection: however long it takes, nothing else waits. */
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { MillraceError } from '../../part/error.ts'
+import type { QueryOptions, QueryResult } from '../../part/records.ts'
+import { storeClosed } from '../store-error.ts'
+import { queryThread } from './query-thread.ts'
+import { badQuery, checkStatement } from './statement-text.ts'
+
+export interface Queries {
+  run(sql: string, options?: QueryOptions): Promise<QueryResult>
+  close(): Promise<void>
+}
+
+type Reply = { id: number; result: QueryResult } | { id: number; fault: string }
+
+/** `explain` says more about an error of SQLite. */
+export function createQueries(path: string, explain: (fault: string) => string): Queries {
+  const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
+  let worker: Worker | undefined
+  let ids = 0
+  let closed = false
+
+  function start(): Worker {
+    const started = new Worker(queryThread, { workerData: `${pathToFileURL(path).href}?mode=ro`, execArgv: [] })
+    started.on('message', ended).on('error', failed)
+    return started
+  }
+
+  function ended(reply: Reply): void {
+    const waiting = pending.get(reply.id)
+    pending.delete(reply.id)
+    if (pending.size === 0) worker?.unref()
+    if ('result' in reply) waiting?.resolve(reply.result)
+    else waiting?.reject(badQuery(explain(reply.fault)))
+  }
+
+  function failed(cause: Error): void {
+    worker = undefined
+    const error = new MillraceError('store-failed', 'cannot query the store: the store failed', { status: 503, cause })
+    for (const each of pending.values()) each.reject(error)
+    pending.clear()
+  }
+
+  return {
+    async run(sql, { limit = 10_000, parameters = {} } = {}) {
+      const missing = checkStatement(sql).filter((name) => !Object.hasOwn(parameters, name))
+      if (missing.length > 0) throw badQuery(`The query has no value for :${missing.join(', :')}.`)
+      if (closed) throw storeClosed('run a query')
+      const waiting = Promise.withResolvers<QueryResult>()
+      const id = ++ids
+      pending.set(id, waiting)
+      worker ??= start()
+      worker.ref()
+      worker.postMessage({ id, sql, parameters, limit })
+      return waiting.promise
+    },
+    async close() {
+      closed = true
+      for (const each of pending.values()) each.reject(storeClosed('run a query'))
+      pending.clear()
+      await worker?.terminate()
+    },
+  }
+}

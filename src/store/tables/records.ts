@@ -1,0 +1,89 @@
+/** What can be asked of the tables: `Store.records` of a SQLite file. */
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { Log } from '../../part/log.ts'
+import type { Records, StreamEvent } from '../../part/records.ts'
+import { eventsOfLog } from '../stream-events.ts'
+import { behind, type Indexer } from './indexer.ts'
+import { createQueries } from './query.ts'
+import { createSearch } from './search.ts'
+
+export interface RecordsContext {
+  db: DatabaseSync
+  /** The file. */
+  path: string
+  log: Log
+  /** Absent in a store that only reads. */
+  indexer: Indexer | undefined
+  /** Runs a read; failures become `store-failed`. */
+  reading<T>(what: string, read: () => T): T
+}
+
+export function createRecords({
+  db,
+  path,
+  log,
+  indexer,
+  reading,
+}: RecordsContext): Records & { close(): Promise<void> } {
+  const queries = createQueries(path, (fault) => `${fault}.`)
+  const search = createSearch(db)
+  const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
+  const filled = db.prepare(
+    'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
+  )
+  const agents = db.prepare(`SELECT step FROM indexed_agents WHERE run = ? AND step <> ''`)
+
+  return {
+    settle: async () => indexer?.settle(),
+    isBehind: async () => reading('look at the tables', () => isBehind.get() !== undefined),
+    query: (sql, options) => queries.run(sql, options),
+    async streamEvents(run, query = {}) {
+      const { types, limit = Infinity, after = 0 } = query
+      const state = reading('read events', () => filled.get(run))
+      if (state === undefined || types === undefined || types.some((type) => type.endsWith('-delta'))) {
+        return eventsOfLog(log, run, query)
+      }
+      const found = reading('read events', () => {
+        const most = Number.isFinite(limit) ? limit : -1
+        return db
+          .prepare(eventsQuery(types.length))
+          .all(state.run!, after, ...types, most)
+          .map(toEvent)
+      })
+      const seq = Number(state.seq)
+      if (found.length >= limit || seq >= Number(state.last_seq)) return found
+      // What is not in the tables yet.
+      const called = agents.all(state.run!).map(({ step }) => String(step))
+      const rest = { types, after: Math.max(after, seq), limit: limit - found.length }
+      return [...found, ...(await eventsOfLog(log, run, rest, called))]
+    },
+    search: async (query) => reading('search', () => search(query)),
+    async reindex(tell) {
+      await indexer?.rebuild(tell)
+    },
+    close: () => queries.close(),
+  }
+}
+
+function eventsQuery(types: number): string {
+  const wanted = Array.from({ length: types }, () => '?').join(', ')
+  return `SELECT a.run_id || ':' || e.seq AS id, e.seq, a.id AS agent, e.type, e.event_id, e.tool_name, e.timestamp,
+      CAST(substr(CAST(k.entries AS BLOB), e.at, e.length) AS TEXT) AS content
+    FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent JOIN ticks k ON k.id = e.tick
+    WHERE e.run = ? AND e.seq > ? AND e.type IN (${wanted}) ORDER BY e.seq LIMIT ?`
+}
+
+function toEvent(row: Record<string, SQLOutputValue>): StreamEvent {
+  const timestamp = Number(row.timestamp)
+  return {
+    id: row.id as string,
+    seq: Number(row.seq),
+    agentId: row.agent as string,
+    eventType: row.type as string,
+    ...(row.event_id !== null && { eventId: row.event_id as string }),
+    ...(row.tool_name !== null && { toolName: row.tool_name as string }),
+    content: row.content as string,
+    timestamp,
+    createdAt: new Date(timestamp).toISOString(),
+  }
+}

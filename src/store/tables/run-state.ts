@@ -1,0 +1,53 @@
+/** What filling the tables must know of a run: where it stands, and which step and agent an entry belongs to. */
+import { parentPath } from '../../part/path.ts'
+import type { Statements } from './statements.ts'
+
+/** A step: the `seq` it began with, the number of its agent, its kind. */
+export interface StepRow {
+  seq: number
+  agent: number
+  kind: string
+}
+
+export interface RunState {
+  /** `runs.number`, which the tables have instead of the id. */
+  number: number
+  id: string
+  thread: string
+  /** The last entry that is in the tables. */
+  seq: number
+  /** The latest step at a path, or `null` if there is none. */
+  steps: Map<string, StepRow | null>
+  /** Model calls without a first token, by path. */
+  waiting: Map<string, number>
+}
+
+/** Reads the state from the tables. Undefined for a run that does not exist. */
+export function readState(statements: Statements, id: string): RunState | undefined {
+  const row = statements.runNumber.get(id)
+  if (row === undefined) return undefined
+  const number = Number(row.number)
+  const seq = Number(statements.filled.get(number)?.seq ?? 0)
+  const open = seq === 0 ? [] : statements.waiting.all(number)
+  const waiting = new Map(open.map((each) => [String(each.path), Number(each.seq)]))
+  return { number, id, thread: String(row.thread_id), seq, steps: new Map(), waiting }
+}
+
+/** The latest step at a path. */
+export function stepAt(statements: Statements, state: RunState, path: string): StepRow | undefined {
+  const known = state.steps.get(path)
+  if (known !== undefined) return known ?? undefined
+  const row = path === '' ? undefined : statements.stepAt.get(state.number, path)
+  const found = row && { seq: Number(row.seq), agent: Number(row.agent), kind: String(row.kind) }
+  state.steps.set(path, found ?? null)
+  return found
+}
+
+/** The number of the agent that an entry of this step belongs to. */
+export function agentAt(statements: Statements, state: RunState, path: string): number {
+  for (let at = path; at !== ''; at = parentPath(at)) {
+    const step = stepAt(statements, state, at)
+    if (step !== undefined) return step.agent
+  }
+  return Number(statements.agentOf.get(state.id)?.number ?? 0)
+}

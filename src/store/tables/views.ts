@@ -1,0 +1,117 @@
+/**
+ * The views: what SQL reads. The columns of both halves of `agent_stream_events` must have the same affinity, or SQLite computes
+ * all rows before it looks at a condition.
+ */
+
+/** The text of an entry: \`e\` is its event, \`k\` its tick. */
+const line = 'CAST(substr(CAST(k.entries AS BLOB), e.at, e.length) AS TEXT)'
+
+/** A field of another entry of the same run, from the log. */
+function fieldOf(table: string, seq: string, path: string): string {
+  return `(SELECT ${line} ${path} FROM indexed_events e JOIN ticks k ON k.id = e.tick
+    WHERE e.run = ${table}.run AND e.seq = ${table}.${seq})`
+}
+
+const isoTime = (time: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${time} / 1000.0, 'unixepoch')`
+
+/** A sum over the runs of a thread. */
+const ofThread = (what: string, table: string, more = '') =>
+  `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id${more})`
+
+export const views: readonly (readonly [name: string, sql: string])[] = [
+  [
+    'agents',
+    `SELECT a.id, a.run_id AS run, a.step, a.kind, a.agent, a.model, a.execution_id, a.parent_id, r.thread_id,
+       CASE WHEN a.step = '' THEN r.status WHEN a.status = 'running' THEN r.status ELSE a.status END AS status,
+       a.started_at, CASE WHEN a.step = '' THEN r.ended_at ELSE a.ended_at END AS ended_at,
+       CASE WHEN a.step = '' THEN r.error ELSE a.error END AS error,
+       (SELECT json_object('textBlocks', count(*) FILTER (WHERE e.type = 'text-end'),
+          'reasoningBlocks', count(*) FILTER (WHERE e.type = 'reasoning-end'),
+          'toolCalls', count(*) FILTER (WHERE e.type = 'tool-call'),
+          'toolResults', count(*) FILTER (WHERE e.type = 'tool-result'),
+          'errors', count(*) FILTER (WHERE e.type = 'error'))
+        FROM indexed_events e
+        WHERE e.agent = a.number AND e.counts = 1
+          AND e.type IN ('text-end', 'reasoning-end', 'tool-call', 'tool-result', 'error')) AS stream_summary
+     FROM indexed_agents a JOIN runs r ON r.number = a.run`,
+  ],
+  [
+    'agent_stream_events',
+    `SELECT a.run_id || ':' || e.seq AS id, a.id AS agent_id, e.type AS event_type, e.event_id AS event_id,
+       e.tool_name AS tool_name, ${line} AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
+     FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent JOIN ticks k ON k.id = e.tick
+     UNION ALL
+     SELECT a.run_id || ':' || (d.value ->> 'seq'), a.id, b.type, b.event_id,
+       b.tool_name, CAST(d.value ->> 'delta' AS TEXT), CAST(d.value ->> 'timestamp' AS INTEGER),
+       ${isoTime(`(d.value ->> 'timestamp')`)}
+     FROM indexed_blocks b JOIN indexed_agents a ON a.number = b.agent JOIN runs l ON l.number = b.log
+       JOIN ticks k ON k.run = l.id AND k.first_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
+       JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
+     WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
+       AND d.value ->> 'seq' > b.seq AND d.value ->> 'seq' <= coalesce(b.last_seq, 9e15)`,
+  ],
+  [
+    'steps',
+    `SELECT a.run_id AS run, s.seq, s.path AS step, a.id AS agent_id, a.agent, s.step_type, s.kind, s.attempt, s.answer,
+       s.tool_call_id, s.tool_name, s.started_at, s.ended_at, s.duration, s.finish_reason, s.error, s.superseded
+     FROM indexed_steps s JOIN indexed_agents a ON a.number = s.agent`,
+  ],
+  [
+    'model_calls',
+    `SELECT a.run_id AS run, m.seq, s.path AS step, a.id AS agent_id, a.agent, m.stage, m.model,
+       ${fieldOf('m', 'prompt_seq', '')} AS prompt,
+       s.started_at, m.first_token_at, s.ended_at, m.first_token_at - s.started_at AS time_to_first_token, s.duration,
+       s.finish_reason,
+       (SELECT sum(u.input_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS input_tokens,
+       (SELECT sum(u.output_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS output_tokens,
+       (SELECT sum(u.total_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS total_tokens,
+       (SELECT CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END
+        FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS cost,
+       s.error, s.superseded
+     FROM indexed_model_calls m JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq
+       JOIN indexed_agents a ON a.number = s.agent`,
+  ],
+  [
+    'tool_calls',
+    `SELECT a.run_id AS run, c.seq, a.id AS agent_id, a.agent, s.path AS step, c.tool_call_id, c.tool_name,
+       ${fieldOf('c', 'seq', `->> '$.input'`)} AS input,
+       ${fieldOf('c', 'result_seq', `-> '$.result'`)} AS output,
+       c.outcome, c.called_at, coalesce(c.started_at, c.called_at) AS started_at, c.ended_at,
+       c.ended_at - coalesce(c.started_at, c.called_at) AS duration, c.superseded
+     FROM indexed_tool_calls c JOIN indexed_agents a ON a.number = c.agent
+       LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step`,
+  ],
+  [
+    'requests',
+    `SELECT a.run_id AS run, q.seq, q.request_id, q.kind, a.id AS agent_id, a.agent, s.path AS step, q.tool_call_id,
+       q.tool_name, ${fieldOf('q', 'seq', `-> '$.input'`)} AS input, ${fieldOf('q', 'seq', `->> '$.message'`)} AS message,
+       q.asked_at, q.deadline, q.ended_at, q.outcome, q.reason, q.protocol,
+       ${fieldOf('q', 'response_seq', `-> '$.answer'`)} AS answer, q.superseded
+     FROM indexed_requests q JOIN indexed_agents a ON a.number = q.agent
+       LEFT JOIN indexed_steps s ON s.run = q.run AND s.seq = q.step`,
+  ],
+  [
+    'usage',
+    `SELECT a.run_id AS run, u.seq, s.path AS step, a.id AS agent_id, a.agent, u.model, u.input_tokens, u.output_tokens,
+       u.total_tokens, u.reasoning_tokens, u.cached_input_tokens, u.cache_write_input_tokens, u.source, u.cost, u.timestamp
+     FROM indexed_usage u JOIN indexed_agents a ON a.number = u.agent
+       LEFT JOIN indexed_steps s ON s.run = u.run AND s.seq = u.step`,
+  ],
+  [
+    'threads',
+    `SELECT t.id, l.agent, l.status, l.id AS last_run,
+       (SELECT r.title FROM runs r WHERE r.thread_id = t.id ORDER BY r.number LIMIT 1) AS title,
+       (SELECT min(r.started_at) FROM runs r WHERE r.thread_id = t.id) AS started_at, t.updated_at,
+       (SELECT count(*) FROM runs r WHERE r.thread_id = t.id) AS runs,
+       ${ofThread('count(*)', 'indexed_model_calls')} AS model_calls,
+       ${ofThread('count(*)', 'indexed_tool_calls', ' AND x.superseded = 0')} AS tool_calls,
+       (SELECT count(*) FROM runs r WHERE r.thread_id = t.id AND r.error IS NOT NULL) AS errors,
+       ${ofThread('json_group_array(DISTINCT x.model) FILTER (WHERE x.model IS NOT NULL)', 'indexed_model_calls')} AS models,
+       ${ofThread('json_group_array(DISTINCT x.tool_name)', 'indexed_tool_calls')} AS tools,
+       ${ofThread('sum(x.input_tokens)', 'indexed_usage')} AS input_tokens,
+       ${ofThread('sum(x.output_tokens)', 'indexed_usage')} AS output_tokens,
+       ${ofThread('sum(x.total_tokens)', 'indexed_usage')} AS total_tokens,
+       ${ofThread('CASE WHEN count(*) = count(x.cost) THEN sum(x.cost) END', 'indexed_usage')} AS cost
+     FROM indexed_threads t JOIN runs l ON l.number = t.last_run`,
+  ],
+]
