@@ -16,6 +16,8 @@ const statuses: ReadonlyMap<string, number> = new Map(
     forbidden: 403,
     'unknown-agent': 404,
     'unknown-run': 404,
+    'invalid-recording': 400,
+    'run-exists': 409,
     'unknown-thread': 404,
     'unknown-request': 404,
     'unknown-cursor': 404,

@@ -19,6 +19,7 @@ import {
   typeOption,
   whereOptions,
 } from './options.ts'
+import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
 import { addImportCommand, addParseCommand } from './transcript-commands.ts'
@@ -188,6 +189,7 @@ export function createProgram(): Command {
     .addHelpText('after', examples('millrace verify run.ndjson', 'millrace verify all'))
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
 
+  addReplayCommands(program)
   addImportCommand(program)
 
   program.commandsGroup('Other:')

@@ -25,14 +25,19 @@ export function isOwnAddress(url: string): boolean {
 export interface RequestOptions {
   method?: string
   accept?: string
+  /** The content type of the body. */
+  type?: string
+  body?: BodyInit
 }
 
 export type RemoteRequest = (path: string, init?: RequestOptions) => Promise<Response>
 
 export function createRequest(url: string, { key, isKeyKept = false }: RemoteOptions): RemoteRequest {
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  return async (path, { method = 'GET', accept = 'application/json' } = {}) => {
-    const response = await fetch(url + path, { method, headers: { ...headers, accept } }).catch((cause: unknown) => {
+  return async (path, { method = 'GET', accept = 'application/json', type, body } = {}) => {
+    const all = { ...headers, accept, ...(type && { 'content-type': type }) }
+    const init = { method, headers: all, ...(body !== undefined && { body }) }
+    const response = await fetch(url + path, init).catch((cause: unknown) => {
       throw new MillraceError('server', `No server answers at ${url}.`, { cause })
     })
     if (response.ok) return response

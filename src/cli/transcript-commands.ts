@@ -1,7 +1,7 @@
 /** The commands that read what CLI agents print. */
 import { Option, type Command } from 'commander'
 import { cliNames } from '../ingest/cli-names.ts'
-import { choice, examples } from './options.ts'
+import { choice, examples, urlOption } from './options.ts'
 
 export function addParseCommand(program: Command): void {
   program
@@ -42,16 +42,17 @@ export function addImportCommand(program: Command): void {
     )
     .option('-m, --message <text>', 'The prompt, if the output does not repeat it')
     .addOption(new Option('--data <dir>', 'Data folder to write to').default('.millrace'))
+    .addOption(urlOption())
     .addHelpText(
       'after',
       `
 Prints the id of the run. The same output is the same run: imported again, it
-changes nothing. A log keeps its id. While a server uses the data folder,
-nothing can be imported into it.
+changes nothing. A log keeps its id. If a server uses the data folder, the server
+imports it.
 ${examples(
   'millrace import claude-output.jsonl -m "Fix the tests"',
   'millrace import codex.jsonl --from codex --data archive',
-  'millrace logs run_1a2b3c --json > run.ndjson && millrace import run.ndjson --data archive',
+  'millrace export run_1a2b3c -o run.ndjson && millrace import run.ndjson --data archive',
 )}`,
     )
     .action(async (file: string, flags) => (await import('./commands/import.ts')).importCommand(file, flags))

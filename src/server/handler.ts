@@ -28,6 +28,7 @@ import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, st
 import { mountMonitoring } from './routes/monitoring.ts'
 import { mountAgUi } from './routes/ag-ui.ts'
 import { mountOpenAi } from './routes/openai.ts'
+import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { showThread } from './routes/threads.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
@@ -207,6 +208,7 @@ function isOpen(path: string, method: string): boolean {
 }
 
 function mountRuns(app: Hono, context: HandlerContext): void {
+  mountRecorded(app, context)
   app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
   app.post('/api/runs', (c) => startRun(context, c.req.raw))
   app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))

@@ -154,17 +154,21 @@ test('a log that a crash has cut off gets its end; a damaged one is refused, and
   }
 })
 
-test('while a server uses the folder, it says so and names the cure', async () => {
+test('while a server uses the folder, the server imports it, and has the run at once', async () => {
   const cwd = folder({
     'out.jsonl': claude,
     'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant" } }]',
   })
   const server = await serving([], { cwd })
-  const { code, err } = await ran(['import', 'out.jsonl'], { cwd })
-  expect(code).toBe(1)
-  expect(err).toBe(
-    `millrace: The server at ${server.url} uses the data folder .millrace. Stop it, or import into another folder with --data.\n`,
-  )
+  const { code, err, out } = await ran(['import', 'out.jsonl', '-m', 'Hello'], { cwd })
+  expect([code, err]).toEqual([0, expect.stringMatching(/^imported: claude, \d+ entries, completed\n$/u)])
+  const run = out.trim()
+  expect(await (await fetch(`${server.url}/api/runs/${run}`)).json()).toMatchObject({ id: run, status: 'completed' })
+  expect(await ran(['import', 'out.jsonl', '-m', 'Hello'], { cwd })).toMatchObject({
+    code: 0,
+    out,
+    err: `imported before${err.slice(8)}`,
+  })
   expect((await ran(['import', 'out.jsonl', '--data', join(cwd, 'archive')], { cwd })).code).toBe(0)
 })
 

@@ -1,27 +1,38 @@
-/** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder. */
+/** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
 import { MillraceError } from '../../part/error.ts'
-import type { RunRow, Store } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
 import { openStore } from '../../project/project.ts'
+import { createImport } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
+import { encodeEntries } from '../../store/encode.ts'
+import type { Where } from '../access.ts'
 import { checkData } from '../folders.ts'
-import { importCli, type ImportedRun } from '../import/import-cli.ts'
-import { importNdjson } from '../import/import-ndjson.ts'
-import { findServer } from '../live-server.ts'
+import { importCli } from '../import/import-cli.ts'
+import { findServer, namedServer, type LiveServer } from '../live-server.ts'
 import { printable } from '../printable.ts'
+import { createRequest } from '../remote-request.ts'
 import { openSource, readSource } from '../transcript-source.ts'
 
-export interface ImportFlags {
+export interface ImportFlags extends Where {
   from?: CliName | 'ndjson'
   message?: string
-  data: string
 }
 
 const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
 
-export async function importCommand(file: string, { from, message, data }: ImportFlags): Promise<void> {
-  checkData(data)
-  if (data === 'none') throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
+interface Told {
+  id: string
+  agent: string
+  status: string
+  lastSeq: number
+  isNew: boolean
+}
+
+export async function importCommand(file: string, { from, message, data, url }: ImportFlags): Promise<void> {
+  const named = url === undefined ? undefined : namedServer(url)
+  if (named === undefined) checkData(data)
+  if (named === undefined && data === 'none')
+    throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
   const source = openSource(file, usage)
   const chunks: Uint8Array[] = []
   let format = from
@@ -29,39 +40,49 @@ export async function importCommand(file: string, { from, message, data }: Impor
     format = told
     chunks.push(chunk)
   }
-  const bytes = Buffer.concat(chunks)
-  if (format === undefined || bytes.length === 0) throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const read = format === 'ndjson' ? importNdjson(bytes, source.name) : await importCli({ cli: format, bytes, message })
+  if (format === undefined || chunks.length === 0) throw new MillraceError('unknown-format', `${source.name} is empty.`)
+  const lines = format === 'ndjson' ? chunks : [await transcript(Buffer.concat(chunks), format, message)]
+  const told = named === undefined ? await keep(data, lines, source.name) : await send(named, lines)
+  const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
+  process.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
+  process.stdout.write(`${printable(told.id)}\n`)
+}
+
+/** The run of a transcript, as NDJSON. */
+async function transcript(bytes: Buffer, cli: CliName, message: string | undefined): Promise<Uint8Array> {
+  const { id, entries } = await importCli({ cli, bytes, message })
+  return Buffer.from(`${encodeEntries(id, entries)}\n`)
+}
+
+/** Writes into the data folder, or asks the server that has locked it. */
+async function keep(data: string, lines: Uint8Array[], name: string): Promise<Told> {
+  const importing = createImport(name)
+  for (const piece of lines) importing.feed(piece)
+  // What is refused must not create a data folder.
+  importing.end()
   const release = lockData(data, 'shared')
-  if (release === undefined) throw await inUse(data)
+  if (release === undefined) {
+    const server = await findServer(data)
+    if (server !== undefined) return send(server, lines)
+    const cure = 'Stop it, or import into another folder with --data.'
+    throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
+  }
   const store = openStore(data)
   try {
-    await keep(store, read)
+    const { isNew, row } = await importing.finish(store)
+    return { ...row, isNew }
   } finally {
     await store.close()
     release()
   }
 }
 
-/** All entries in one write: a run is imported whole, or not at all. */
-async function keep(store: Store, { id, entries, view }: ImportedRun): Promise<void> {
-  const known = await store.runs.get(id)
-  if (known === undefined) await store.log.append(id, 1, entries, () => view)
-  else if (known.lastSeq !== entries.length) throw different(known)
-  const row = (await store.runs.get(id))!
-  const told = `${row.agent}, ${row.lastSeq} entries, ${row.status}`
-  process.stderr.write(printable(`${known === undefined ? 'imported' : 'imported before'}: ${told}\n`))
-  process.stdout.write(`${printable(id)}\n`)
-}
-
-function different({ id, lastSeq }: RunRow): MillraceError {
-  const cure = 'Import it into another folder with --data.'
-  return new MillraceError('run-exists', `There is another run ${id}, with ${lastSeq} entries. ${cure}`)
-}
-
-async function inUse(data: string): Promise<MillraceError> {
-  const server = await findServer(data)
-  const who = server === undefined ? 'A server' : `The server at ${server.url}`
-  const cure = 'Stop it, or import into another folder with --data.'
-  return new MillraceError('data-in-use', `${who} uses the data folder ${data}. ${cure}`)
+async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
+  const request = createRequest(server.url, server)
+  const response = await request('/api/runs/import', {
+    method: 'POST',
+    type: 'application/x-ndjson',
+    body: Buffer.concat(lines),
+  })
+  return { ...((await response.json()) as Omit<Told, 'isNew'>), isNew: response.status === 201 }
 }

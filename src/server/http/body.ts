@@ -46,16 +46,41 @@ function checkEncoding(headers: Headers): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** Reads a body of this type piece by piece, up to a size. What `onPiece` throws ends it. */
+export async function readPieces(
+  request: Request,
+  { type, maxBytes }: { type: string; maxBytes: number },
+  onPiece: (piece: Uint8Array) => void,
+): Promise<void> {
+  const given = request.headers.get('content-type')
+  if (given?.split(';')[0]!.trim().toLowerCase() !== type) {
+    const cure = `The body must be NDJSON: send content-type: ${type}`
+    throw new MillraceError('unsupported-type', given === null ? `${cure}.` : `${cure}, not ${given}.`)
+  }
+  checkEncoding(request.headers)
+  await readBytes(request, maxBytes, onPiece)
+}
+
 async function readText(request: Request, maxBytes: number): Promise<string> {
+  const pieces: Uint8Array[] = []
+  const bytes = await readBytes(request, maxBytes, (piece) => void pieces.push(piece))
+  try {
+    return utf8.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
+  } catch {
+    throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
+  }
+}
+
+/** Returns how many there were. */
+async function readBytes(request: Request, maxBytes: number, onPiece: (piece: Uint8Array) => void): Promise<number> {
   const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   // Content-Length may be missing or wrong, so the bytes are counted as well.
-  const pieces: Uint8Array[] = []
   let bytes = 0
   const collect = (piece: Uint8Array) => {
     bytes += piece.byteLength
     if (bytes > maxBytes) throw tooLarge()
-    pieces.push(piece)
+    onPiece(piece)
   }
   try {
     const message = claimMessage(request)
@@ -66,11 +91,7 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
     // The client disconnected while sending. This is not a server error.
     throw new MillraceError('bad-request', `The body was cut off: ${messageOf(error)}`, { cause: error })
   }
-  try {
-    return utf8.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
-  } catch {
-    throw new MillraceError('bad-json', 'The body is not valid UTF-8.')
-  }
+  return bytes
 }
 
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {

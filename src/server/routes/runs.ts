@@ -1,7 +1,7 @@
 /** `/api/runs…`: runs and their logs as an API. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { hasEnded, runStatuses, type RunQuery, type RunRow } from '../../part/log.ts'
+import { hasEnded, runStatuses, type RunQuery } from '../../part/log.ts'
 import type { Answer } from '../../part/request-part.ts'
 import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -15,6 +15,7 @@ import type { Encoder } from '../../wire/wire.ts'
 import { preferredType } from '../http/accept.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
+import { existingRun, unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { answerResponse } from '../../answer/answer-response.ts'
@@ -54,7 +55,7 @@ export async function showRun({ runtime }: HandlerContext, id: string): Promise<
 const eventParameters = { after: 20, types: 2000, follow: 1 }
 
 export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
-  const { status, lastSeq } = await existing(context, id)
+  const { status, lastSeq } = await existingRun(context, id)
   const { after: wanted, types: listed, follow: follows } = readQuery(url, eventParameters)
   if (follows !== undefined && follows !== '0' && follows !== '1') throw bad('follow', '1 or 0')
   const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
@@ -207,14 +208,4 @@ function toAnswer(body: Record<string, unknown>): Answer {
   if ('value' in body) return { kind: 'input', value: body['value'] }
   if (!('output' in body)) throw bad('output', 'present (or approved, for an approval)')
   return { kind: 'tool', output: body['output'], ...(isError === true ? { isError } : undefined) }
-}
-
-async function existing({ runtime }: HandlerContext, id: string): Promise<RunRow> {
-  const row = await runtime.store.runs.get(id)
-  if (row === undefined) throw unknownRun(id)
-  return row
-}
-
-function unknownRun(id: string): MillraceError {
-  return new MillraceError('unknown-run', `There is no run ${id}.`)
 }

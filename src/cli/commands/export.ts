@@ -1,0 +1,52 @@
+/** `millrace export`: the log of a run as a file. */
+import { createWriteStream, renameSync, rmSync } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import { messageOf, MillraceError } from '../../part/error.ts'
+import { hasEnded, type RunRow } from '../../part/log.ts'
+import { exportRecording } from '../../record/transfer/export.ts'
+import { accessRecording } from '../access-recording.ts'
+import { openAccess, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
+import { forStream, printable } from '../printable.ts'
+import { writeOut } from '../write-out.ts'
+
+export async function exportCommand(text: string, { output, ...where }: Where & { output?: string }): Promise<void> {
+  const access = await openAccess(where)
+  try {
+    const row = await findRun(access, text)
+    const lines = exportRecording(accessRecording(access, row.id), row.lastSeq)
+    if (output === undefined) for await (const piece of lines) await writeOut(forStream(piece, process.stdout))
+    else {
+      await writeFile(output, lines)
+      process.stderr.write(printable(`${output}: ${told(row)}\n`))
+    }
+  } finally {
+    await access.close()
+  }
+}
+
+function told({ agent, lastSeq, status }: RunRow): string {
+  return `${agent}, ${lastSeq} entries, ${status}${hasEnded(status) ? '' : ' (so far)'}`
+}
+
+/** The file is there when it is whole. */
+async function writeFile(file: string, lines: AsyncIterable<string>): Promise<void> {
+  const part = `${file}.part`
+  try {
+    const stream = createWriteStream(part, { mode: 0o600 })
+    const done = finished(stream)
+    // It is awaited below; an error that comes before must not be unhandled.
+    done.catch(() => undefined)
+    for await (const piece of lines) {
+      if (!stream.write(piece))
+        await Promise.race([new Promise<void>((resolve) => stream.once('drain', () => resolve())), done])
+    }
+    stream.end()
+    await done
+    renameSync(part, file)
+  } catch (error) {
+    rmSync(part, { force: true })
+    if (error instanceof MillraceError) throw error
+    throw new MillraceError('unwritable', `${file} cannot be written: ${messageOf(error)}`, { cause: error })
+  }
+}

@@ -1,0 +1,76 @@
+/** `millrace replay`: a recorded run on stdout, in the recorded rhythm or step by step. */
+import { createInterface } from 'node:readline'
+import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
+import { hasEnded } from '../../part/log.ts'
+import { checkReplay, replayRecording } from '../../record/replay/replay.ts'
+import { accessRecording } from '../access-recording.ts'
+import { openAccess, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
+import { namedWire } from '../named-wire.ts'
+import { forStream, printable } from '../printable.ts'
+import { writeOut } from '../write-out.ts'
+
+export interface ReplayFlags extends Where {
+  speed: string
+  format: string
+  from?: string
+  to?: string
+  step?: boolean
+  dir?: string
+}
+
+export async function replayCommand(text: string, flags: ReplayFlags): Promise<void> {
+  const wire = await namedWire(flags.format, flags.dir)
+  const speed = flags.speed === 'max' ? Infinity : Number(flags.speed)
+  const access = await openAccess(flags)
+  const enter = flags.step === true ? createEnter() : undefined
+  try {
+    const row = await findRun(access, text)
+    const range = { speed, from: toSeq(flags.from, 'from') ?? 1, to: toSeq(flags.to, 'to') ?? row.lastSeq }
+    try {
+      checkReplay(range, row.lastSeq)
+    } catch (error) {
+      throw new MillraceError('usage', (error as MillraceError).message.replace(/^"(\w+)"/u, '--$1'))
+    }
+    const step = enter?.step
+    const pieces = replayRecording(accessRecording(access, row.id), { wire, ...range, ...(step && { step }) })
+    let last = '\n'
+    try {
+      for await (const piece of pieces) {
+        await writeOut(forStream(piece, process.stdout))
+        last = piece
+      }
+    } finally {
+      // The shell's prompt starts on its own line.
+      if (process.stdout.isTTY && !last.endsWith('\n')) process.stdout.write('\n')
+    }
+    if (flags.to === undefined && !hasEnded(row.status)) {
+      process.stderr.write(printable(`${row.id} is ${row.status}: this is what is recorded so far\n`))
+    }
+  } finally {
+    enter?.close()
+    await access.close()
+  }
+}
+
+function toSeq(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^\d+$/u.test(text)) throw new MillraceError('usage', `--${name} must be a whole number, not "${text}".`)
+  return Number(text)
+}
+
+/** Waits for Enter before each entry, and names the entry on stderr. */
+function createEnter() {
+  const lines = createInterface({ input: process.stdin })
+  const pressed = lines[Symbol.asyncIterator]()
+  process.stderr.write('Enter: the next entry. Ctrl-D: end.\n')
+  return {
+    async step({ seq, type, step }: Entry): Promise<boolean> {
+      if ((await pressed.next()).done) return false
+      process.stderr.write(printable(`${seq} ${type}${step === '' ? '' : ` ${step}`}\n`))
+      return true
+    },
+    close: () => lines.close(),
+  }
+}

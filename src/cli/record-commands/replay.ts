@@ -1,0 +1,52 @@
+/** The commands that play, copy, compare and continue recorded runs. */
+import { Option, type Command } from 'commander'
+import { builtinWires } from '../../wire/builtin-wires.ts'
+import { examples, runAbout, whereOptions } from '../options.ts'
+
+function add(program: Command, name: string, summary: string): Command {
+  const command = program.command(name).summary(summary)
+  return command
+}
+
+function anywhere(command: Command): Command {
+  for (const option of whereOptions()) command.addOption(option)
+  return command
+}
+
+export function addReplayCommands(program: Command): void {
+  const replay = add(program, 'replay', 'Play a recorded run again')
+    .description('Print a recorded run as its clients got it, in the recorded rhythm.')
+    .argument('<run>', runAbout)
+    .addOption(new Option('--speed <n>', '1 as recorded, 10 ten times as fast, max at once').default('1', '1'))
+    .addOption(
+      new Option(
+        '--format <wire>',
+        `What is printed: ${[...builtinWires.keys()].join(', ')}, or a wire of the config`,
+      ).default('text', 'text'),
+    )
+    .option('--from <seq>', 'Begin with this entry')
+    .option('--to <seq>', 'End after this entry')
+    .option('--step', 'Print the next entry each time you press Enter')
+    .option('--dir <dir>', 'Folder of agents whose config adds wires (default: "agents")')
+    .addHelpText(
+      'after',
+      `
+No pause is longer than 5 seconds. Of a run that goes on, the entries recorded so
+far are played. Exits 1 if the recorded answer is incomplete: plain text has no
+other word for it.
+${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max --format ui', 'millrace replay run_1a2b3c --step --format parts')}`,
+    )
+    .action(async (run: string, flags) => (await import('../commands/replay.ts')).replayCommand(run, flags))
+  anywhere(replay)
+
+  const save = add(program, 'export', 'Write a run to a file')
+    .description('Write the log of a run as NDJSON, one entry per line, to a file or to stdout.')
+    .argument('<run>', runAbout)
+    .option('-o, --output <file>', 'File to write; an existing one is replaced')
+    .addHelpText(
+      'after',
+      examples('millrace export run_1a2b3c -o run.ndjson', 'millrace export run_1a2b3c | jq -c .type'),
+    )
+    .action(async (run: string, flags) => (await import('../commands/export.ts')).exportCommand(run, flags))
+  anywhere(save)
+}

@@ -1,0 +1,57 @@
+/** `GET /api/runs/:id/replay`: a recorded run through any wire, in the rhythm in which it was recorded. */
+import { hasEnded } from '../../part/log.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { answerResponse } from '../../answer/answer-response.ts'
+import { readHistory } from '../../answer/open-answer.ts'
+import type { BodySource } from '../../answer/streamed-body.ts'
+import { checkReplay, replay } from '../../record/replay/replay.ts'
+import { builtinWires } from '../../wire/builtin-wires.ts'
+import type { Wire } from '../../wire/wire.ts'
+import type { HandlerContext } from '../handler.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { existingRun } from './existing-run.ts'
+
+const parameters = { speed: 20, from: 20, to: 20, format: 100 }
+
+export async function replayRun(context: HandlerContext, id: string, url: URL): Promise<Response> {
+  const { runtime, wires } = context
+  const row = await existingRun(context, id)
+  const { speed, from, to, format = 'parts' } = readQuery(url, parameters)
+  const known: ReadonlyMap<string, Wire> = new Map([...builtinWires, ...wires])
+  const wire = known.get(format)
+  if (wire === undefined)
+    throw bad('format', `one of ${[...known.keys()].join(', ')}${didYouMean(format, known.keys())}`)
+  const seq = (text: string | undefined, name: string) =>
+    text === undefined ? undefined : wholeNumber(text, name, 1, row.lastSeq)
+  const leave = new AbortController()
+  const options = {
+    wire,
+    speed: toSpeed(speed),
+    from: seq(from, 'from') ?? 1,
+    to: seq(to, 'to') ?? row.lastSeq,
+    signal: leave.signal,
+    ...(wire.showsHistory === true && { history: await readHistory(runtime, id) }),
+    // Who asks for a part of it knows that it ends early.
+    ...(to === undefined &&
+      !hasEnded(row.status) &&
+      wire.showsLog !== true && {
+        unfinished: { code: 'replay-over', message: `Run ${id} has not ended: its recording stops here.` },
+      }),
+  }
+  checkReplay(options, row.lastSeq)
+  const pieces = replay(runtime.store, id, options)
+  const source: BodySource = {
+    next: async () => (await pieces.next()).value ?? undefined,
+    cancel() {
+      leave.abort()
+      void pieces.return().catch(() => undefined)
+    },
+  }
+  return answerResponse(wire, id, { source })
+}
+
+function toSpeed(text = '1'): number {
+  const speed = text === 'max' ? Infinity : Number(text)
+  if (!/^(?:max|\d+(?:\.\d+)?)$/u.test(text) || speed < 0.1) throw bad('speed', 'a number from 0.1 on, or max')
+  return speed
+}

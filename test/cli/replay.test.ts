@@ -1,0 +1,53 @@
+/** `millrace replay`, `export`, and what is exported imported again: from the database and through a server. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { folder, ran, serving } from '../support/cli.ts'
+
+const agents = { 'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]' }
+
+const recorded = async (cwd: string) => {
+  const { out } = await ran(['run', 'a', '-m', 'Hello', '--format', 'parts'], { cwd })
+  return { log: out, run: (JSON.parse(out.slice(0, out.indexOf('\n'))) as { runId: string }).runId }
+}
+
+test('a run is played in every format, from and to a place, step by step', async () => {
+  const cwd = folder(agents)
+  const { log, run } = await recorded(cwd)
+  const lines = log.split('\n')
+  const play = (...flags: string[]) => ran(['replay', run, '--speed', 'max', ...flags], { cwd })
+  const said = lines.flatMap((line) => (line.includes('"text-delta"') ? [JSON.parse(line).delta as string] : [])).join('')
+  expect((await play()).out).toBe(said)
+  expect((await play('--format', 'parts')).out).toBe(log)
+  expect((await play('--format', 'ui')).out).toContain('data: [DONE]')
+  expect((await play('--format', 'parts', '--from', '2', '--to', '3')).out).toBe(`${lines.slice(1, 3).join('\n')}\n`)
+  const stepped = await ran(['replay', run, '--step', '--format', 'parts'], { cwd, input: '\n\n' })
+  expect(stepped.out).toBe(`${lines.slice(0, 2).join('\n')}\n`)
+  expect(stepped.err).toContain('1 run-start\n2 step-start main/a\n')
+  for (const [flags, message] of [
+    [['--speed', '0'], '--speed must be a number from 0.1 on, or max.'],
+    [['--to', '9999'], '--to must be between 1 and'],
+    [['--from', 'x'], '--from must be a whole number, not "x".'],
+    [['--format', 'uy'], 'Did you mean ui?'],
+  ] as const) {
+    expect(await play(...flags)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) })
+  }
+})
+
+test('what is exported is imported as it was, also through a server', async () => {
+  const cwd = folder(agents)
+  const { log, run } = await recorded(cwd)
+  const { code, err } = await ran(['export', run, '-o', 'run.ndjson'], { cwd })
+  expect([code, err]).toEqual([0, expect.stringMatching(/^run\.ndjson: a, \d+ entries, completed\n$/u)])
+  expect(readFileSync(join(cwd, 'run.ndjson'), 'utf8')).toBe(log)
+  expect(await ran(['export', run, '-o', 'no/such/run.ndjson'], { cwd })).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no/such/run.ndjson cannot be written'),
+  })
+  const elsewhere = folder(agents)
+  const server = await serving([], { cwd: elsewhere })
+  expect((await ran(['import', join(cwd, 'run.ndjson')], { cwd: elsewhere })).out).toBe(`${run}\n`)
+  expect((await ran(['import', join(cwd, 'run.ndjson'), '--url', server.url], { cwd })).err).toContain('imported before')
+  expect((await ran(['export', run], { cwd: elsewhere })).out).toBe(log)
+  expect((await ran(['replay', run, '--speed', 'max', '--format', 'parts'], { cwd: elsewhere })).out).toBe(log)
+})

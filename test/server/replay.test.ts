@@ -1,0 +1,109 @@
+/** Replay, export and import of runs over HTTP. */
+import { afterEach, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text, throws } from '../../src/models/testing/scripted-model.ts'
+import { MillraceError } from '../../src/part/error.ts'
+import { agent, entriesOf } from '../support/engine.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer | undefined
+afterEach(() => server?.close())
+
+const body = { agentId: 'a', messages: [{ role: 'user', content: 'Hi' }] }
+const hello = () => createScriptedModel([[text('Hel', 'lo'), finish()]])
+
+async function answered(model = hello()) {
+  server = await startServer({ agents: { a: agent('retries: 0') }, scripts: { m: model } })
+  const live = await server.post('/api/chat', body)
+  const run = live.headers.get('x-millrace-run-id')!
+  return { server, live, run, get: (path: string) => fetch(`${server!.url}/api/runs/${run}/${path}`) }
+}
+
+test('a run is replayed as it was sent, with the headers of its wire; exported it is its log', async () => {
+  const { live, run, get, server } = await answered()
+  const sent = await live.text()
+  const again = await get('replay?format=ui&speed=max')
+  expect(await again.text()).toBe(sent)
+  for (const name of ['content-type', 'x-vercel-ai-ui-message-stream', 'x-millrace-run-id', 'cache-control']) {
+    expect(again.headers.get(name), name).toBe(live.headers.get(name))
+  }
+  expect(await (await get('replay?format=text&speed=max&to=99')).json()).toMatchObject({ error: { code: 'bad-input' } })
+  expect(await (await get('replay?format=text&speed=max')).text()).toBe('Hello')
+  const lines = (await entriesOf(server.store, run)).map((entry) => `${JSON.stringify(entry)}\n`)
+  expect(await (await get('replay?speed=max&to=3')).text()).toBe(lines.slice(0, 3).join(''))
+  const exported = await get('export')
+  expect(await exported.text()).toBe(lines.join(''))
+  expect(exported.headers.get('content-type')).toContain('application/x-ndjson')
+  expect(exported.headers.get('content-disposition')).toBe(`attachment; filename="${run}.ndjson"`)
+})
+
+test('an answer that failed fails again: in-band, or as a body that breaks', async () => {
+  const refused = createScriptedModel([[text('Hel'), throws(new MillraceError('model-failed', 'It broke.'))]])
+  const { live, get } = await answered(refused)
+  const sent = await live.text()
+  expect(sent).toContain('It broke.')
+  expect(await (await get('replay?format=ui&speed=max')).text()).toBe(sent)
+  const plain = await get('replay?format=text&speed=max')
+  await expect(plain.text()).rejects.toThrow()
+})
+
+test('of a run that goes on, what is recorded so far is replayed, and the wire says so; a client may leave', async () => {
+  const gate = latch()
+  const model = createScriptedModel([[text('Hel'), gate, text('lo'), finish()]])
+  const { get, run, server, live } = await answered(model)
+  await gate.reached
+  const far = await (await get('replay?format=ui&speed=max')).text()
+  expect(far).toContain(`Run ${run} has not ended: its recording stops here.`)
+  expect(far.trimEnd().endsWith('[DONE]')).toBe(true)
+  const slow = await get('replay?format=ui&speed=0.1')
+  await slow.body!.cancel()
+  gate.open()
+  await live.text()
+  expect(server.reported).toEqual([])
+})
+
+test.each([
+  ['replay?speed=0', 'speed must be a number from 0.1 on, or max.'],
+  ['replay?speed=fast', 'speed must be a number from 0.1 on, or max.'],
+  ['replay?format=uy', 'format must be one of text, ui, openai, ag-ui, parts, parts-sse (did you mean "ui"?).'],
+  ['replay?from=0', 'from must be a whole number from 1 to'],
+  ['replay?from=3&to=2', '"to" must be at least 3'],
+  ['replay?sped=1', 'Unknown parameter "sped" (did you mean "speed"?)'],
+])('%s is refused', async (path, message) => {
+  const { live, get } = await answered()
+  await live.text()
+  const refused = await get(path)
+  expect(refused.status).toBe(400)
+  expect(((await refused.json()) as { error: { message: string } }).error.message).toContain(message)
+})
+
+test('an export is imported elsewhere once; another run of its id, and what is none, are refused', async () => {
+  const { live, get, run } = await answered()
+  await live.text()
+  const lines = await (await get('export')).text()
+  const other = await startServer({ agents: { a: agent() } })
+  try {
+    const post = (content: string, type = 'application/x-ndjson') =>
+      fetch(`${other.url}/api/runs/import`, { method: 'POST', body: content, headers: { 'content-type': type } })
+    const first = await post(lines)
+    expect([first.status, await first.json()]).toEqual([
+      201,
+      { id: run, agent: 'a', status: 'completed', lastSeq: lines.split('\n').length - 1 },
+    ])
+    expect((await post(lines)).status).toBe(200)
+    expect(await (await fetch(`${other.url}/api/runs/${run}/export`)).text()).toBe(lines)
+    expect(await (await fetch(`${other.url}/api/runs/${run}`)).json()).toEqual(
+      await (await fetch(`${server!.url}/api/runs/${run}`)).json(),
+    )
+    const changed = await post(lines.replace('Hel', 'Hal'))
+    expect([changed.status, await changed.json()]).toMatchObject([409, { error: { code: 'run-exists' } }])
+    const cut = await post(lines.split('\n').slice(0, 4).join('\n'))
+    expect(cut.status).toBe(409)
+    const damaged = await post(lines.replace('"seq":2', '"seq":3'))
+    expect([damaged.status, await damaged.json()]).toMatchObject([400, { error: { code: 'invalid-recording' } }])
+    expect((await post('')).status).toBe(400)
+    // A page of another site can send this without being asked.
+    expect((await post(lines, 'text/plain')).status).toBe(415)
+  } finally {
+    await other.close()
+  }
+})
