@@ -4,7 +4,7 @@ import { builtinWires } from '../wire/builtin-wires.ts'
 import { collect, dataAbout, debugOption, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
 
 /** Packs and configs may add formats, so any name is accepted until the config is loaded. */
-const formatOption = () =>
+export const formatOption = () =>
   new Option('--format <wire>', 'Output format')
     .choices([...builtinWires.keys()])
     .argParser((name: string) => name)

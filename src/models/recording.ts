@@ -18,6 +18,7 @@ export interface CallPlace {
   number(): number
 }
 
+/** Options of {@link createRecordingModel}. */
 export interface RecordingModelOptions {
   /** What the calls report: `none`, because nothing is spent, or what the recorded ones did. Default `none`. */
   usage?: 'none' | 'recorded'

@@ -3,6 +3,7 @@ import type { Entry } from './entry.ts'
 import type { Log, ReadOptions } from './log.ts'
 import { isUnder } from './path.ts'
 
+/** A run that can be read, several times. */
 export interface Recording {
   /** What messages call it: the run's id, or the name of a file. */
   readonly name: string

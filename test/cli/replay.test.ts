@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder, ran, serving } from '../support/cli.ts'
 
-const agents = { 'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]' }
+const agents = {
+  'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]',
+}
 
 const recorded = async (cwd: string) => {
   const { out } = await ran(['run', 'a', '-m', 'Hello', '--format', 'parts'], { cwd })
@@ -16,7 +18,9 @@ test('a run is played in every format, from and to a place, step by step', async
   const { log, run } = await recorded(cwd)
   const lines = log.split('\n')
   const play = (...flags: string[]) => ran(['replay', run, '--speed', 'max', ...flags], { cwd })
-  const said = lines.flatMap((line) => (line.includes('"text-delta"') ? [JSON.parse(line).delta as string] : [])).join('')
+  const said = lines
+    .flatMap((line) => (line.includes('"text-delta"') ? [JSON.parse(line).delta as string] : []))
+    .join('')
   expect((await play()).out).toBe(said)
   expect((await play('--format', 'parts')).out).toBe(log)
   expect((await play('--format', 'ui')).out).toContain('data: [DONE]')
@@ -47,7 +51,9 @@ test('what is exported is imported as it was, also through a server', async () =
   const elsewhere = folder(agents)
   const server = await serving([], { cwd: elsewhere })
   expect((await ran(['import', join(cwd, 'run.ndjson')], { cwd: elsewhere })).out).toBe(`${run}\n`)
-  expect((await ran(['import', join(cwd, 'run.ndjson'), '--url', server.url], { cwd })).err).toContain('imported before')
+  expect((await ran(['import', join(cwd, 'run.ndjson'), '--url', server.url], { cwd })).err).toContain(
+    'imported before',
+  )
   expect((await ran(['export', run], { cwd: elsewhere })).out).toBe(log)
   expect((await ran(['replay', run, '--speed', 'max', '--format', 'parts'], { cwd: elsewhere })).out).toBe(log)
 })

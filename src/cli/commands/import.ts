@@ -40,7 +40,8 @@ export async function importCommand(file: string, { from, message, data, url }: 
     format = told
     chunks.push(chunk)
   }
-  if (format === undefined || chunks.length === 0) throw new MillraceError('unknown-format', `${source.name} is empty.`)
+  if (format === undefined || chunks.every(({ length }) => length === 0))
+    throw new MillraceError('unknown-format', `${source.name} is empty.`)
   const lines = format === 'ndjson' ? chunks : [await transcript(Buffer.concat(chunks), format, message)]
   const told = named === undefined ? await keep(data, lines, source.name) : await send(named, lines)
   const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`

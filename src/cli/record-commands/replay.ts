@@ -1,7 +1,7 @@
 /** The commands that play, copy, compare and continue recorded runs. */
 import { Option, type Command } from 'commander'
-import { builtinWires } from '../../wire/builtin-wires.ts'
 import { examples, runAbout, whereOptions } from '../options.ts'
+import { formatOption } from '../talk-commands.ts'
 
 function add(program: Command, name: string, summary: string): Command {
   const command = program.command(name).summary(summary)
@@ -14,16 +14,13 @@ function anywhere(command: Command): Command {
 }
 
 export function addReplayCommands(program: Command): void {
-  const replay = add(program, 'replay', 'Play a recorded run again')
+  const replay = program
+    .command('replay')
+    .summary('Play a recorded run again')
     .description('Print a recorded run as its clients got it, in the recorded rhythm.')
     .argument('<run>', runAbout)
     .addOption(new Option('--speed <n>', '1 as recorded, 10 ten times as fast, max at once').default('1', '1'))
-    .addOption(
-      new Option(
-        '--format <wire>',
-        `What is printed: ${[...builtinWires.keys()].join(', ')}, or a wire of the config`,
-      ).default('text', 'text'),
-    )
+    .addOption(formatOption())
     .option('--from <seq>', 'Begin with this entry')
     .option('--to <seq>', 'End after this entry')
     .option('--step', 'Print the next entry each time you press Enter')
@@ -39,7 +36,9 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
     .action(async (run: string, flags) => (await import('../commands/replay.ts')).replayCommand(run, flags))
   anywhere(replay)
 
-  const save = add(program, 'export', 'Write a run to a file')
+  const save = program
+    .command('export')
+    .summary('Write a run to a file')
     .description('Write the log of a run as NDJSON, one entry per line, to a file or to stdout.')
     .argument('<run>', runAbout)
     .option('-o, --output <file>', 'File to write; an existing one is replaced')

@@ -11,6 +11,7 @@ import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Encoder, Piece, Wire, WireContext } from '../../wire/wire.ts'
 import { createPace, steadyClock, type ReplayClock } from './pace.ts'
 
+/** What is replayed, through what, and how fast. */
 export interface ReplayOptions<Out extends Piece = string, Options extends object = object> {
   /** Default: `parts`, the entries as NDJSON. */
   wire?: Wire<Options, Out>

@@ -12,6 +12,7 @@ import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
 import { checkRecording, type CheckedRecording } from './check-recording.ts'
 
+/** What an import came to. */
 export interface Imported {
   id: string
   /** False if the store had the same run already. */
@@ -19,6 +20,7 @@ export interface Imported {
   row: RunRow
 }
 
+/** Options of {@link importNdjson}. */
 export interface ImportOptions {
   /** What errors call it. Default `The recording`. */
   name?: string
