@@ -3,11 +3,6 @@ import { Option, type Command } from 'commander'
 import { examples, runAbout, whereOptions } from '../options.ts'
 import { formatOption } from '../talk-commands.ts'
 
-function add(program: Command, name: string, summary: string): Command {
-  const command = program.command(name).summary(summary)
-  return command
-}
-
 function anywhere(command: Command): Command {
   for (const option of whereOptions()) command.addOption(option)
   return command
