@@ -1,7 +1,15 @@
+import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defaultExclude, defineConfig } from 'vitest/config'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** What a test changes or measures of its process: it has one of its own. The others in process share one: loading the same modules for each took longer than many of them. */
+const ofItsOwn =
+  /\bvi\.|\bglobalThis\b|\bprocess\.(?!cwd|execPath|platform)|heapUsed|\brss\b|\bgc\(|worker_threads|child_process/u
+const shared = globSync(['src/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings}/*.test.ts'], {
+  cwd: here('.'),
+}).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
 
 export default defineConfig({
   resolve: {
@@ -13,7 +21,17 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'shared', include: shared, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'own',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [...defaultExclude, ...shared],
+        },
+      },
+    ],
     reporters: ['default', './test/closing-line.ts'],
     // A hang is found as well after a minute, and a slow machine is not one.
     testTimeout: 60_000,

@@ -70,6 +70,14 @@ const cases: Case[] = [
     [{ next: { nxt: {} } }],
   ],
   [{ properties: { constructor: { type: 'string' }, __proto__: {} } }, [{}], [{ constructor: 1 }]],
+  [
+    { items: { contains: { type: 'string' } } },
+    [[['a'], [1, 'b']]],
+    [
+      [['a'], []],
+      [[], ['a']],
+    ],
+  ],
 ]
 
 test.each(cases)('%j', (schema, good, bad) => {
@@ -139,6 +147,8 @@ test('a schema of pieces that are put together at random means what it means to 
   }))
   fc.assert(
     fc.property(schema, fc.array(value, { minLength: 1, maxLength: 5 }), (given, values) => {
+      // Ajv keeps the result of `contains` from one turn of a loop to the next. See the table above.
+      fc.pre(!/"(?:items|additionalProperties|contains)":.*"contains"/u.test(JSON.stringify(given)))
       const theirs = ajv.getValidator({ allOf: [given] } as Parameters<typeof ajv.getValidator>[0])
       for (const each of values) {
         expect(validate(given, each).length === 0, `${JSON.stringify(given)} on ${JSON.stringify(each)}`).toBe(
