@@ -82,9 +82,10 @@ const layers: Record<string, string[]> = {
   answer: ['runtime', 'wire'],
   record: ['store', 'wire'],
   project: ['answer', 'record'],
+  regress: ['project'],
   server: ['project'],
   client: ['fold', 'async'],
-  cli: ['server', 'client'],
+  cli: ['server', 'client', 'regress'],
 }
 
 function below(folder: string): Set<string> {

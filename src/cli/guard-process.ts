@@ -1,6 +1,7 @@
 /** Uncaught errors in `millrace run` and `chat`: as on the server, the run fails and secrets are redacted. */
 import { secretValues } from '../project/secrets.ts'
 import { createCleaner } from '../fold/redact.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
 import { printable } from './printable.ts'
 
@@ -11,4 +12,28 @@ export function guardProcess(): ErrorGuard & { release(): void } {
     exit: () => process.exit(1),
   })
   return Object.assign(guard, { release: guard.install() })
+}
+
+/** The same for a command with several runtimes. */
+export function guardRuntimes() {
+  const guard = guardProcess()
+  const runtimes = new Set<Runtime>()
+  guard.bind({
+    fail(run, error) {
+      for (const runtime of runtimes) {
+        const effect = runtime.fail(run, error)
+        if (effect !== 'inactive') return effect
+      }
+      return 'inactive'
+    },
+    redact: createCleaner(secretValues({}, process.env)),
+  })
+  return {
+    attribute: guard.attribute,
+    onRuntime(runtime: Runtime): () => void {
+      runtimes.add(runtime)
+      return () => void runtimes.delete(runtime)
+    },
+    release: () => guard.release(),
+  }
 }

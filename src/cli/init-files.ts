@@ -9,6 +9,7 @@ export const agentText = `# yaml-language-server: $schema=./${schemaFile}
 #   millrace chat assistant                       chat on the terminal
 #   millrace serve                                serve it over HTTP; changes to this file are picked up at once
 #   millrace check                                check it for errors
+#   millrace test --add <run>                     make a test case of a recorded run; millrace test runs them all
 
 metadata:
   name: "Assistant"

@@ -22,6 +22,7 @@ import {
 import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
+import { addTestCommand } from './record-commands/test.ts'
 import { addImportCommand, addParseCommand } from './transcript-commands.ts'
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
@@ -122,13 +123,22 @@ export function createProgram(): Command {
     .addHelpText('after', examples('millrace check', 'millrace check agents/assistant.yaml'))
     .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(paths, flags))
 
+  addTestCommand(program)
+
   program
     .command('schema')
     .summary('Print the JSON Schema of agent files')
     .description("Print the JSON Schema of agent files, including the tools and models that the folder's config adds.")
     .argument('[dir]', 'Folder of YAML agents', 'agents')
-    .addHelpText('after', examples('millrace schema > agents/millrace.schema.json'))
-    .action(async (dir: string) => (await import('./commands/schema.ts')).schemaCommand(dir))
+    .option('--tests', 'Print the JSON Schema of files of test cases')
+    .addHelpText(
+      'after',
+      examples(
+        'millrace schema > agents/millrace.schema.json',
+        'millrace schema --tests > tests/millrace-tests.schema.json',
+      ),
+    )
+    .action(async (dir: string, flags) => (await import('./commands/schema.ts')).schemaCommand(dir, flags))
 
   program.commandsGroup('Runs:')
   program

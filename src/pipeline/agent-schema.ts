@@ -63,7 +63,7 @@ function stepSchema(known: Known | undefined): JsonSchema {
   return { ...schema, properties: { ...properties, type }, allOf: kinds }
 }
 
-function toDraft7(schema: z.ZodType, known?: Known): JsonSchema {
+export function toDraft7(schema: z.ZodType, known?: Known): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return loosen(rest, known) as JsonSchema
 }

@@ -135,7 +135,7 @@ function endpointsOf(env: Env): Endpoint[] {
 }
 
 /** Command line before environment before config. Duplicates within one source stay, for the registry to refuse. */
-function withEndpoints(config: Config, env: Env, given: readonly Endpoint[] = []): Config {
+export function withEndpoints(config: Config, env: Env, given: readonly Endpoint[] = []): Config {
   const endpoints = [given, endpointsOf(env), config.models?.endpoints ?? []].reduceRight((below, above) => [
     ...below.filter(({ name }) => !above.some((each) => each.name === name)),
     ...above,

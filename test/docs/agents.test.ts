@@ -27,7 +27,10 @@ function linesFor(name: string, { place }: Snippet): string[] {
   return lines ?? [`npx millrace run ${name} -m "night trains"`]
 }
 
-const agents = snippetsIn('yaml').map((snippet) => ({ ...snippet, name: nameOf(snippet) }))
+// Test cases have a test of their own: regression-tests.test.ts.
+const agents = snippetsIn('yaml')
+  .filter(({ text }) => !/^cases:/mu.test(text))
+  .map((snippet) => ({ ...snippet, name: nameOf(snippet) }))
 const cwd = mkdtempSync(join(tmpdir(), 'millrace-agents-'))
 afterAll(() => rmSync(cwd, { recursive: true, force: true }))
 /** Where the programs of CLI agents are. */

@@ -1,0 +1,150 @@
+/** `millrace test`: runs test cases of agents, with models answered from recordings. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname } from 'node:path'
+import { MillraceError } from '../../part/error.ts'
+import { parseEndpoint } from '../../project/project.ts'
+import { toJunit } from '../../regress/junit.ts'
+import { checkAgentOf, openLab, type Lab } from '../../regress/lab.ts'
+import type { CaseResult } from '../../regress/run-case.ts'
+import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
+import type { CaseFile } from '../../regress/test-case.ts'
+import { checkAgents } from '../folders.ts'
+import { guardRuntimes } from '../guard-process.ts'
+import { onEnding, type Ending } from '../stop-signals.ts'
+import { addFromRun } from '../test/add-from-run.ts'
+import { findCaseFiles, readCaseFiles } from '../test/find-cases.ts'
+import { createTestProgress } from '../test/test-progress.ts'
+import { formatFile, formatMatrix, formatSummary, spent } from '../test/test-report.ts'
+import { watchCases } from '../test/watch-cases.ts'
+
+export interface TestFlags {
+  record?: boolean
+  add?: string
+  name?: string
+  filter?: string
+  model?: string
+  concurrency?: string
+  bail?: boolean
+  watch?: boolean
+  json?: boolean
+  junit?: string
+  dir: string
+  data: string
+  url?: string
+  endpoint: string[]
+}
+
+export async function testCommand(paths: string[], flags: TestFlags): Promise<void> {
+  const { dir, add, watch = false } = flags
+  checkFlags(paths, flags)
+  checkAgents(dir, 'run')
+  const stop = new AbortController()
+  let ending: Ending | undefined
+  const off = onEnding((how) => {
+    ending = how
+    stop.abort()
+  })
+  const guard = guardRuntimes()
+  try {
+    const lab = await openLab({ dir, env: process.env, endpoints: flags.endpoint.map(parseEndpoint), ...guard })
+    let code: number
+    if (add !== undefined) code = await runFiles(lab, [await addFromRun(lab, add, flags)], flags, stop.signal)
+    else if (watch) code = await watchCases(lab, paths, () => runOnce(lab, paths, flags, stop.signal), stop.signal)
+    else code = await runOnce(lab, paths, flags, stop.signal)
+    const told = ending?.code ?? code
+    // Exits even if a tool left something running, but only after the output is written.
+    process.stdout.write('', () => process.exit(told))
+  } finally {
+    off()
+    guard.release()
+  }
+}
+
+function checkFlags(paths: readonly string[], { add, name, record, watch, json, model, filter }: TestFlags): void {
+  const refuse = (message: string) => {
+    throw new MillraceError('usage', message)
+  }
+  if (add === undefined && name !== undefined) refuse('--name is the name of an added case: use it with --add.')
+  const others = { paths: paths.length > 0, '--record': record, '--watch': watch, '--model': model, '--filter': filter }
+  const other = Object.entries(others).find(([, given]) => given)?.[0]
+  if (add !== undefined && other !== undefined) refuse(`--add cannot be combined with ${other}: it runs its own case.`)
+  if (watch && (record || json)) refuse(`--watch cannot be combined with ${record ? '--record' : '--json'}.`)
+}
+
+async function runOnce(lab: Lab, paths: string[], flags: TestFlags, signal: AbortSignal): Promise<number> {
+  const files = readCaseFiles(findCaseFiles(paths, flags.dir))
+  return runFiles(lab, files, flags, signal)
+}
+
+async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: AbortSignal): Promise<number> {
+  const { filter, record = false, bail = false, json = false, junit } = flags
+  const models = flags.model?.split(',').map((each) => each.trim())
+  for (const { agent, path, cases } of files) {
+    checkAgentOf(lab, agent, path)
+    for (const { turns } of cases)
+      for (const { expect } of turns) if (expect.judge) checkAgentOf(lab, expect.judge.agent, path)
+  }
+  const began = performance.now()
+  const wanted = casesOf({ files, filter, models })
+  if (wanted.length === 0) throw new MillraceError('usage', `No case has a name with "${filter}".`)
+  const progress = createTestProgress(wanted.length)
+  const left = new Map(files.map(({ path }) => [path, wanted.filter(({ file }) => file.path === path).length]))
+  const done: CaseResult[] = []
+
+  /** Prints a file once all its cases are there. */
+  function print(path: string): void {
+    const results = done.filter(({ file }) => file === path)
+    if (json || results.length === 0) return
+    progress.clear()
+    process.stdout.write(formatFile(path, inOrder(results)))
+  }
+
+  const outcome = await runCases({
+    lab,
+    files,
+    filter,
+    models,
+    record,
+    bail,
+    signal,
+    concurrency: concurrencyOf(flags),
+    onStart: ({ test, model }) => progress.start(test.name, model),
+    onResult(result) {
+      done.push(result)
+      progress.done(result)
+      left.set(result.file, left.get(result.file)! - 1)
+      if (left.get(result.file) === 0) print(result.file)
+    },
+  })
+  progress.clear()
+  for (const [path, count] of left) if (count > 0) print(path)
+  const ms = performance.now() - began
+  if (junit !== undefined) writeJunit(junit, outcome)
+  if (json) process.stdout.write(`${JSON.stringify(toJson(outcome, ms), null, 2)}\n`)
+  else process.stdout.write((formatMatrix(outcome.results) ?? '') + formatSummary(outcome.results, outcome.skipped, ms))
+  return outcome.skipped > 0 || outcome.results.some(({ status }) => status !== 'passed') ? 1 : 0
+}
+
+function inOrder(results: readonly CaseResult[]): CaseResult[] {
+  return results.toSorted((a, b) => a.line - b.line)
+}
+
+function concurrencyOf({ concurrency }: TestFlags): number {
+  if (concurrency === undefined) return availableParallelism()
+  const count = Number(concurrency)
+  if (Number.isInteger(count) && count >= 1 && count <= 1000) return count
+  throw new MillraceError('usage', `--concurrency must be a number from 1 to 1000, not "${concurrency}".`)
+}
+
+function writeJunit(file: string, { results }: CasesResult): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, toJunit(results))
+}
+
+function toJson({ results, skipped }: CasesResult, ms: number) {
+  const count = (status: CaseResult['status']) => results.filter((each) => each.status === status).length
+  const { usage, cost } = spent(results)
+  const counts = { passed: count('passed'), failed: count('failed'), stopped: count('stopped'), skipped }
+  return { ...counts, duration: Math.round(ms), spent: { tokens: usage?.totalTokens ?? 0, usd: cost ?? null }, results }
+}

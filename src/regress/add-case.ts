@@ -1,0 +1,76 @@
+/** Writes a case into a file of cases: at its end, or into a new file. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Entry } from '../part/entry.ts'
+import { child } from '../pipeline/check.ts'
+import { createFaultCollector } from '../pipeline/fault.ts'
+import { parseTree } from '../pipeline/tree.ts'
+import { caseOfRuns, caseYaml } from './case-of-run.ts'
+import { readCases, slugOf } from './read-cases.ts'
+import { recordingFile, saveRecording } from './recording-files.ts'
+import type { CaseFile, TestCase } from './test-case.ts'
+
+export interface AddedCase {
+  file: CaseFile
+  test: TestCase
+}
+
+/** `dir`: the folder of cases. Throws for runs that cannot be repeated. */
+export function addCase(dir: string, logs: readonly (readonly Entry[])[], name?: string): AddedCase {
+  const { agent, title, value } = caseOfRuns(logs)
+  const wanted = name ?? (title.replaceAll(/\s+/gu, ' ').trim().slice(0, 60) || 'case')
+  const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find(
+    (each) => !existsSync(each) || fits(each, agent),
+  )
+  const target = path ?? freePath(dir, agent)
+  const before = existsSync(target) ? readFileSync(target, 'utf8') : undefined
+  const taken = before === undefined ? [] : readCases(before, target).cases
+  const unique = uniqueName(wanted, taken)
+  const text =
+    before === undefined
+      ? `${head}agent: ${agent}\ncases:\n${caseYaml({ name: unique, ...value }, '  ')}`
+      : `${before.trimEnd()}\n${caseYaml({ name: unique, ...value }, indentIn(before)!)}`
+  const file = readCases(text, target)
+  const test = file.cases.at(-1)!
+  for (const [turn, entries] of logs.entries()) saveRecording(recordingFile(target, test, undefined, { turn }), entries)
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(target, text)
+  return { file: { ...file, cases: [test] }, test }
+}
+
+const head = `# Run with: millrace test
+# Models and tools are answered from the recordings beside this file. Loosen what may differ when you record again.
+`
+
+/** Whether a case can be added at the end of the file. */
+function fits(path: string, agent: string): boolean {
+  try {
+    const text = readFileSync(path, 'utf8')
+    const file = readCases(text, path)
+    return file.agent === agent && file.models === undefined && indentIn(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** What stands before the dashes of its cases; undefined if they are not its last key, or not one below the other. */
+function indentIn(text: string): string | undefined {
+  const root = parseTree(text, createFaultCollector(text))
+  if (root?.kind !== 'map' || [...root.entries.keys()].at(-1) !== 'cases') return undefined
+  const list = child(root, 'cases')!
+  const line = text.slice(text.lastIndexOf('\n', list.at) + 1, list.at + 1)
+  return /^ *-$/u.test(line) ? line.slice(0, -1) : undefined
+}
+
+function freePath(dir: string, agent: string): string {
+  for (let n = 2; ; n++) {
+    const path = join(dir, `${agent}-${n}.yaml`)
+    if (!existsSync(path)) return path
+  }
+}
+
+function uniqueName(wanted: string, taken: readonly TestCase[]): string {
+  const isFree = (name: string) => !taken.some(({ slug }) => slug === slugOf(name))
+  if (isFree(wanted)) return wanted
+  for (let n = 2; ; n++) if (isFree(`${wanted} ${n}`)) return `${wanted} ${n}`
+}

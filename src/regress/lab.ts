@@ -1,0 +1,118 @@
+/** What all cases of one folder of agents share, and a runtime for one case. */
+import { compact } from '../part/compact.ts'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
+import type { Attribute } from '../engine/attribute.ts'
+import type { Registry } from '../engine/registry.ts'
+import type { Endpoint } from '../models/resolver.ts'
+import type { Known } from '../pipeline/pipeline.ts'
+import { openAgentFolder, type AgentFolder } from '../project/agents-folder.ts'
+import type { Config } from '../project/config.ts'
+import { loadConfig } from '../project/load-config.ts'
+import { unpack } from '../project/packs.ts'
+import { withEndpoints } from '../project/project.ts'
+import { allowedEnv, createRegistry, knownNames, type Env } from '../project/registry.ts'
+import { findSecrets, secretValues } from '../project/secrets.ts'
+import { createRuntime, type Runtime } from '../runtime/runtime.ts'
+import { memoryStore } from '../store/memory-store.ts'
+import { recordedRegistry, type Player } from './recorded-registry.ts'
+import { agentsWithModel } from './with-model.ts'
+
+export interface LabOptions {
+  /** Folder of agents. */
+  dir: string
+  env: Env
+  endpoints?: readonly Endpoint[] | undefined
+  /** The folder's config, if already loaded. */
+  config?: Config | undefined
+  attribute?: Attribute | undefined
+  /** Called with each runtime; returns what to do when it is closed. */
+  onRuntime?: ((runtime: Runtime) => () => void) | undefined
+}
+
+export interface Lab {
+  agents: AgentFolder
+  known: Known
+  config: Config
+  options: LabOptions
+}
+
+/** Throws the errors of the config. Errors of agents are in `agents.errors`. */
+export async function openLab(options: LabOptions): Promise<Lab> {
+  const { dir, env, endpoints } = options
+  const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
+  const registry = createRegistry(config, env, { log: memoryStore().log })
+  const known = knownNames(registry, config, findSecrets(config, env))
+  return { agents: openAgentFolder(dir, known, unpack(config).agents), known, config, options }
+}
+
+export interface Bench {
+  runtime: Runtime
+  store: Store
+  /** Undefined while recording: the real models answer. */
+  player?: Player
+  close(): Promise<void>
+}
+
+export interface BenchOptions {
+  /** Whether models are answered from recordings. */
+  plays: boolean
+  /** Whether the real tools run. */
+  live: boolean
+  /** Instead of the models that the agents name. */
+  model?: string | undefined
+  /** Agents that keep their own models. */
+  judges: ReadonlySet<string>
+}
+
+/** A runtime with a store of its own, in memory: cases do not see each other. */
+export function openBench(
+  { agents, known, config, options }: Lab,
+  { plays, live, model, judges }: BenchOptions,
+): Bench {
+  const { env, attribute, onRuntime } = options
+  // A run may wait for the answers of its case.
+  const store: Store = { ...memoryStore(), durable: true }
+  const real = createRegistry(config, env, { log: store.log })
+  const { registry, player } = plays ? recordedRegistry(real, { live }) : { registry: real, player: undefined }
+  const runtime = createRuntime(
+    compact({
+      agents: model === undefined ? agents : agentsWithModel(agents, model, known, judges),
+      registry: model === undefined ? registry : withDefault(registry, model),
+      store,
+      env: allowedEnv(config, env),
+      secrets: secretValues(config, env),
+      defaultTimeouts: config.timeouts,
+      attribute,
+    }),
+  )
+  const closed = onRuntime?.(runtime)
+  return compact({
+    runtime,
+    store,
+    player,
+    async close() {
+      await runtime.close(0)
+      closed?.()
+    },
+  })
+}
+
+function withDefault(registry: Registry, model: string): Registry {
+  const { models } = registry
+  return { ...registry, models: { ...models, defaultModel: model } }
+}
+
+/** Throws for an agent that does not exist or has errors. */
+export function checkAgentOf({ agents, options: { dir } }: Lab, id: string, path: string): void {
+  if (agents.get(id) !== undefined) return
+  const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
+  if (broken !== undefined)
+    throw new MillraceError('bad-pipeline', `The agent of ${path} has errors:\n${dir}/${broken.message}`)
+  const known =
+    agents
+      .list()
+      .map((agent) => agent.id)
+      .join(', ') || 'none'
+  throw new MillraceError('unknown-agent', `${path}: there is no agent "${id}" in ${dir}. Known: ${known}.`)
+}

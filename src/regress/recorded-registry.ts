@@ -1,0 +1,110 @@
+/**
+ * The registry of a case that is answered from its recording: models say what they said, tools return what they returned. Nothing
+ * is sent anywhere.
+ */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { Entry } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import type { Registry } from '../engine/registry.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
+import { toToolName } from '../tools/mcp/mcp-tool.ts'
+import type { McpPool, McpTool } from '../tools/mcp/pool.ts'
+import { readResults, notRecordedCode, type RecordedResults } from './recorded-results.ts'
+
+/** A recording that is being played. The next turn of the case sets another one. */
+export interface Tape {
+  entries: readonly Entry[]
+  model: LanguageModelV4
+  /** Calls of tools that the recording does not have. */
+  missing: Set<string>
+}
+
+export interface Player {
+  insert(tape: Tape): void
+}
+
+/** `live`: tools, MCP servers and callbacks are the real ones. */
+export function recordedRegistry(real: Registry, { live }: { live: boolean }): { registry: Registry; player: Player } {
+  let tape: Tape | undefined
+  let results: RecordedResults | undefined
+
+  function played<T>(tool: string, give: (results: RecordedResults) => T): T {
+    try {
+      return give(results!)
+    } catch (error) {
+      if (error instanceof MillraceError && error.code === notRecordedCode) tape!.missing.add(tool)
+      throw error
+    }
+  }
+
+  const toTool = (name: string, tool: ToolImplementation): ToolImplementation =>
+    tool.execute === undefined
+      ? tool
+      : { ...tool, execute: (_, { toolCallId }) => played(name, (all) => all.ofCall(name, toolCallId)) }
+
+  const registry: Registry = {
+    ...real,
+    models: { ...real.models, resolve: () => tape!.model },
+    ...(live
+      ? undefined
+      : {
+          callbacks: new Map([...real.callbacks.keys()].map((name) => [name, () => undefined])),
+          tools: new Map([...real.tools].map(([name, tool]) => [name, toTool(name, tool)])),
+          processes: { start: () => Promise.reject(noProcesses()), close: async () => undefined },
+        }),
+  }
+  if (!live && real.mcp !== undefined) {
+    registry.mcp = recordedPool(
+      real.mcp,
+      () => tape!.entries,
+      (tool, input) => played(tool, (all) => all.ofServer(tool, input)),
+    )
+  }
+  return {
+    registry,
+    player: {
+      insert(next) {
+        tape = next
+        results = readResults(next.entries)
+      },
+    },
+  }
+}
+
+function recordedPool(
+  real: McpPool,
+  entries: () => readonly Entry[],
+  call: (toolName: string, input: unknown) => unknown,
+): McpPool {
+  const pool: McpPool = {
+    names: real.names,
+    servers: real.servers,
+    timeout: real.timeout,
+    tools: async (server) => toolsOf(entries(), server),
+    call: async (server, tool, input) => call(toToolName(server, tool), input),
+    withHeaders: () => pool,
+    close: () => real.close(),
+  }
+  return pool
+}
+
+/** The tools of a server that models were offered. */
+function toolsOf(entries: readonly Entry[], server: string): McpTool[] {
+  const prefix = toToolName(server, '')
+  const found = new Map<string, McpTool>()
+  for (const entry of entries) {
+    for (const { name: full, description, inputSchema } of entry.type === 'prompt' ? (entry.tools ?? []) : []) {
+      const name = full.slice(prefix.length)
+      if (full.startsWith(prefix))
+        found.set(name, { name, inputSchema, ...(description === undefined ? {} : { description }) })
+    }
+  }
+  return [...found.values()]
+}
+
+function noProcesses(): MillraceError {
+  return new MillraceError(
+    notRecordedCode,
+    'A CLI agent cannot be answered from a recording. Set "tools: live" to run the program.',
+  )
+}

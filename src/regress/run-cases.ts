@@ -1,0 +1,69 @@
+/** Runs many cases at the same time, each in a runtime of its own. */
+import type { CaseFile } from './test-case.ts'
+import type { Lab } from './lab.ts'
+import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
+
+export interface RunCasesOptions {
+  lab: Lab
+  files: readonly CaseFile[]
+  /** Ask the real models and keep what they say. */
+  record?: boolean
+  /** How many cases run at the same time. */
+  concurrency: number
+  /** Start no further case after the first failure. */
+  bail?: boolean
+  /** Only cases whose name contains this text, in any case. */
+  filter?: string | undefined
+  /** Instead of the models of the files. */
+  models?: readonly string[] | undefined
+  /** Stops the cases that are running and starts no others. */
+  signal: AbortSignal
+  /** Called when a case begins. */
+  onStart?(run: CaseRun): void
+  /** Called with each result, as they come. */
+  onResult?(result: CaseResult, run: CaseRun): void
+}
+
+export interface CasesResult {
+  /** In the order of the files. */
+  results: CaseResult[]
+  /** Cases that were not started. */
+  skipped: number
+}
+
+/** Each case with each model. */
+export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files' | 'filter' | 'models'>): CaseRun[] {
+  const words = filter?.toLowerCase()
+  return files.flatMap((file) =>
+    file.cases
+      .filter(({ name }) => words === undefined || name.toLowerCase().includes(words))
+      .flatMap((test): CaseRun[] => {
+        const wanted = models ?? file.models
+        return wanted === undefined ? [{ file, test }] : wanted.map((model) => ({ file, test, model }))
+      }),
+  )
+}
+
+export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
+  const { lab, record = false, concurrency, bail = false, signal, onStart, onResult } = options
+  const runs = casesOf(options)
+  const results: (CaseResult | undefined)[] = runs.map(() => undefined)
+  let next = 0
+  let isOver = false
+
+  async function work(): Promise<void> {
+    while (next < runs.length && !isOver && !signal.aborted) {
+      const at = next++
+      const run = runs[at]!
+      onStart?.(run)
+      const result = await runCase(lab, run, { record, signal })
+      results[at] = result
+      if (bail && result.status === 'failed') isOver = true
+      onResult?.(result, run)
+    }
+  }
+
+  await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, work))
+  const done = results.filter((result) => result !== undefined)
+  return { results: done, skipped: runs.length - done.length }
+}
