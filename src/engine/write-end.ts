@@ -15,6 +15,8 @@ import { createWriter } from './writer.ts'
 export interface RunEnding {
   code: Outcome
   message: string
+  /** The code of the error. Default: the outcome's. */
+  errorCode?: string
   /** The outcome of open tool calls. */
   outcome: 'aborted' | 'unavailable'
 }
@@ -35,7 +37,7 @@ export async function writeEnd(
   { log, registry, clock, graceMs, secrets }: EndContext,
   { run, epoch }: { run: string; epoch: number },
   state: RunState,
-  { code, message, outcome }: RunEnding,
+  { code, message, errorCode = code, outcome }: RunEnding,
 ): Promise<'ended' | 'moved'> {
   const now = createRunClock(clock, state.lastTimestamp)
   const writer = createWriter({
@@ -52,7 +54,7 @@ export async function writeEnd(
   })
   // If the answer had ended, clients have seen it as complete, so only later steps were cut off.
   const answered = state.open.answered
-  const error = { code, message }
+  const error = { code: errorCode, message }
   const pipeline = code === 'aborted' ? readStored(state.start?.pipeline) : undefined
   if (pipeline !== undefined) {
     const telling = { error, graceMs }

@@ -30,6 +30,7 @@ test('what every key may be; what is undefined is left out', () => {
     pricing: { 'box:m': { input: 0, output: 1.5 } },
     limits: { lineBytes: 1, bodyBytes: 1, answerChars: 1 },
     requestDeadlineMs: 1000,
+    closeThreadsAfterMs: 86_400_000,
     server: {
       port: 0,
       host: '::1',

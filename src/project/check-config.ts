@@ -94,6 +94,7 @@ const config = settings<Config>({
   pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
   limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
   requestDeadlineMs: size,
+  closeThreadsAfterMs: timeLimit,
   timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
   server,
   record: settings<RecordConfig>({ data: text, logFiles: flag, busyTimeoutMs: wholeNumber(0, longest) }),

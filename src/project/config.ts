@@ -48,6 +48,11 @@ export interface Config {
   limits?: LimitsConfig
   /** How long a client has to answer a tool call or an approval before it is closed as unavailable, in ms. Default 24 hours. */
   requestDeadlineMs?: number
+  /**
+   * After how long without an entry a conversation counts as closed, in ms, or `none`. Its suspended run is then ended. A new message
+   * opens it again. Default 30 days.
+   */
+  closeThreadsAfterMs?: number | 'none'
   /** Timeouts of agents that set none themselves: ms, or `none`. */
   timeouts?: DefaultTimeouts
   /** For `millrace serve`. */

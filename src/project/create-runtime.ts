@@ -47,6 +47,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
       secrets: secretValues(config, environment),
       defaultTimeouts: config.timeouts,
       requestDeadlineMs: config.requestDeadlineMs,
+      closeThreadsAfterMs: config.closeThreadsAfterMs,
     }),
   )
 }

@@ -69,7 +69,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       compact({ log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }),
     )
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
-    const { requestDeadlineMs, timeouts, server } = config
+    const { requestDeadlineMs, closeThreadsAfterMs, timeouts, server } = config
     const runtime = createRuntime({
       agents,
       registry,
@@ -77,6 +77,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       env: allowedEnv(config, env),
       secrets: [...new Set([...secretValues(config, env), ...secrets])],
       requestDeadlineMs,
+      closeThreadsAfterMs,
       defaultTimeouts: timeouts,
       graceMs: server?.stopGraceMs,
       onRun: options.onRun,

@@ -5,6 +5,7 @@
 import { toMillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import { threadClosed } from '../part/thread.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { mostRecoveries } from '../engine/recovery.ts'
 import type { Clock } from '../engine/run-clock.ts'
@@ -118,7 +119,9 @@ function hasCome({ stop, answered }: Pending): boolean {
 /** What the log and the inbox of a run ask for that nobody else owns. */
 async function decide({ store: { log }, rejoin }: ClaimContext, row: RunRow, state: RunState): Promise<Work> {
   const { open } = state
-  const { stop, wake, answered } = await pendingAnswers(log, row.id, open.requests)
+  const { stop, closed, wake, answered } = await pendingAnswers(log, row.id, open.requests)
+  if (stop !== undefined && closed === true)
+    return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed } }
   if (stop !== undefined) return end('aborted', stop, 'aborted')
   // A crash cut off its end, so nothing could resume it any more.
   if (open.suspended && open.requests.size === 0) return end('interrupted', 'The server stopped.')

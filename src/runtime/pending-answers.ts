@@ -14,6 +14,8 @@ export interface Wake {
 export interface Pending {
   /** The reason of a stop. */
   stop?: string
+  /** It was stopped because its thread was closed: nobody will answer. */
+  closed?: true
   /** The open requests that are answered or closed. */
   answered: Set<string>
   /** What came with the answers. */
@@ -28,7 +30,10 @@ export async function pendingAnswers(
   const answered = new Set<string>()
   let wake: Wake = {}
   for await (const { key, message } of log.inbox(run)) {
-    if (key === 'stop') return { stop: (message as { reason?: string } | null)?.reason ?? 'Stopped.', answered, wake }
+    if (key === 'stop') {
+      const { reason = 'Stopped.', closed } = (message ?? {}) as { reason?: string; closed?: true }
+      return { stop: reason, answered, wake, ...compact({ closed }) }
+    }
     const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
     if (requestId === undefined || !open.has(requestId)) continue
     answered.add(requestId)

@@ -21,6 +21,8 @@ export interface RuntimeOptions {
   graceMs?: number
   /** ms that a client has to answer a request, before it is closed as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
+  /** ms without an entry after which a thread is closed, or `none`. Default 30 days. */
+  closeThreadsAfterMs?: number | 'none'
   /** Timeouts for agents that set none, in ms or `none`. Default 2 minutes of silence and 15 minutes for a run. */
   defaultTimeouts?: DefaultTimeouts
   /** Called when a run has ended or is suspended, after that is stored. Must not throw. */

@@ -8,7 +8,9 @@ import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Answer } from '../part/request-part.ts'
 import { createCleaner } from '../fold/redact.ts'
+import { systemClock } from '../engine/run-clock.ts'
 import type { CallSettings } from '../part/settings.ts'
+import { defaultCloseAfterMs, type ThreadRule } from '../part/thread.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { secretsIn, toMcpHeaders, type McpHeaders } from '../tools/mcp/own-headers.ts'
@@ -19,6 +21,7 @@ import type { PostedAnswer } from '../engine/inbox.ts'
 import type { Wake } from './pending-answers.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import type { RunResult } from './run-result.ts'
+import { createIdleThreads } from './idle-threads.ts'
 import { closingError, unknownAgent } from './runtime-errors.ts'
 import { startRun } from './start-run.ts'
 import { stopRun } from './stop-run.ts'
@@ -120,6 +123,8 @@ export interface Runtime {
   /** Continues or ends the runs that an earlier process left. Call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
   readonly active: number
+  /** When threads count as closed, as of now. */
+  threadRule(): ThreadRule
   /**
    * Accepts no more runs, waits up to `graceMs` ms for active ones, then ends them as `interrupted`. Default 2000. Calls `beforeStore`
    * when all have ended and the store can still be read.
@@ -132,7 +137,9 @@ export type { Wake } from './pending-answers.ts'
 export type { RunResult } from './run-result.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, store, secrets = [], graceMs = 300 } = options
+  const { agents, store, secrets = [], graceMs = 300, clock = systemClock } = options
+  const { closeThreadsAfterMs = defaultCloseAfterMs } = options
+  const closeAfterMs = closeThreadsAfterMs === 'none' ? Infinity : closeThreadsAfterMs
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
   const redact = createCleaner(secrets)
   const closing = new AbortController()
@@ -148,6 +155,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
   const adoption = createAdoption(store, supervisor, shutdown)
+  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.look })
   const redactOf = (run: string) => {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)])
@@ -188,7 +196,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     redact,
     attach: supervisor.attach,
     onLost: supervisor.onLost,
-    recover: adoption.recover,
+    threadRule: () => ({ closeAfterMs, now: clock.wall() }),
+
+    async recover() {
+      const recovered = await adoption.recover()
+      idle.watch()
+      return recovered
+    },
 
     async close(closeGraceMs = 2000, beforeStore) {
       closing.abort()
