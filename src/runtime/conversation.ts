@@ -73,7 +73,8 @@ interface Cache {
 
 const caches = new WeakMap<Store['runs'], Cache>()
 
-async function readTurn(store: Store, run: string): Promise<EndedTurn | undefined> {
+/** Undefined if the process died before the run's first entry. */
+export async function readTurn(store: Store, run: string): Promise<EndedTurn | undefined> {
   const cache = caches.get(store.runs) ?? { turns: new Map<string, EndedTurn>(), characters: 0 }
   caches.set(store.runs, cache)
   const known = cache.turns.get(run)
@@ -103,7 +104,8 @@ function remember(cache: Cache, run: string, turn: EndedTurn): void {
   }
 }
 
-function withoutResults(messages: Message[], next: readonly Message[]): Message[] {
+/** The messages without results of calls that the next turn begins with. */
+export function withoutResults(messages: Message[], next: readonly Message[]): Message[] {
   const given = new Set<string>()
   for (const { role, content } of next) {
     if (role !== 'tool') break

@@ -30,7 +30,7 @@ import { mountAgUi } from './routes/ag-ui.ts'
 import { mountOpenAi } from './routes/openai.ts'
 import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
-import { showThread } from './routes/threads.ts'
+import { mountThreads } from './routes/threads.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../runtime/listed.ts'
@@ -214,7 +214,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
   mountMonitoring(app, context)
-  app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
+  mountThreads(app, context)
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>

@@ -1,0 +1,177 @@
+/**
+ * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; what is counted is
+ * counted for those.
+ */
+import { compact } from '../../part/compact.ts'
+import type { Records, SearchHit } from '../../part/records.ts'
+import {
+  threadClosed,
+  type ThreadQuery,
+  type ThreadRow,
+  type ThreadRule,
+  type ThreadStatus,
+} from '../../part/thread.ts'
+
+/** Texts of a thread whose messages are counted for a list, in bytes as they are kept. More would take too long. */
+const mostCounted = 1_000_000
+
+/** Places that a search looks at, newest first. */
+const mostHits = 300
+
+type Parameters = Record<string, string | number | null>
+
+/** `id`: only this thread. */
+export async function queryThreads(
+  records: Records,
+  query: ThreadQuery & { id?: string },
+  rule: ThreadRule,
+): Promise<ThreadRow[]> {
+  const { q, limit = 50 } = query
+  const hits = q === undefined ? undefined : await search(records, q, query.agent)
+  const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
+  const { columns, rows } = await records.query(sql, { parameters, limit })
+  return rows.map((values) => {
+    const row = Object.fromEntries(columns.map((name, i) => [name, values[i]])) as unknown as Row
+    return { ...toRow(row, rule), ...compact({ match: hits?.get(row.id) }) }
+  })
+}
+
+/** The newest place in each thread. */
+async function search(records: Records, q: string, agent?: string): Promise<Map<string, ThreadRow['match']>> {
+  const found = new Map<string, ThreadRow['match']>()
+  for (const hit of await records.search({ q, limit: mostHits, ...compact({ agent }) })) {
+    if (!found.has(hit.threadId)) found.set(hit.threadId, toMatch(hit))
+  }
+  return found
+}
+
+function toMatch({ run, seq, kind, excerpt }: SearchHit): ThreadRow['match'] {
+  return { run, seq, kind, excerpt }
+}
+
+const running = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'running')`
+const suspended = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'suspended')`
+/** The last entry of a run. What only closes the thread does not count. */
+const activity = (run: string) =>
+  `CASE WHEN ${run}.error LIKE '{"code":"${threadClosed}"%' THEN ${run}.started_at ELSE ${run}.updated_at END`
+/** The newest run decides alone for most threads. */
+const isOld = `(${activity('r')} <= :cutoff AND (SELECT max(${activity('x')}) FROM runs x WHERE x.thread_id = r.thread_id) <= :cutoff)`
+
+const ofStatus: Record<ThreadStatus, string> = {
+  active: running,
+  waiting: `${suspended} AND NOT ${running}`,
+  idle: `NOT ${running} AND NOT ${suspended} AND NOT ${isOld}`,
+  closed: `NOT ${running} AND NOT ${suspended} AND ${isOld}`,
+}
+
+/** Exported for the test that explains it. */
+export function threadsQuery(
+  { id, status, agent, before, limit = 50 }: ThreadQuery & { id?: string },
+  { closeAfterMs, now }: ThreadRule,
+  ids?: readonly string[],
+): { sql: string; parameters: Parameters } {
+  const parameters: Parameters = { limit }
+  const where = ['NOT EXISTS (SELECT 1 FROM runs n WHERE n.thread_id = r.thread_id AND n.number > r.number)']
+  const add = (condition: string, values: Parameters = {}) => {
+    where.push(condition)
+    Object.assign(parameters, values)
+  }
+  if (id !== undefined) add('r.thread_id = :id', { id })
+  if (ids !== undefined) add('r.thread_id IN (SELECT value FROM json_each(:ids))', { ids: JSON.stringify(ids) })
+  if (before !== undefined) add('r.number < (SELECT max(number) FROM runs WHERE thread_id = :before)', { before })
+  if (agent !== undefined)
+    add('EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = r.thread_id AND a.agent = :agent)', { agent })
+  // Before all times if threads are never closed.
+  const cutoff = closeAfterMs === Infinity ? -1 : now - closeAfterMs
+  if (status !== undefined) add(ofStatus[status], ofStatus[status].includes(':cutoff') ? { cutoff } : {})
+  return { sql: pageQuery.replace('$where', where.join(' AND ')), parameters }
+}
+
+const pageQuery = `
+WITH page AS MATERIALIZED (
+  SELECT r.number AS last, r.id AS last_run, r.thread_id AS id FROM runs r WHERE $where ORDER BY r.number DESC LIMIT :limit
+), counted AS MATERIALIZED (
+  SELECT p.*, count(*) AS run_count, min(x.started_at) AS started_at, max(${activity('x')}) AS updated_at,
+    max(x.status = 'running') AS is_running, max(x.status = 'suspended') AS is_suspended,
+    sum(x.status IN ('failed', 'budget-exceeded', 'timed-out', 'interrupted')) AS error_count,
+    sum(x.input) AS input_tokens, sum(x.output) AS output_tokens, sum(x.total) AS total_tokens,
+    CASE WHEN max(x.cost IS NULL AND x.total > 0) THEN NULL ELSE sum(x.cost) END AS cost,
+    sum(octet_length(v.view)) AS kept_bytes
+  FROM page p
+  JOIN (
+    SELECT number, id, thread_id, status, started_at, updated_at, error, cost, usage ->> '$.inputTokens' AS input,
+      usage ->> '$.outputTokens' AS output, usage ->> '$.totalTokens' AS total
+    FROM runs
+  ) x ON x.thread_id = p.id
+  LEFT JOIN views v ON v.run = x.id
+  GROUP BY p.last
+)
+SELECT c.*,
+  (SELECT x.title FROM runs x WHERE x.thread_id = c.id AND x.title IS NOT NULL ORDER BY x.number LIMIT 1) AS title,
+  (SELECT json_group_array(agent) FROM (
+    SELECT x.agent FROM runs x WHERE x.thread_id = c.id GROUP BY x.agent ORDER BY max(x.number) DESC
+  )) AS agents,
+  -- Not a join: it would count for all threads first.
+  (SELECT json_array(json(t.models), json(t.tools), t.tool_calls) FROM threads t WHERE t.id = c.id) AS calls,
+  CASE WHEN c.kept_bytes <= ${mostCounted} THEN (
+    SELECT json_object(
+      'messages', sum(json_array_length(v.view, '$.asked') + json_array_length(v.view, '$.messages')),
+      'average', CAST(round(avg(v.view ->> '$.firstTokenAt' - x.started_at)) AS INTEGER)
+    ) FROM runs x JOIN views v ON v.run = x.id WHERE x.thread_id = c.id
+  ) END AS kept,
+  (SELECT v.view ->> '$.firstTokenAt' - x.started_at FROM runs x JOIN views v ON v.run = x.id
+   WHERE x.thread_id = c.id AND v.view ->> '$.firstTokenAt' IS NOT NULL ORDER BY x.number DESC LIMIT 1) AS last_first_token
+FROM counted c
+ORDER BY c.last DESC`
+
+interface Row {
+  id: string
+  last_run: string
+  title: string | null
+  agents: string
+  started_at: number
+  updated_at: number
+  is_running: number
+  is_suspended: number
+  run_count: number
+  error_count: number
+  input_tokens: number | null
+  output_tokens: number | null
+  total_tokens: number | null
+  cost: number | null
+  /** Absent while the tables do not have the thread. */
+  calls: string | null
+  kept: string | null
+  last_first_token: number | null
+}
+
+function toRow(row: Row, { closeAfterMs, now }: ThreadRule): ThreadRow {
+  const { messages, average } = JSON.parse(row.kept ?? '{}') as { messages?: number; average?: number | null }
+  const [models, tools, toolCallCount] = JSON.parse(row.calls ?? '[[], [], 0]') as [string[], string[], number]
+  const last = row.last_first_token
+  const isClosed = row.updated_at <= now - closeAfterMs
+  return {
+    id: row.id,
+    status: row.is_running ? 'active' : row.is_suspended ? 'waiting' : isClosed ? 'closed' : 'idle',
+    agents: JSON.parse(row.agents) as string[],
+    lastRunId: row.last_run,
+    startedAt: row.started_at,
+    updatedAt: row.updated_at,
+    runCount: row.run_count,
+    models: models.toSorted(),
+    tools: tools.toSorted(),
+    toolCallCount,
+    errorCount: row.error_count,
+    usage: compact({
+      inputTokens: row.input_tokens ?? undefined,
+      outputTokens: row.output_tokens ?? undefined,
+      totalTokens: row.total_tokens ?? undefined,
+    }),
+    ...compact({
+      title: row.title ?? undefined,
+      messageCount: row.kept === null ? undefined : (messages ?? 0),
+      cost: row.cost ?? undefined,
+      firstTokenMs: last === null ? undefined : { average: average ?? last, last },
+    }),
+  }
+}
