@@ -5,6 +5,8 @@ import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
+import type { ThreadQuery, ThreadRow } from '../part/thread.ts'
+import type { ShownThread } from '../server/show-thread.ts'
 import { checkData } from './folders.ts'
 import { localAccess } from './local-access.ts'
 import { findServer, namedServer } from './live-server.ts'
@@ -24,6 +26,9 @@ export interface Access {
   /** URL of the server; absent when the database is read. */
   url?: string
   list(query: RunQuery): Promise<RunRow[]>
+  threads(query: ThreadQuery): Promise<ThreadRow[]>
+  /** With at most about so many of its newest messages. Throws `unknown-thread`. */
+  thread(id: string, messages?: number): Promise<ShownThread>
   /** Throws `unknown-run`. */
   status(run: string): Promise<RunStatus>
   /** The state of the run, from its log. Throws `unknown-run`. */

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
+import { defaultCloseAfterMs } from '../part/thread.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
 import { readView } from '../fold/read-view.ts'
 import { isHeld } from '../server/data-lock.ts'
@@ -9,6 +10,9 @@ import type { Access, Fate } from './access.ts'
 
 /** Polling interval for a followed log, in ms: another process that writes does not notify this one. */
 const every = 200
+
+/** No config is read: a thread counts as closed after the default time. */
+const rule = () => ({ closeAfterMs: defaultCloseAfterMs, now: Date.now() })
 
 export function localAccess(file: string, data: string): Access {
   const store = sqliteStore(file, { readOnly: true })
@@ -41,6 +45,14 @@ export function localAccess(file: string, data: string): Access {
 
   return {
     list: (query) => store.runs.list(query),
+    async threads(query) {
+      const { listThreads } = await import('../record/threads/list-threads.ts')
+      return listThreads(store, query, rule())
+    },
+    async thread(id, messages) {
+      const { showThread } = await import('../server/show-thread.ts')
+      return showThread(store, id, rule(), { messages })
+    },
     status: async (run) => (await row(run)).status,
     async view(run) {
       await row(run)

@@ -8,6 +8,7 @@ import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
 import { sendConsoleToStderr } from './console-lines.ts'
+import { addThreadsCommand } from './record-commands/threads.ts'
 import { readEnvFiles } from './env-files.ts'
 import {
   choice,
@@ -181,6 +182,7 @@ export function createProgram(): Command {
       (await import('./commands/logs.ts')).logsCommand(args, flags),
     )
 
+  addThreadsCommand(program)
   addAnswerCommand(program)
 
   program

@@ -3,7 +3,9 @@ import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { RunRow } from '../part/log.ts'
+import type { ThreadRow } from '../part/thread.ts'
 import { createNdjsonReader } from '../store/ndjson.ts'
+import type { ShownThread } from '../server/show-thread.ts'
 import type { Access } from './access.ts'
 import { createRequest, type RemoteOptions } from './remote-request.ts'
 
@@ -30,6 +32,15 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
         if (value !== undefined) params.set(name, String(value))
       }
       return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs
+    },
+    async threads(query) {
+      const given = Object.entries(query).map(([name, value]) => [name, String(value)])
+      const params = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
+      return ((await (await request(`/api/threads?${params}`)).json()) as { threads: ThreadRow[] }).threads
+    },
+    async thread(id, messages) {
+      const search = messages === undefined ? '' : `?messages=${messages}`
+      return (await (await request(`/api/threads/${encodeURIComponent(id)}${search}`)).json()) as ShownThread
     },
     status: async (run) => (await view(run)).status,
     async *read(run, after, follow): AsyncGenerator<Entry> {

@@ -26,7 +26,7 @@ interface Place {
  * for a `before` that is no place in this thread.
  */
 export async function conversationPage(
-  store: Store,
+  store: Pick<Store, 'log' | 'runs'>,
   threadId: string,
   newest: string,
   { limit, before }: { limit: number; before?: string | undefined },
@@ -69,7 +69,7 @@ function toPlace(run: string | undefined): Place | undefined {
 }
 
 /** `<run>:<count>`; without a count all of the run's messages are before the place. */
-async function readPlace({ runs }: Store, threadId: string, text: string): Promise<Place> {
+async function readPlace({ runs }: Pick<Store, 'runs'>, threadId: string, text: string): Promise<Place> {
   const [, run = '', count = ''] = /^(.*):(\d*)$/su.exec(text) ?? []
   if ((await runs.get(run))?.threadId !== threadId) {
     const cure = 'Pass the messagesBefore of a page of this thread.'

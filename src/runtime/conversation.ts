@@ -4,6 +4,8 @@ import { hasEnded, type Store } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import { predecessor } from './predecessor.ts'
 
+type Runs = Pick<Store, 'log' | 'runs'>
+
 export interface Conversation {
   messages: Message[]
   /** Older messages were left out. */
@@ -24,7 +26,7 @@ export const historyLimit: ConversationLimit = { messages: 2000, characters: 4_0
  * begin with results of calls that the run handed over, these replace the run's own.
  */
 export async function conversation(
-  store: Store,
+  store: Runs,
   threadId: string,
   run: string,
   { following = [], limit }: { following?: readonly Message[]; limit?: ConversationLimit } = {},
@@ -74,7 +76,7 @@ interface Cache {
 const caches = new WeakMap<Store['runs'], Cache>()
 
 /** Undefined if the process died before the run's first entry. */
-export async function readTurn(store: Store, run: string): Promise<EndedTurn | undefined> {
+export async function readTurn(store: Runs, run: string): Promise<EndedTurn | undefined> {
   const cache = caches.get(store.runs) ?? { turns: new Map<string, EndedTurn>(), characters: 0 }
   caches.set(store.runs, cache)
   const known = cache.turns.get(run)

@@ -1,0 +1,118 @@
+/** `millrace threads`: the list of conversations, and one of them on one page. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { ThreadQuery, ThreadRow, ThreadStatus } from '../../part/thread.ts'
+import type { ShownThread } from '../../server/show-thread.ts'
+import { openAccess, type Where } from '../access.ts'
+import { formatCost, formatDuration, formatTime } from '../amounts.ts'
+import { formatMessage, shortened } from '../message-lines.ts'
+import { forStream, printable } from '../printable.ts'
+import { paint, paintStatus } from '../style.ts'
+import { formatTable } from '../table.ts'
+import { cut } from '../width.ts'
+
+export interface ThreadsFlags extends Where {
+  status?: ThreadStatus
+  agent?: string
+  search?: string
+  limit: string
+  full?: boolean
+  json?: boolean
+}
+
+/** Messages that are shown without `--full`. */
+const shownMessages = 20
+
+export async function threadsCommand(
+  id: string | undefined,
+  { status, agent, search, limit, full = false, json = false, ...where }: ThreadsFlags,
+): Promise<void> {
+  const count = Number(limit)
+  if (!/^\d+$/u.test(limit) || count < 1 || count > 1000)
+    throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
+  if (search?.trim() === '') throw new MillraceError('usage', 'Which words? Pass them with --search "…".')
+  const access = await openAccess(where)
+  try {
+    if (id !== undefined) {
+      const thread = await access.thread(id, full ? undefined : shownMessages).catch(orUnknown)
+      write(json ? JSON.stringify(thread, null, 2) : page(thread, full))
+      return
+    }
+    // One more than shown, to know whether there are more.
+    const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...compact({ status, agent, q: search }) }
+    const found = await access.threads(query)
+    const rows = found.slice(0, count)
+    write(json ? JSON.stringify(rows, null, 2) : table(rows))
+    if (!json && rows.length === 0)
+      process.stderr.write(
+        `no ${(status ?? agent ?? search) ? 'matching ' : ''}conversations${(status ?? agent ?? search) ? '' : ' yet'}\n`,
+      )
+    if (found.length > count) process.stderr.write(`(more conversations: use --limit ${Math.min(1000, count * 5)})\n`)
+  } finally {
+    await access.close()
+  }
+}
+
+function orUnknown(error: unknown): never {
+  if (!(error instanceof MillraceError) || error.code !== 'unknown-thread') throw error
+  throw new MillraceError('usage', `${error.message} List threads with: millrace threads`)
+}
+
+function write(text: string): void {
+  process.stdout.write(`${forStream(text, process.stdout)}\n`)
+}
+
+const head = ['THREAD', 'AGENTS', 'STATUS', 'LAST', 'RUNS', 'TOKENS', 'COST', 'TITLE']
+
+function table(rows: readonly ThreadRow[]): string {
+  const cells = rows.map((row) => [
+    row.id,
+    row.agents.join(','),
+    row.status,
+    formatTime(row.updatedAt),
+    String(row.runCount),
+    String(row.usage.totalTokens ?? ''),
+    row.cost === undefined ? '' : formatCost(row.cost),
+    cut((row.match?.excerpt ?? row.title ?? '').replaceAll(/\s+/gu, ' '), 60),
+  ])
+  return formatTable(head, cells, {
+    style: (cell, column, row) => {
+      if (row < 0) return paint('bold', cell)
+      return column === 2 ? paintStatus(cell) : cell
+    },
+  })
+}
+
+function page(thread: ShownThread, full: boolean): string {
+  const { id, status, runs, messages, messagesBefore } = thread
+  const listed = runs.map((run) => [run.id, run.agent, run.status, formatTime(run.startedAt), cut(run.title ?? '', 60)])
+  const said = messages.flatMap((message) => formatMessage(message, full ? Infinity : shortened))
+  const sections = [
+    [`${paint('bold', printable(id))}  ${paintStatus(status)}`, ...facts(thread)].join('\n'),
+    `${paint('bold', 'Runs')}\n${formatTable(['RUN', 'AGENT', 'STATUS', 'STARTED', 'TITLE'], listed)}`,
+    `${paint('bold', 'Messages')}\n${printable(said.join('\n'))}`,
+  ]
+  return sections.join('\n\n') + (messagesBefore === undefined ? '' : '\n\n(earlier messages: use --full)')
+}
+
+function facts(thread: ThreadRow): string[] {
+  const { title, agents, models, tools, startedAt, updatedAt, runCount, messageCount, errorCount } = thread
+  const { usage, cost, firstTokenMs, toolCallCount } = thread
+  const rows: [string, string | undefined][] = [
+    ['title', title],
+    ['agents', agents.join(', ')],
+    ['models', models.join(', ')],
+    ['tools', tools.length === 0 ? undefined : `${tools.join(', ')} (${toolCallCount} calls)`],
+    ['started', `${formatTime(startedAt)} UTC`],
+    ['last', `${formatTime(updatedAt)} UTC`],
+    ['runs', `${runCount}, ${errorCount} with errors`],
+    ['messages', messageCount === undefined ? undefined : String(messageCount)],
+    ['tokens', `${usage.inputTokens ?? '?'} in, ${usage.outputTokens ?? '?'} out`],
+    ['cost', cost === undefined ? 'unknown' : formatCost(cost)],
+    [
+      'first token',
+      firstTokenMs && `${formatDuration(firstTokenMs.last)} (average ${formatDuration(firstTokenMs.average)})`,
+    ],
+  ]
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(11)}  ${printable(value)}`]))
+}

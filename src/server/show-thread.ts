@@ -1,0 +1,46 @@
+/** A conversation whole or in part: what the list says of it, its runs and its messages. */
+import { compact } from '../part/compact.ts'
+import { MillraceError } from '../part/error.ts'
+import type { RunQuery, RunRow } from '../part/log.ts'
+import type { Message } from '../part/message.ts'
+import type { ThreadRow, ThreadRule } from '../part/thread.ts'
+import { readThread, type ThreadSource } from '../record/threads/list-threads.ts'
+import { conversation } from '../runtime/conversation.ts'
+import { conversationPage } from '../runtime/conversation-page.ts'
+
+/** A conversation with its runs and its messages. */
+export interface ShownThread extends ThreadRow {
+  /** A page, newest first. */
+  runs: RunRow[]
+  /** Oldest first, as the newest run has them. If the client keeps the history, what it sent last and the answer. */
+  messages: Message[]
+  /** There are earlier messages: pass it to get them. */
+  messagesBefore?: string
+}
+
+export interface ShowOptions {
+  /** Which runs. */
+  page?: Pick<RunQuery, 'limit' | 'before'>
+  /** About so many messages; default all. */
+  messages?: number | undefined
+  messagesBefore?: string | undefined
+}
+
+/** Throws `unknown-thread`, and `bad-input` for a `messagesBefore` that is no place in the thread. */
+export async function showThread(
+  store: ThreadSource,
+  id: string,
+  rule: ThreadRule,
+  { page = {}, messages: size, messagesBefore }: ShowOptions = {},
+): Promise<ShownThread> {
+  const row = await readThread(store, id, rule)
+  if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${id}.`)
+  const [runs, said] = await Promise.all([
+    store.runs.list({ ...page, threadId: id }),
+    size === undefined && messagesBefore === undefined
+      ? conversation(store, id, row.lastRunId)
+      : conversationPage(store, id, row.lastRunId, { limit: size ?? 50, before: messagesBefore }),
+  ])
+  const before = 'before' in said ? said.before : undefined
+  return { ...row, runs, messages: said.messages, ...compact({ messagesBefore: before }) }
+}
