@@ -3,6 +3,7 @@
  * counted for those.
  */
 import { compact } from '../../part/compact.ts'
+import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import {
   threadClosed,
@@ -146,14 +147,14 @@ interface Row {
 }
 
 function toRow(row: Row, { closeAfterMs, now }: ThreadRule): ThreadRow {
-  const { messages, average } = JSON.parse(row.kept ?? '{}') as { messages?: number; average?: number | null }
-  const [models, tools, toolCallCount] = JSON.parse(row.calls ?? '[[], [], 0]') as [string[], string[], number]
+  const { messages, average } = parseJson(row.kept ?? '{}') as { messages?: number; average?: number | null }
+  const [models, tools, toolCallCount] = parseJson(row.calls ?? '[[], [], 0]') as [string[], string[], number]
   const last = row.last_first_token
   const isClosed = row.updated_at <= now - closeAfterMs
   return {
     id: row.id,
     status: row.is_running ? 'active' : row.is_suspended ? 'waiting' : isClosed ? 'closed' : 'idle',
-    agents: JSON.parse(row.agents) as string[],
+    agents: parseJson(row.agents) as string[],
     lastRunId: row.last_run,
     startedAt: row.started_at,
     updatedAt: row.updated_at,
