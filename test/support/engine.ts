@@ -1,5 +1,5 @@
 /** An engine for tests: agents as YAML, models as scripts, runs checked against the grammar as they are read. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRuntime } from '../../src/project/create-runtime.ts'
@@ -8,6 +8,7 @@ import type { Entry, EntryOf } from '../../src/part/entry.ts'
 import { foldRun } from '../../src/fold/run-fold.ts'
 import { createGrammar } from '../../src/fold/grammar.ts'
 import type { Batch, Store } from '../../src/part/log.ts'
+import { openDatabase } from '../../src/store/sqlite-schema.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import type { LanguageModel } from '../../src/models/language-model.ts'
 import type { Runtime } from '../../src/runtime/runtime.ts'
@@ -40,7 +41,7 @@ export function createEngine({
   wrapStore = (store) => store,
   ...options
 }: EngineOptions): Engine {
-  const folder = dir ?? mkdtempSync(join(tmpdir(), 'millrace-'))
+  const folder = dir ?? newFolder()
   const stored = sqliteStore(join(folder, 'millrace.db'))
   const store = wrapStore(stored)
   const runtime = createRuntime({
@@ -69,6 +70,25 @@ export function createEngine({
       if (!keep) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+let empty: Uint8Array | undefined
+
+/** A folder with an empty database, as one that has just been created: to create it anew takes longer than many runs. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  empty ??= emptyDatabase()
+  writeFileSync(join(folder, 'millrace.db'), empty)
+  return folder
+}
+
+function emptyDatabase(): Uint8Array {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  const path = join(folder, 'millrace.db')
+  openDatabase(path, 5000).close()
+  const bytes = readFileSync(path)
+  rmSync(folder, { recursive: true })
+  return bytes
 }
 
 /** What a store that is wrapped was given to append. */

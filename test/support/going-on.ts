@@ -1,12 +1,10 @@
 /** Crashes without processes: models that answer by what they are told, runs cut after an entry, conversations checked. */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Entry } from '../../src/part/entry.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { createScriptedModel, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
-import { createEngine, type Engine, type EngineOptions } from './engine.ts'
+import { createEngine, newFolder, type Engine, type EngineOptions } from './engine.ts'
 
 export interface Told extends LanguageModelV4 {
   /** What each call was told; every one of them is a conversation that a strict provider takes. */
@@ -78,7 +76,7 @@ export async function readAll({ store }: Engine, run: string): Promise<Entry[]> 
 
 /** An engine whose log holds the first `k` entries of a recording, as a crash behind them would leave it. */
 export async function cutAfter(entries: readonly Entry[], k: number, options: EngineOptions): Promise<Engine> {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-'))
+  const dir = newFolder()
   await plant(dir, entries.slice(0, k))
   return createEngine({ ...options, dir })
 }
