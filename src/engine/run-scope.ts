@@ -1,4 +1,5 @@
 /** The scope of a run's outermost steps. */
+import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
 import { defaultAnswerChars } from '../models/outside/read-limits.ts'
 import type { Leftover } from './after.ts'
@@ -42,7 +43,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
     state,
     registry,
     mcp: options.mcp,
-    store: { log, runs: options.runs },
+    store: { log, runs: options.runs, ...compact({ records: options.records }) },
     input: state.input,
     inputAt(seq) {
       const input = state.inputAt(seq)

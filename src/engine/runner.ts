@@ -4,6 +4,7 @@
  */
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
+import type { Records } from '../part/records.ts'
 import { viewOf } from '../fold/read-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
@@ -34,6 +35,7 @@ import { createWriter } from './writer.ts'
 export interface RunnerOptions {
   log: Log
   runs: RunIndex
+  records?: Records | undefined
   registry: Registry
   mcp: McpPool | undefined
   pipeline: Pipeline

@@ -25,7 +25,7 @@ export interface Scope {
   /** The MCP servers of the config, with the headers that the run's requests brought. */
   readonly mcp: McpPool | undefined
   /** The store of all runs, including this one. */
-  readonly store: Pick<Store, 'log' | 'runs'>
+  readonly store: Pick<Store, 'log' | 'runs' | 'records'>
   /** `$input`: the request's input, with the earlier conversation. */
   readonly input: Record<string, unknown>
   /** The input as of an entry of the log. */

@@ -15,6 +15,7 @@ import type { ToolUse } from '../pipeline/llm-config.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { inStep, type Scope } from './scope.ts'
+import { searchEarlier } from './search-earlier.ts'
 
 const defaultTimeout = 60_000
 
@@ -184,8 +185,9 @@ async function execute(
   const signal = AbortSignal.any([scope.signal, stop.signal])
   const { toolCallId } = call
   const { runId, threadId } = scope
+  const earlier = (words: string, limit: number) => searchEarlier(scope, words, limit)
   try {
-    const context = { signal, toolCallId, runId, threadId, messages: loop.messages() }
+    const context = { signal, toolCallId, runId, threadId, messages: loop.messages(), searchEarlier: earlier }
     const result = await Promise.race([
       Promise.resolve(implementation!.execute!(input.value, context)),
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),

@@ -42,6 +42,7 @@ export function startExecution(
   const runner: RunnerOptions = {
     log: store.log,
     runs: store.runs,
+    records: store.records,
     agent: (id) => agents.get(id)?.pipeline,
     turn,
     onTurn,

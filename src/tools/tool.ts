@@ -10,6 +10,21 @@ export interface ToolContext {
   threadId: string
   /** The conversation that led to the call. */
   messages: Message[]
+  /**
+   * Searches what was said before: in this thread, and in other threads of this agent whose runs have the same `$input.user`. Returns
+   * at most `limit` messages that contain all the words, newest first.
+   */
+  searchEarlier(words: string, limit: number): Promise<SaidEarlier[]>
+}
+
+/** A message of an earlier conversation. */
+export interface SaidEarlier {
+  threadId: string
+  /** Epoch ms. */
+  at: number
+  by: 'user' | 'assistant'
+  /** The words around the match, at most 200 characters. */
+  text: string
 }
 
 /** A tool, following the Beddel contract. Without `execute` it runs in the client, and the run waits for its result. */

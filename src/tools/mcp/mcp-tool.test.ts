@@ -18,6 +18,7 @@ const context: ToolContext = {
   runId: 'r',
   threadId: 't',
   messages: [],
+  searchEarlier: async () => [],
 }
 
 test('a tool of an MCP server is a tool like any other', async () => {
