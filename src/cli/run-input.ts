@@ -11,6 +11,11 @@ export interface InputFlags {
   file?: string[]
 }
 
+/** Whether an input file has one input per line. */
+export function isBatch(path: string | undefined): path is string {
+  return path !== undefined && /\.(?:jsonl|ndjson)$/iu.test(path)
+}
+
 export async function readInput({ message, input, file = [] }: InputFlags): Promise<Record<string, unknown>> {
   const given = input === undefined ? undefined : readObject(input)
   if (given !== undefined && message === undefined && file.length === 0) return given
@@ -25,15 +30,24 @@ export async function readInput({ message, input, file = [] }: InputFlags): Prom
 
 function readObject(path: string): Record<string, unknown> {
   let value: unknown
+  let content = ''
   try {
-    value = parseJson(readFileSync(path, 'utf8'))
+    content = readFileSync(path, 'utf8')
+    value = parseJson(content)
   } catch (error) {
     if (!existsSync(path)) throw new MillraceError('usage', `--input: there is no file ${path}.`)
     if (statSync(path).isDirectory()) throw new MillraceError('usage', `--input ${path} is a folder, not a file.`)
-    throw new MillraceError('usage', `--input ${path}: ${messageOf(error)}`)
+    throw new MillraceError('usage', `--input ${path}: ${messageOf(error)}${perLine(content)}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new MillraceError('usage', `--input ${path} must hold a JSON object.`)
   }
   return value as Record<string, unknown>
+}
+
+/** The cure for a batch whose file has another name. */
+function perLine(text: string): string {
+  const [first = '', ...rest] = text.trim().split('\n')
+  if (rest.length === 0 || !/^\{.*\}$/u.test(first.trim())) return ''
+  return '. If it has one input per line, name it .jsonl'
 }

@@ -17,7 +17,11 @@ export function addTalkCommands(program: Command): void {
     .description('Run an agent once and stream its answer to stdout.')
     .argument('<agent>', 'Agent id, or the path of a YAML file')
     .option('-m, --message <text>', 'User message (default: read from stdin)')
-    .option('--input <file>', 'JSON file to use as $input')
+    .option('--input <file>', 'JSON file to use as $input; a .jsonl file with one input per line runs them all')
+    .option('--concurrency <n>', 'How many lines of a batch run at the same time (default: 4)')
+    .option('--output <file>', 'Write the results of a batch to this file instead of stdout')
+    .option('--resume', 'Continue the batch of --output: lines that have completed are left out')
+    .option('--bail', 'Start no further line of a batch after the first failure')
     .addOption(formatOption())
     .option('-y, --yes', 'Approve every tool call that needs approval')
     .option('--thread <id>', 'Continue this conversation')
@@ -37,6 +41,11 @@ that needs a client tool is suspended: the command exits 1 and prints the
 command that answers it. With --thread, a run of that conversation that still
 waits for an answer is ended.
 
+A batch prints one JSON line per result as they finish: line, run, outcome,
+text, output, usage, cost, duration, error. Nobody is asked for approvals; they
+are denied without --yes. A line is a JSON object ($input) or a JSON string (the
+message).
+
 Exit codes: 0 completed, 1 failed or suspended, 2 wrong usage or a broken
 agent, 130 stopped with Ctrl-C.
 ${examples(
@@ -44,6 +53,7 @@ ${examples(
   'millrace run assistant --file chart.png -m "What does this show?"',
   'echo "Hello" | millrace run agents/assistant.yaml',
   'millrace run researcher --input input.json --format parts',
+  'millrace run assistant --input cases.jsonl --output results.jsonl --resume',
 )}`,
     )
     .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))

@@ -1,11 +1,11 @@
-/** `millrace run`: one run. Streams the answer to stdout, everything else to stderr. */
+/** `millrace run`: one run, or a batch. Streams the answer to stdout, everything else to stderr. */
 import { dirname } from 'node:path'
 import { MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
 import { namedWire } from '../named-wire.ts'
 import { checkAgent, openBackend } from '../backend.ts'
-import { readInput, type InputFlags } from '../run-input.ts'
+import { isBatch, readInput, type InputFlags } from '../run-input.ts'
 import { reportRun } from '../run-report.ts'
 import { printable } from '../printable.ts'
 import { waitingRun, warnOfEnd } from '../thread.ts'
@@ -19,12 +19,20 @@ export interface RunFlags extends InputFlags {
   endpoint: string[]
   thread?: string
   yes?: boolean
+  concurrency?: string
+  output?: string
+  resume?: boolean
+  bail?: boolean
 }
 
 export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   const agent = nameAgent(text, flags.dir)
   const isFile = agent.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
+  if (isBatch(flags.input)) {
+    return (await import('../batch/batch-command.ts')).batchCommand(agent, flags.input, { ...flags, ...place })
+  }
+  refuseBatchFlags(flags)
   const wire = await namedWire(flags.format, place.dir)
   // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(agent, place)
@@ -52,4 +60,11 @@ export async function runCommand(text: string, flags: RunFlags): Promise<void> {
   await backend.close()
   // Exits even if a tool left something running, but only after the output is written.
   process.stdout.write('', () => process.exit(code))
+}
+
+/** The flags that only a batch has. */
+function refuseBatchFlags(flags: RunFlags): void {
+  const flag = (['concurrency', 'output', 'resume', 'bail'] as const).find((each) => flags[each] !== undefined)
+  if (flag === undefined) return
+  throw new MillraceError('usage', `--${flag} is for batches: pass --input with a .jsonl file, one input per line.`)
 }
