@@ -1,14 +1,12 @@
 /** Cuts text to terminal columns: East Asian wide characters and emoji take two, combining marks none. */
-import { createRequire } from 'node:module'
-
-const require = createRequire(import.meta.url)
 const clusters = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 /** An escape sequence counts like text: what is printed has none, see `printable`. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/u.test(text)) return text.length
   // Its tables take a quarter of the time of a short command.
-  const { default: stringWidth } = require('string-width') as typeof import('string-width')
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const { default: stringWidth } = createRequire(import.meta.url)('string-width') as typeof import('string-width')
   return stringWidth(text, { countAnsiEscapeCodes: true })
 }
 
