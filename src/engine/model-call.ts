@@ -16,6 +16,7 @@ import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
 import type { LanguageModel } from '../models/language-model.ts'
 import { inStep, type Scope } from './scope.ts'
 import { stricter } from './time-limits.ts'
+import { traceparentOf } from './trace.ts'
 import { estimateReply, missingUsage } from './unfinished.ts'
 
 export interface ModelStep {
@@ -159,7 +160,8 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
     try {
       const signal = watch?.signal ?? outer
       const messages = toProvider(call.messages, scope.state.loopAt(step.root))
-      await streamModel(step.model, { ...call, messages, signal }, feed.part, scope.ready)
+      const headers = headersOf(traceparentOf(scope, path), call.headers)
+      await streamModel(step.model, { ...call, ...headers, messages, signal }, feed.part, scope.ready)
       if (feed.error !== undefined) throw feed.error
       feed.normaliser.end()
       return feed.usage
@@ -182,6 +184,10 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       watch?.release()
     }
   }
+}
+
+function headersOf(traceparent: string | undefined, headers: ModelCall['headers']): Pick<ModelCall, 'headers'> {
+  return traceparent === undefined ? {} : { headers: { traceparent, ...headers } }
 }
 
 const unreasoned: ReadonlySet<string | undefined> = new Set([undefined, 'provider-default', 'none', 'minimal'])

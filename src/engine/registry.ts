@@ -64,4 +64,6 @@ export interface Registry {
   answerChars?: number
   /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */
   pricing?: ReadonlyMap<string, Pricing>
+  /** Spans of runs are exported, so a step hands on its own span to those it calls. */
+  traces?: boolean
 }

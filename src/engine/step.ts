@@ -1,4 +1,6 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
+import { compact } from '../part/compact.ts'
+import { traceparentOf } from './trace.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
@@ -187,7 +189,7 @@ async function runBuiltin(
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
-        const options = { signal: scope.signal, ...(timeout === undefined ? undefined : { timeout }) }
+        const options = { signal: scope.signal, ...compact({ timeout, traceparent: traceparentOf(scope, path) }) }
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }
       })

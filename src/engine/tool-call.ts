@@ -2,6 +2,7 @@
  * Brings one tool call from its current state (new, waiting for a client, approved, or started before a crash) to its result. A
  * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
  */
+import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -16,6 +17,7 @@ import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { inStep, type Scope } from './scope.ts'
 import { searchEarlier } from './search-earlier.ts'
+import { traceparentOf } from './trace.ts'
 
 const defaultTimeout = 60_000
 
@@ -187,7 +189,9 @@ async function execute(
   const { runId, threadId } = scope
   const earlier = (words: string, limit: number) => searchEarlier(scope, words, limit)
   try {
-    const context = { signal, toolCallId, runId, threadId, messages: loop.messages(), searchEarlier: earlier }
+    const traceparent = traceparentOf(scope, path)
+    const about = { toolCallId, runId, threadId, messages: loop.messages(), searchEarlier: earlier }
+    const context = { signal, ...about, ...compact({ traceparent }) }
     const result = await Promise.race([
       Promise.resolve(implementation!.execute!(input.value, context)),
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),

@@ -1,4 +1,5 @@
 /** Child processes on Node. Its modules are looked up when a process starts: bundles for edge runtimes must not import them. */
+import { compact } from '../part/compact.ts'
 import type { ChildProcess } from 'node:child_process'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { watchChild, type Child } from './child.ts'
@@ -29,7 +30,8 @@ export function createNodeProcesses({ environment, data }: NodeProcessesOptions)
     const { spawn } = process.getBuiltinModule('node:child_process')
     const [program, ...args] = command
     const mark = crypto.randomUUID()
-    const env = { ...childEnv(options.env, environment), [markName]: mark }
+    const { traceparent: TRACEPARENT } = options
+    const env = { ...childEnv(options.env, environment), ...compact({ TRACEPARENT }), [markName]: mark }
     const cwd = await folderOf(options.cwd)
     if (options.rawLog && data === undefined) throw noFolder()
     const raw = options.rawLog ? await rawLogOf(options, data!) : undefined

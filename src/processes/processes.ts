@@ -9,6 +9,8 @@ export interface ProcessOptions {
   env: readonly string[]
   /** Written to its stdin, which is closed after it. */
   input: string
+  /** Its place in a trace (W3C Trace Context): the variable `TRACEPARENT`. */
+  traceparent?: string
   /** The run and the step it works for. */
   run: string
   step: string

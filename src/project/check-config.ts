@@ -17,7 +17,9 @@ import type {
   RecordConfig,
   SecretsConfig,
   ServerConfig,
+  TelemetryConfig,
 } from './config.ts'
+import type { OtlpConfig } from '../record/otlp/settings.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
 
 export const endpointProtocols = [
@@ -49,6 +51,8 @@ const secret = secretRule(
   `must be a string of at least ${shortestSecret} characters: shorter values occur in ordinary words`,
   (value) => isText(value) && value.trim().length >= shortestSecret,
 )
+
+const headers = z.custom<Record<string, string>>(isHeaders, 'must be an object of texts by name')
 
 const server = settings<ServerConfig>({
   port: wholeNumber(0, 65_535),
@@ -97,6 +101,9 @@ const config = settings<Config>({
   closeThreadsAfterMs: timeLimit,
   timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
   server,
+  telemetry: settings<TelemetryConfig>({
+    otlp: settings<OtlpConfig>({ endpoint: address, headers, serviceName: text, content: flag }, ['endpoint']),
+  }),
   record: settings<RecordConfig>({ data: text, logFiles: flag, busyTimeoutMs: wholeNumber(0, longest) }),
 })
 
@@ -181,6 +188,10 @@ function show(value: unknown): string {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
+}
+
+function isHeaders(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string')
 }
 
 function isVariable(value: unknown): boolean {

@@ -6,6 +6,7 @@ import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
 import type { LanguageModel, Pricing } from '../models/language-model.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
+import type { OtlpConfig } from '../record/otlp/settings.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Pack } from './packs.ts'
 
@@ -59,6 +60,14 @@ export interface Config {
   server?: ServerConfig
   /** For `millrace serve` and `millrace run`. */
   record?: RecordConfig
+  /** For `millrace serve` and `millrace run`: what is told to other systems. */
+  telemetry?: TelemetryConfig
+}
+
+/** What is told to other systems. */
+export interface TelemetryConfig {
+  /** Off unless it is set here, or by OpenTelemetry's own environment variables: see docs/observability.md. */
+  otlp?: OtlpConfig
 }
 
 /** Exceeding a limit ends the model call or the connection with an error that names the limit. */

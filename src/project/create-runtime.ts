@@ -15,7 +15,7 @@ import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 
 /** A config without `server` and `record`, plus the agents and the store: your program does the listening itself. */
-export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> {
+export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' | 'telemetry'> {
   /** Agent id → YAML text. `createRuntime` throws one error that lists every mistake. */
   agents: Record<string, string>
   /** Default: in memory, keeping the last 100 ended runs. A run then hands client tools over instead of waiting for their results. */
@@ -24,6 +24,8 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> 
   environment?: Env
   /** Folder in which CLI agents keep raw logs, and a server the records of its processes. Default: none. */
   data?: string
+  /** The store exports spans (`exportSpans`): steps hand on their own span to those they call. */
+  traces?: boolean
 }
 
 /**
@@ -32,10 +34,20 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record'> 
  * Call `close()` when the program ends.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
-  const { agents, store = memoryStore(), environment = globalThis.process?.env ?? {}, data, ...config } = options
+  const {
+    agents,
+    store = memoryStore(),
+    environment = globalThis.process?.env ?? {},
+    data,
+    traces,
+    ...config
+  } = options
   checkConfig(config)
   const unpacked = unpack(config)
-  const registry = createRegistry(unpacked, environment, compact({ log: store.log, data }))
+  const registry = {
+    ...createRegistry(unpacked, environment, compact({ log: store.log, data })),
+    ...compact({ traces }),
+  }
   return createEngine(
     compact({
       agents: agentSource(

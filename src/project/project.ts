@@ -19,6 +19,7 @@ import type { Endpoint } from '../models/resolver.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
+import { otlpSecrets, otlpSettingsOf, type OtlpSettings } from '../record/otlp/settings.ts'
 import { createLogFiles, type LogFiles } from '../record/log-files.ts'
 
 export interface Project {
@@ -57,17 +58,16 @@ export interface ProjectOptions {
 export async function openProject(options: ProjectOptions): Promise<Project> {
   const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
+  const otlp = otlpSettingsOf(config.telemetry?.otlp, env)
   const watched = watchStore(openStore(data, config.record), { onChange: options.onStore ?? (() => undefined) })
   const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'
   const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
-  const store = files?.store ?? opened
+  const kept = files?.store ?? opened
+  const store = otlp === undefined ? kept : await withTraces(kept, otlp, { data, log })
   try {
-    const registry = createRegistry(
-      config,
-      env,
-      compact({ log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }),
-    )
+    const made = { log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }
+    const registry = { ...createRegistry(config, env, compact(made)), traces: otlp !== undefined }
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, closeThreadsAfterMs, timeouts, server } = config
     const runtime = createRuntime({
@@ -75,7 +75,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       registry,
       store,
       env: allowedEnv(config, env),
-      secrets: [...new Set([...secretValues(config, env), ...secrets])],
+      secrets: [...new Set([...secretValues(config, env), ...secrets, ...otlpSecrets(otlp)])],
       requestDeadlineMs,
       closeThreadsAfterMs,
       defaultTimeouts: timeouts,
@@ -96,6 +96,16 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     await store.close()
     throw error
   }
+}
+
+/** Sends the spans of the runs to a collector. Loaded only if there is one. */
+async function withTraces(
+  store: Store,
+  settings: OtlpSettings,
+  { data, log }: Required<Pick<ProjectOptions, 'data' | 'log'>>,
+): Promise<Store> {
+  const { exportSpans } = await import('../record/otlp/exporter.ts')
+  return exportSpans(store, { settings, log, file: data === 'none' ? undefined : join(resolve(data), 'otlp.json') })
 }
 
 /** Loads the agents of a folder as `serve` does, to check them. Starts no runs and opens no store. */

@@ -8,6 +8,8 @@ export interface ToolContext {
   toolCallId: string
   runId: string
   threadId: string
+  /** The call's place in its trace (W3C Trace Context), to hand on. Absent if the run belongs to none. */
+  traceparent?: string
   /** The conversation that led to the call. */
   messages: Message[]
   /**

@@ -22,10 +22,13 @@ const rows = new Map(
 
 test('every key is there, and no other', () => {
   const [top, server, record] = [
-    keysOf('Settings', { no: 1 }).filter((key) => !['models', 'limits', 'secrets', 'server', 'record'].includes(key)),
+    keysOf('Settings', { no: 1 }).filter(
+      (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
+    ),
     keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
     keysOf('record', { record: { no: 1 } }),
   ]
+  const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
   const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
   const limits = keysOf('limits', { limits: { no: 1 } as object }).map((key) => `limits.${key}`)
   const secrets = keysOf('secrets', { secrets: { no: 1 } }).map((key) => `secrets.${key}`)
@@ -36,8 +39,13 @@ test('every key is there, and no other', () => {
     (key) => `rateLimit.${key}`,
   )
   expect([...rows.keys()].toSorted()).toEqual(
-    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record].toSorted(),
+    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
   )
+  for (const key of keysOf(String.raw`telemetry\.otlp`, {
+    telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },
+  })) {
+    expect(rows.get('telemetry.otlp')!.line).toContain(`\`${key}\``)
+  }
   for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
     models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },
   })) {

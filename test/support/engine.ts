@@ -31,6 +31,7 @@ export interface EngineOptions extends Config {
   keep?: boolean
   /** Puts something between the engine and its store. */
   wrapStore?: (store: Store) => Store
+  traces?: boolean
 }
 
 export function createEngine({

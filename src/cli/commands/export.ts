@@ -4,17 +4,28 @@ import { finished } from 'node:stream/promises'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { exportRecording } from '../../record/transfer/export.ts'
+import { exportTraces } from '../../record/otlp/export-traces.ts'
 import { accessRecording } from '../access-recording.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 import { forStream, printable } from '../printable.ts'
 import { writeOut } from '../write-out.ts'
 
-export async function exportCommand(text: string, { output, ...where }: Where & { output?: string }): Promise<void> {
+export interface ExportFlags extends Where {
+  output?: string
+  format: 'ndjson' | 'otlp'
+  content?: boolean
+}
+
+export async function exportCommand(text: string, flags: ExportFlags): Promise<void> {
+  const { output, format, content = false, ...where } = flags
+  if (content && format !== 'otlp') throw new MillraceError('usage', '--content needs --format otlp.')
   const access = await openAccess(where)
   try {
     const row = await findRun(access, text)
-    const lines = exportRecording(accessRecording(access, row.id), row.lastSeq)
+    const recording = accessRecording(access, row.id)
+    const lines =
+      format === 'otlp' ? exportTraces(recording, row.lastSeq, content) : exportRecording(recording, row.lastSeq)
     if (output === undefined) for await (const piece of lines) await writeOut(forStream(piece, process.stdout))
     else {
       await writeFile(output, lines)

@@ -36,6 +36,12 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
     .summary('Write a run to a file')
     .description('Write the log of a run as NDJSON, one entry per line, to a file or to stdout.')
     .argument('<run>', runAbout)
+    .addOption(
+      new Option('--format <format>', 'The log as NDJSON, or its spans as OTLP/JSON')
+        .choices(['ndjson', 'otlp'])
+        .default('ndjson'),
+    )
+    .option('--content', 'With --format otlp: also what was said, and the input and output of tools')
     .option('-o, --output <file>', 'File to write; an existing one is replaced')
     .addHelpText(
       'after',

@@ -10,6 +10,7 @@ import type { OutputStream, ProcessOptions, Processes, RunningProcess } from '..
 import type { Scope } from '../scope.ts'
 import { createStallWatch } from '../stall-watch.ts'
 import { stricter } from '../time-limits.ts'
+import { traceparentOf } from '../trace.ts'
 import { clis } from './arguments.ts'
 import { createStderrLines } from './stderr-lines.ts'
 import { createCliFeed } from './cli-feed.ts'
@@ -87,7 +88,8 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
   const stop = () => running?.stop()
   signal.addEventListener('abort', stop)
   try {
-    running = await start(processes, scope.runId, path, call, { onOutput, onRawLogLost })
+    const place = compact({ run: scope.runId, step: path, traceparent: traceparentOf(scope, path) })
+    running = await start(processes, place, call, { onOutput, onRawLogLost })
     if (signal.aborted) stop()
     const exited = running.exit.then((exit) => ({ exit }))
     const how = await settledBy(signal, Promise.race([exited, over.promise]))
@@ -116,13 +118,12 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
 
 async function start(
   processes: Processes,
-  run: string,
-  step: string,
+  place: Pick<ProcessOptions, 'run' | 'step' | 'traceparent'>,
   { cli, command, folder: cwd, env, prompt: input, rawLog }: CliCall,
   listeners: Pick<ProcessOptions, 'onOutput' | 'onRawLogLost'>,
 ): Promise<RunningProcess> {
   try {
-    return await processes.start({ command, cwd, env, input, run, step, rawLog, ...listeners })
+    return await processes.start({ command, cwd, env, input, ...place, rawLog, ...listeners })
   } catch (error) {
     if (!(error instanceof MillraceError) || error.code !== 'not-installed') throw error
     const { name, install } = clis[cli]

@@ -139,10 +139,12 @@ export async function openConnection(
       }
       return listing
     },
-    async call(tool, input, { signal: stopped, timeout = callTimeout(server) }) {
+    async call(tool, input, { signal: stopped, timeout = callTimeout(server), traceparent }) {
       if (stopped?.aborted) throw stoppedError(stopped)
       const limits = { signal: stopped, timeout }
-      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown> }
+      // `_meta` reaches servers over stdio as well; over HTTP the transport makes a header of it.
+      const trace = traceparent === undefined ? undefined : { _meta: { traceparent } }
+      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown>, ...trace }
       const result = await ask(tool, limits, () => client.callTool(params, limits))
       return toValue(result, `${who} reported that ${tool} failed.`)
     },

@@ -65,7 +65,9 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       const error = { code: streamEnded, message: 'the response stream ended early' }
       this.onmessage?.({ jsonrpc: '2.0', id: message.id, error })
     }
-    return super.send(message, { ...options, onRequestStreamEnd })
+    const { traceparent } = (message.params?.['_meta'] ?? {}) as { traceparent?: unknown }
+    const headers = typeof traceparent === 'string' ? { headers: { ...options?.headers, traceparent } } : undefined
+    return super.send(message, { ...options, ...headers, onRequestStreamEnd })
   }
 
   /** Also ends the session on the server, waiting up to a second. Never rejects. */

@@ -17,7 +17,8 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
     parameters: inputSchema,
     timeout: pool.timeout(server),
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
-    execute: (input, { signal }) => pool.call(server, name, input, { signal, timeout: longest }),
+    execute: (input, { signal, traceparent }) =>
+      pool.call(server, name, input, { signal, timeout: longest, ...compact({ traceparent }) }),
   })
 }
 

@@ -19,6 +19,8 @@ export interface CallOptions {
   signal?: AbortSignal
   /** ms. Default: the server's `timeout`. */
   timeout?: number
+  /** The call's place in its trace (W3C Trace Context). */
+  traceparent?: string
 }
 
 /**

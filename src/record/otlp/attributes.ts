@@ -1,0 +1,92 @@
+/** Attributes of spans, by OpenTelemetry's conventions for generative AI. What they have no name for begins with `millrace.`. */
+import type { EntryOf } from '../../part/entry.ts'
+import { kindOf } from '../../part/step-kind.ts'
+import type { Usage } from '../../part/usage.ts'
+import type { Used } from '../../fold/usage-fold.ts'
+import type { Attributes, Span } from './span.ts'
+
+type Start = Pick<Span, 'name' | 'kind' | 'attributes'>
+
+export function stepStart(entry: EntryOf<'step-start'>, conversation: string): Start {
+  const { step, stepType, attempt, toolName, toolCallId, agent } = entry
+  const kind = kindOf(entry)
+  const own = { 'millrace.step.path': step, 'millrace.step.type': stepType, 'millrace.step.attempt': attempt }
+  if (kind === 'model-call') {
+    const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.conversation.id': conversation, ...own }
+    return { name: 'chat', kind: 'client', attributes }
+  }
+  if (kind === 'tool-call' || kind === 'client-tool') {
+    const attributes = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': toolName,
+      'gen_ai.tool.call.id': toolCallId,
+      'gen_ai.tool.type': 'function',
+      ...own,
+    }
+    return { name: `execute_tool ${toolName ?? ''}`.trim(), kind: 'internal', attributes }
+  }
+  const called = agent ?? (stepType === 'cli-agent' ? lastName(step) : undefined)
+  if (called !== undefined) {
+    const attributes = {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': called,
+      'gen_ai.conversation.id': conversation,
+      ...own,
+    }
+    return { name: `invoke_agent ${called}`, kind: 'internal', attributes }
+  }
+  return { name: `${stepType} ${toolName ?? lastName(step)}`, kind: 'internal', attributes: own }
+}
+
+/** What a model call is known by once its model is. */
+export function chatStart(model: string, before: Attributes): Pick<Span, 'name' | 'attributes'> {
+  const { provider, id } = splitModel(model)
+  const names = { 'gen_ai.provider.name': provider, 'gen_ai.request.model': id }
+  return { name: `chat ${id}`, attributes: { ...before, ...names } }
+}
+
+export function usageAttributes(usage: Usage): Attributes {
+  return {
+    'gen_ai.usage.input_tokens': usage.inputTokens,
+    'gen_ai.usage.output_tokens': usage.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteInputTokens,
+    'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens,
+    'millrace.usage.source': usage.source,
+  }
+}
+
+/** Of a run whose cost is unknown. */
+export function priceAttributes({ knownCost, unpriced }: Used): Attributes {
+  return unpriced === 0 ? {} : { 'millrace.usage.known_cost': knownCost, 'millrace.usage.unpriced': unpriced }
+}
+
+/** The names that the conventions give to providers. */
+const providers: ReadonlyMap<string, string> = new Map([
+  ['google', 'gcp.gemini'],
+  ['gemini', 'gcp.gemini'],
+  ['vertex', 'gcp.vertex_ai'],
+  ['bedrock', 'aws.bedrock'],
+  ['azure', 'azure.ai.openai'],
+  ['mistral', 'mistral_ai'],
+  ['xai', 'x_ai'],
+])
+/** Of models that YAML may name without their provider. */
+const families: readonly (readonly [RegExp, string])[] = [
+  [/^gemini/u, 'gcp.gemini'],
+  [/^(gpt|o\d|chatgpt)/u, 'openai'],
+  [/^claude/u, 'anthropic'],
+]
+
+function splitModel(model: string): { provider: string; id: string } {
+  const colon = model.indexOf(':')
+  if (colon > 0) {
+    const prefix = model.slice(0, colon)
+    return { provider: providers.get(prefix) ?? prefix, id: model.slice(colon + 1) || model }
+  }
+  return { provider: families.find(([form]) => form.test(model))?.[1] ?? 'unknown', id: model }
+}
+
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

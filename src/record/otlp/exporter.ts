@@ -1,0 +1,174 @@
+/**
+ * Sends the spans of runs that have ended to a collector. Its queue is the log: it keeps the ids of ended runs and, in a file, the
+ * position up to which all were sent, so what a collector or a crash has missed is sent later. Ids of spans are derived from the run,
+ * so sending one again changes nothing. Nothing here can disturb a run.
+ */
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { messageOf } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
+import type { Store } from '../../part/log.ts'
+import { pause } from '../../async/pause.ts'
+import { toOtlp } from './otlp-json.ts'
+import { sendSpans } from './send.ts'
+import type { OtlpSettings } from './settings.ts'
+import { createSpanFold } from './span-fold.ts'
+import type { Span } from './span.ts'
+
+/** What the export of spans needs. */
+export interface ExporterOptions {
+  settings: OtlpSettings
+  serviceVersion?: string
+  /** Where the position is kept. Without it, runs that a restart cuts off from the collector are not sent. */
+  file?: string | undefined
+  log(line: string): void
+  /** ms for which spans are collected before they are sent. Default 1000. */
+  delay?: number
+}
+
+/** Most runs that wait. Beyond that, the log is read on only when some were sent. */
+const mostWaiting = 10_000
+const mostSpans = 512
+const requestTimeout = 10_000
+const closeTimeout = 2000
+
+/** The store. Closing it sends what is left, for up to two seconds. */
+export function exportSpans(inner: Store, options: ExporterOptions): Store {
+  const { settings, serviceVersion, file, log, delay = 1000 } = options
+  const leave = new AbortController()
+  const giveUp = new AbortController()
+  let waiting: { n: number; run: string }[] = []
+  let seen: number | undefined
+  let stored: number | undefined
+  let failing = false
+  let wake = Promise.withResolvers<void>()
+
+  function onFailure(why: string): void {
+    if (!failing) log(`traces cannot be sent to the collector: ${why}. They are sent later; runs are not affected.`)
+    failing = true
+  }
+
+  async function readPosition(): Promise<number> {
+    const last = await inner.log.position()
+    if (file === undefined) return last
+    const text = await readFile(file, 'utf8').catch(() => '')
+    const { position } = parseJson(text || '{}') as { position?: unknown }
+    // One beyond the end is that of a log which is gone.
+    return typeof position === 'number' && position <= last ? position : last
+  }
+
+  async function keepPosition(): Promise<void> {
+    const position = waiting[0] === undefined ? seen : waiting[0].n - 1
+    if (position === undefined || position === stored || file === undefined) return
+    await writeFile(`${file}.tmp`, `${JSON.stringify({ position })}\n`, { mode: 0o600 })
+    await rename(`${file}.tmp`, file)
+    stored = position
+  }
+
+  /** Notes the runs that have ended since the position. With a signal: then live, until it aborts. */
+  async function note(signal?: AbortSignal): Promise<void> {
+    if (seen === undefined) {
+      seen = await readPosition()
+      // A crash before the first batch must not lose what has ended by then.
+      await keepPosition()
+    }
+    for await (const changes of inner.log.changes({ after: seen, ...(signal && { signal }) })) {
+      for (const { n, run, entries } of changes) {
+        if (entries.at(-1)?.type === 'run-end') waiting.push({ n, run })
+        seen = n
+      }
+      if (waiting.length > 0) wake.resolve()
+      while (signal?.aborted === false && waiting.length >= mostWaiting)
+        await pause(delay, signal, { background: true })
+    }
+  }
+
+  async function readSpans(run: string): Promise<Span[]> {
+    const fold = createSpanFold({ content: settings.content })
+    for await (const batch of inner.log.read(run)) {
+      try {
+        for (const entry of batch) fold.apply(entry)
+      } catch (error) {
+        // Programs may append entries whose fields are not what they should be: one run must not stop all others.
+        log(`run ${run} has no traces: ${messageOf(error)}`)
+        return []
+      }
+    }
+    return fold.spans()
+  }
+
+  /** Sends what waits. Returns early when nothing more can be sent. */
+  async function flush(signal: AbortSignal): Promise<void> {
+    while (waiting.length > 0 && !signal.aborted) {
+      const spans: Span[] = []
+      let runs = 0
+      for (const { run } of waiting) {
+        if (spans.length >= mostSpans) break
+        spans.push(...(await readSpans(run)))
+        runs++
+      }
+      for (let from = 0; from < spans.length; from += mostSpans) {
+        const resource = { serviceName: settings.serviceName, ...(serviceVersion && { serviceVersion }) }
+        const body = JSON.stringify(toOtlp(spans.slice(from, from + mostSpans), resource))
+        let failed = false
+        const fail = (why: string) => {
+          failed = true
+          onFailure(why)
+        }
+        const sent = await sendSpans(settings, body, { signal, timeout: requestTimeout, delay, onFailure: fail })
+        if (sent === 'left') return
+        if (failed === false) failing = false
+      }
+      waiting = waiting.slice(runs)
+      await keepPosition()
+    }
+  }
+
+  /** Never rejects. A store that fails is read again. */
+  async function again(work: () => Promise<void>): Promise<void> {
+    while (!leave.signal.aborted) {
+      try {
+        await work()
+      } catch (error) {
+        onFailure(messageOf(error))
+      }
+      await pause(delay, leave.signal, { background: true })
+    }
+  }
+
+  const working = Promise.all([
+    again(() => note(leave.signal)),
+    again(async () => {
+      if (waiting.length === 0) await Promise.race([wake.promise, aborted(leave.signal)])
+      wake = Promise.withResolvers()
+      await pause(delay, leave.signal, { background: true })
+      await flush(AbortSignal.any([leave.signal, giveUp.signal]))
+    }),
+  ])
+
+  async function finish(): Promise<void> {
+    leave.abort()
+    await working
+    const timer = setTimeout(() => giveUp.abort(), closeTimeout)
+    try {
+      // What was stored last may not have been noted yet.
+      await note()
+      await flush(giveUp.signal)
+      await keepPosition()
+    } catch (error) {
+      onFailure(messageOf(error))
+    }
+    clearTimeout(timer)
+  }
+
+  return {
+    ...inner,
+    async close() {
+      await finish()
+      await inner.close()
+    },
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
