@@ -16,6 +16,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     forbidden: 403,
     'unknown-agent': 404,
     'unknown-run': 404,
+    'bad-fork': 400,
     'invalid-recording': 400,
     'run-exists': 409,
     'unknown-thread': 404,

@@ -102,7 +102,8 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
       open.delete(entry.requestId)
     } else if (entry.type === 'tool-result' && entry.outcome === 'handed-over') followed.handedOver.push(entry.toolName)
     else if (entry.type === 'run-end') followed.end = entry
-    else if (entry.type === 'suspend' && entry.seq > after) {
+    // A fork with another input is suspended for no request, and goes on at once.
+    else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
       for (const each of open.values()) put(each)
       followed.waiting = [...open.values()].map(({ request }) => request)
       return !followed.waiting.some(ask.canAnswer)

@@ -28,7 +28,8 @@ export async function readInput({ message, input, file = [] }: InputFlags): Prom
   return { ...given, messages: [{ role: 'user', content: withFiles(content, file) }] }
 }
 
-function readObject(path: string): Record<string, unknown> {
+/** The object of `--input`. Throws `usage`. */
+export function readObject(path: string): Record<string, unknown> {
   let value: unknown
   let content = ''
   try {

@@ -74,6 +74,18 @@ export class MillraceClient {
     return (await response.json()) as { duplicate: boolean }
   }
 
+  /**
+   * Starts a run that shares the log of another up to the entry `at`, and runs on, in a thread of its own. `input` is merged into
+   * `$input` for the steps that start later; `agentId` goes on as another agent, which must have the steps that have started.
+   */
+  async fork(
+    runId: string,
+    options: { at: number; input?: Record<string, unknown>; agentId?: string },
+  ): Promise<{ id: string; threadId: string }> {
+    const response = await request(this.#connection, `${pathOf(runId)}/fork`, { method: 'POST', body: options })
+    return (await response.json()) as { id: string; threadId: string }
+  }
+
   /** The current state of a run. */
   async show(runId: string): Promise<ShownRun> {
     return (await (await request(this.#connection, pathOf(runId))).json()) as ShownRun

@@ -20,6 +20,9 @@ export const handedOn: Extract<Part, { type: 'warning' }> = {
   message: 'The server was shut down. The run continues at the next start.',
 }
 
+/** The code of the warning with which a fork goes on. */
+export const forkedCode = 'forked'
+
 /** What `history: server` told the model is not the whole conversation. */
 export const historyCut: Extract<Part, { type: 'warning' }> = {
   type: 'warning',

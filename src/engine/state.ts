@@ -9,7 +9,7 @@ import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
-import { handedOn, recovered } from './recovery.ts'
+import { forkedCode, handedOn, recovered } from './recovery.ts'
 import { LateMap, LateSet } from '../fold/late-map.ts'
 
 /** The fold of the run, and what only the engine needs. */
@@ -101,6 +101,7 @@ export function createRunState(): RunState {
   }
 
   function apply(entry: Entry): void {
+    const before = state.lastTimestamp
     state.lastTimestamp = Math.max(state.lastTimestamp, entry.timestamp)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
       applyToFold(entry)
@@ -153,6 +154,8 @@ export function createRunState(): RunState {
       case 'warning':
         if (step !== '') break
         warnings.add(entry.code)
+        // Until it was forked nobody worked on it.
+        if (entry.code === forkedCode && !state.open.suspended) suspensions.push({ from: before, to: entry.timestamp })
         if (entry.code === recovered.code) state.recoveries++
         else if (entry.code === handedOn.code) state.recoveries = 0
         break

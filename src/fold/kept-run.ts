@@ -50,6 +50,8 @@ export function toKept(fold: FoldedRun): KeptRun {
   const { start, end, open, steps, usage, cost, firstTokenAt, resumedAt, resumedInput, ended, facts, summary } = fold
   if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
+  // A fork may bring other ones.
+  const asked = messagesOf({ ...input, ...resumedInput })
   const messages = answerMessages(fold)
   const used = fold.used.read()
   const { knownCost, unpriced } = sumUsed(used.usageByModel)
@@ -62,7 +64,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
     startedAt: timestamp,
     lastSeq: fold.lastSeq,
-    asked: previousRunId === undefined ? fromLastUser(messagesOf(input)) : messagesOf(input),
+    asked: previousRunId === undefined ? fromLastUser(asked) : asked,
     messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
     usage: end?.usage ?? usage ?? noUsage,
     ...used,

@@ -141,6 +141,9 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
         break
       case 'resume':
         fold.resumedAt = entry.seq
+        if (fold.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
+          fold.start = { ...fold.start, agent: entry.agent, pipeline: entry.pipeline }
+        }
         if (entry.input !== undefined) fold.resumedInput = { ...fold.resumedInput, ...entry.input }
         break
       case 'usage':

@@ -103,7 +103,7 @@ export interface Log {
   position(): Promise<number>
   /**
    * Creates a run whose first entries are those of `source` up to `seq`, by reference: nothing is copied. It reads as a run of its
-   * own: its `run-start` has its id. Only its further entries are changes. It has the epoch of its source, so that block ids of its
+   * own: its `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has the epoch of its source, so that block ids of its
    * owners are new: claim it to go on with it. The same again changes nothing. Rejects with `run-exists`, `unknown-run` or, if the
    * source has no such entry, `bad-entry`.
    */

@@ -31,6 +31,8 @@ export interface RunStart {
   pipeline: string
   threadId: string
   parentRunId?: string
+  /** The run is a fork: its entries up to this one are those of the other run, and it goes on by itself from there. */
+  forkedFrom?: { runId: string; seq: number }
   /** How the run was started: a wire's name, or `library`, `cli`, `api`. */
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
@@ -136,6 +138,9 @@ export interface Resume {
   protocol: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
+  /** A fork goes on as this agent, whose YAML text is in `pipeline`. */
+  agent?: string
+  pipeline?: string
   /** MCP servers for which the request brought headers of its own. The headers are not recorded. */
   ownHeaders?: string[]
 }

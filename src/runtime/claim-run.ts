@@ -13,6 +13,7 @@ import { foldState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import type { RunEnding } from '../engine/write-end.ts'
 import { closeDue, dueOf, openRequests, type Due, type Request } from './due-requests.ts'
+import type { ForkPlan } from './fork-run.ts'
 import type { ClaimReason } from './lifecycle.ts'
 import { pendingAnswers, type Pending } from './pending-answers.ts'
 
@@ -63,6 +64,8 @@ export interface ClaimOptions {
   epoch?: number | undefined
   /** What this process knows of its requests. */
   due?: Due | undefined
+  /** The run is a fork that goes on in this way, whatever its agent says about crashes. */
+  plan?: ForkPlan | undefined
 }
 
 const unclaimed = { type: 'unclaimed' } as const
@@ -71,21 +74,21 @@ const triedBefore = `It was recovered ${mostRecoveries} times without progress a
 
 export async function claimRun(context: ClaimContext, options: ClaimOptions): Promise<Looked> {
   const { log, runs } = context.store
-  const { run, reason, epoch } = options
+  const { run, reason, epoch, plan } = options
   let claimed: number | undefined
   try {
     const row = await runs.get(run)
     if (row === undefined || hasEnded(row.status) || (epoch !== undefined && epoch !== row.epoch)) return unclaimed
     // An active run has an owner, unless somebody knows better.
     if (row.status !== 'suspended' && reason === 'hint') return unclaimed
-    if (row.status === 'suspended') {
+    if (row.status === 'suspended' && plan === undefined) {
       const waits = await waitsFor(context, row, options.due)
       if (waits !== undefined) return { type: 'unclaimed', due: waits }
     }
     if (!(await log.claim(run, row.epoch))) return unclaimed
     claimed = row.epoch + 1
     const state = await foldState(log, run)
-    const work = reason === 'lost' ? lost : await decide(context, row, state)
+    const work = reason === 'lost' ? lost : plan !== undefined ? goOn(plan, state) : await decide(context, row, state)
     return { type: 'claimed', owned: { run, threadId: row.threadId, epoch: claimed, state, work } }
   } catch (error) {
     return { type: 'claim-failed', error, ...(claimed === undefined ? undefined : { epoch: claimed }) }
@@ -114,6 +117,11 @@ async function waitsFor({ store: { log }, clock }: ClaimContext, row: RunRow, kn
 
 function hasCome({ stop, answered }: Pending): boolean {
   return stop !== undefined || answered.size > 0
+}
+
+/** Its open requests stay open. */
+function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
+  return { type: 'execute', pipeline, first, unanswered: [...open.requests.values()] }
 }
 
 /** What the log and the inbox of a run ask for that nobody else owns. */

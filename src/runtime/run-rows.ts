@@ -1,11 +1,6 @@
 import type { Entry } from '../part/entry.ts'
 import { leavable } from '../async/leavable.ts'
 
-/** The thread of a run that belongs to no conversation. */
-export function threadOf(runId: string): string {
-  return `thread_${runId.replace(/^run_/u, '')}`
-}
-
 /** Yields the entries of the batches one by one. A reader that leaves while it waits closes the log's cursor at once. */
 export function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, void> {
   return leavable(async function* (left) {

@@ -28,7 +28,10 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
 
   /** Claims the run if it wants an owner. Settles when what follows from that is stored. */
   async function claim(run: Supervised, reason: ClaimReason, epoch?: number): Promise<Looked> {
-    const looked = await claimRun({ store, clock, rejoin }, { run: run.id, reason, epoch, due: run.due })
+    const looked = await claimRun(
+      { store, clock, rejoin },
+      { run: run.id, reason, epoch, due: run.due, plan: run.plan },
+    )
     if (looked.type === 'claim-failed') {
       send(run, { type: 'claim-failed', ...compact({ epoch: looked.epoch }) })
       throw looked.error
@@ -39,6 +42,7 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
       send(run, { type: 'unclaimed', ...(looked.due && { dueAt: firstDue(looked.due) }) })
       return looked
     }
+    run.plan = undefined
     const { epoch: claimed, work } = (run.owned = looked.owned)
     send(run, { type: 'claimed', epoch: claimed, next: work.type, queued: work.type === 'execute' && !!work.turn })
     if (work.type === 'end') await run.ending

@@ -16,6 +16,7 @@ import type { ToolImplementation } from '../tools/tool.ts'
 import { secretsIn, toMcpHeaders, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import { createAdoption } from './adopt-runs.ts'
 import { answerAll, answerRequest } from './answer-requests.ts'
+import { forkRun, type ForkOptions } from './fork-run.ts'
 import { createHandles } from './run-handle.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import type { Wake } from './pending-answers.ts'
@@ -98,6 +99,11 @@ export interface Runtime {
    * `bad-input` before anything is stored.
    */
   start(agentId: string, input: Record<string, unknown>, options?: StartOptions): Promise<Run>
+  /**
+   * Starts a run that shares the log of another up to an entry and goes on from there, in a thread of its own. Resolves once what it
+   * does first is stored. Rejects with `bad-input` or `bad-fork`, which name places that fit, before anything is stored.
+   */
+  fork(runId: string, options: ForkOptions): Promise<Run>
   open(runId: string): Promise<Run | undefined>
   /** A run by its id, without a check that it exists. */
   handle(runId: string, threadId: string): Run
@@ -134,6 +140,7 @@ export interface Runtime {
 
 export type { FailEffect } from './supervisor.ts'
 export type { Wake } from './pending-answers.ts'
+export type { ForkOptions } from './fork-run.ts'
 export type { RunResult } from './run-result.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -180,6 +187,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...startOptions,
         ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
       })
+      return handle(runId, threadId, joined)
+    },
+
+    async fork(source, forkOptions) {
+      const context = { store, agents, supervisor, clock, shutdown, newRunId }
+      const { runId, threadId, joined } = await forkRun(context, source, forkOptions)
       return handle(runId, threadId, joined)
     },
 

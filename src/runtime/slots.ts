@@ -5,6 +5,7 @@ import type { Readers } from './disconnect-policy.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Due } from './due-requests.ts'
 import type { Execution } from './execution.ts'
+import type { ForkPlan } from './fork-run.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
 
 export interface Supervised {
@@ -21,6 +22,8 @@ export interface Supervised {
   owned?: Owned | undefined
   execution?: Execution | undefined
   ending?: Promise<void> | undefined
+  /** How a fork goes on that was not claimed yet. */
+  plan?: ForkPlan | undefined
   /** Why the execution is aborted, if not for a shutdown. */
   failure?: MillraceError | undefined
   /** Why the run can no longer be recorded. */

@@ -9,6 +9,7 @@ import { pause } from '../async/pause.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { createAnnouncements, type Announcements } from './announcements.ts'
 import type { Looked, Rejoin } from './claim-run.ts'
+import type { ForkPlan } from './fork-run.ts'
 import { attachReader } from './disconnect-policy.ts'
 import { closeDue } from './due-requests.ts'
 import { isBusy, leaseOf, type Effect } from './lifecycle.ts'
@@ -37,6 +38,8 @@ export interface Supervisor extends Announcements {
   readonly active: number
   /** Looks whether a run wants an owner, and becomes it. Resolves when what follows from that is stored. */
   look(id: string, why: 'hint' | 'orphan'): Promise<Looked | undefined>
+  /** Goes on with a fork, as its owner; without a plan it waits for answers. Resolves when what follows from that is stored. */
+  goOn(id: string, plan: ForkPlan | undefined): Promise<void>
   /** Whether this process owns a run, or is about to start it, or will end it when the store works again. */
   owns(id: string): boolean
   /** Whether this process saw the run being suspended, or owns it. */
@@ -121,6 +124,14 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     if (!(await fleet.attended(id))) await stop(id, reason)
   }
 
+  async function look(run: Supervised, type: 'hint' | 'orphan'): Promise<Looked | undefined> {
+    send(run, { type })
+    let looked: Looked | undefined
+    // A hint that comes while it looks makes it look again.
+    for (let last; run.claim !== undefined && run.claim !== last;) looked = await (last = run.claim)
+    return looked
+  }
+
   const allRested = () =>
     Promise.all(slots.all().flatMap(({ rested }) => (rested === undefined ? [] : [rested.promise])))
 
@@ -131,13 +142,14 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
       return slots.all().filter(({ execution }) => execution !== undefined).length
     },
 
-    async look(id, type) {
+    look: (id, type) => look(slots.of(id), type),
+
+    async goOn(id, plan) {
       const run = slots.of(id)
-      send(run, { type })
-      let looked: Looked | undefined
-      // A hint that comes while it looks makes it look again.
-      for (let last; run.claim !== undefined && run.claim !== last;) looked = await (last = run.claim)
-      return looked
+      // The same fork was asked for twice at once.
+      if (run.slot.state !== 'idle') return void (await run.claim)
+      run.plan = plan
+      await look(run, plan === undefined ? 'hint' : 'orphan')
     },
 
     owns(id) {

@@ -200,7 +200,8 @@ export function createHandler(options: HandlerOptions): Handler {
 }
 
 /** Paths of routes whose `POST` may start a run. */
-const startsRun = /^\/(?:api\/(?:beddel\/)?chat|api\/runs|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
+const startsRun =
+  /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
 
 /** Paths that need no key. Without one, the page at `/` shows no agents. */
 function isOpen(path: string, method: string): boolean {

@@ -119,7 +119,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (known && (known.fork?.source !== source || known.fork.seq !== seq)) throw runExists(run)
     if (known) return
     const entries = from!.entries.slice(0, seq)
-    entries[0] = ofFork(entries[0]!, run)
+    entries[0] = ofFork(entries[0]!, run, { source, seq })
     const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
     kept.fork = { source, seq }
     bell.ring(run)

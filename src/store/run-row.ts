@@ -2,6 +2,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
+import { threadOf } from '../part/thread-of.ts'
 import { addUsage } from '../part/usage.ts'
 import { titleOf } from './run-title.ts'
 
@@ -52,9 +53,16 @@ export function claimRow(row: StoredRow | undefined, epoch: number): StoredRow |
   return row?.epoch === epoch && !hasEnded(row.status) ? { ...row, epoch: epoch + 1, status: 'running' } : undefined
 }
 
-/** An entry of a fork's source as an entry of the fork. */
-export function ofFork(entry: Entry, run: string): Entry {
-  return entry.type === 'run-start' ? { ...entry, runId: run } : entry
+/** Where a run was forked from. */
+export interface Origin {
+  source: string
+  seq: number
+}
+
+/** An entry of a fork's source as an entry of the fork. It has a thread of its own: two runs at one place would each be the last. */
+export function ofFork(entry: Entry, run: string, { source, seq }: Origin): Entry {
+  if (entry.type !== 'run-start') return entry
+  return { ...entry, runId: run, threadId: threadOf(run), forkedFrom: { runId: source, seq } }
 }
 
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
@@ -73,6 +81,7 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         break
       case 'resume':
         next.status = 'running'
+        if (entry.agent !== undefined) next.agent = entry.agent
         break
       case 'usage':
         setCost(next, next.usage === undefined ? entry.cost : plus(next.cost, entry.cost))

@@ -3,16 +3,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 import { decodeEntries } from './encode.ts'
-import { ofFork } from './run-row.ts'
+import { ofFork, type Origin } from './run-row.ts'
 
 /** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
 const pageLength = 256 * 1024
 export const pageRows = 256
-
-export interface Origin {
-  source: string
-  seq: number
-}
 
 export interface Pages {
   /**
@@ -68,13 +63,14 @@ export function createPages(db: DatabaseSync): Pages {
     read(run, after, rows = pageRows, types) {
       let from = run
       let end = Infinity
-      for (let at = origin(run); at !== undefined && after < at.seq; at = origin(at.source)) {
+      const own = origin(run)
+      for (let at = own; at !== undefined && after < at.seq; at = origin(at.source)) {
         from = at.source
         end = Math.min(end, at.seq)
       }
-      if (from === run) return rowsOf(from, after, rows, types)
+      if (from === run || own === undefined) return rowsOf(from, after, rows, types)
       const entries = rowsOf(from, after, rows)
-      return entries.filter(({ seq }) => seq <= end).map((entry) => ofFork(entry, run))
+      return entries.filter(({ seq }) => seq <= end).map((entry) => ofFork(entry, run, own))
     },
     changes(after) {
       const changes: Change[] = []

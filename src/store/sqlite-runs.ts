@@ -14,6 +14,8 @@ export interface RunTable {
   /** Running runs that are not `owned`, and suspended runs that are due, answered or stopped, or wait for nothing; oldest first. */
   left(now: number, owned: (run: string) => boolean): string[]
   insert(row: StoredRow): void
+  /** The run goes on as another agent. */
+  rename(row: StoredRow): void
   /** Updates the position; called for every commit. */
   advance(row: StoredRow): void
   /** Updates status, requests and usage as well: after suspend, resume, end, requests, responses and model calls. */
@@ -29,6 +31,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ? WHERE id = ?')
+  const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
        requests = ?, due_at = ?
@@ -111,6 +114,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
         toRequests(row),
         dueAt(row) ?? null,
       )
+    },
+    rename({ id, agent }) {
+      rename.run(agent, id)
     },
     advance({ id, lastSeq, updatedAt, epoch }) {
       advance.run(lastSeq, updatedAt, epoch, id)

@@ -13,7 +13,7 @@ import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeMessage } from './encode.ts'
 import { follow, type Puller } from './follow.ts'
 import { createFleet } from './fleet.ts'
-import { foldRow, type StoredRow } from './run-row.ts'
+import { foldRow, ofFork, type StoredRow } from './run-row.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readMessages } from './readers.ts'
 import { selectEntries } from './select-entries.ts'
@@ -188,9 +188,13 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       const from = await index.get(source)
       checkFork(source, seq, from?.lastSeq)
       let row: StoredRow | undefined
-      for await (const batch of log.read(source, { before: seq + 1 })) row = foldRow(row, run, from!.epoch, batch)
+      const origin = { source, seq }
+      for await (const batch of log.read(source, { before: seq + 1 })) {
+        const entries = batch.map((entry) => ofFork(entry, run, origin))
+        row = foldRow(row, run, from!.epoch, entries)
+      }
       await write(`fork run ${source}`, () => {
-        if (ticks.row(run) === undefined) return ticks.fork(row!, { source, seq })
+        if (ticks.row(run) === undefined) return ticks.fork(row!, origin)
         const known = pages.origin(run)
         if (known?.source !== source || known.seq !== seq) throw runExists(run)
       })

@@ -8,9 +8,9 @@ import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import type { Position, Recent } from './recent.ts'
-import { claimRow, foldRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, type Origin, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
-import { pageRows, type Origin, type Pages } from './sqlite-pages.ts'
+import { pageRows, type Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import type { ViewTable } from './sqlite-views.ts'
 
@@ -164,6 +164,7 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
         else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
           runs.advance(row)
         } else runs.update(row)
+        if (before !== undefined && row.agent !== before.agent) runs.rename(row)
         if (view !== undefined) views.keep(run, view.seq, view.text)
         // The last pages of the table, its index, the runs and the views.
         pages += 3 + (lines.length + (view?.text.length ?? 0)) / 4096

@@ -123,7 +123,7 @@ function toyStore(): Store {
         checkFork(source, seq, from?.row.lastSeq)
         if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
         if (known) return
-        const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run))
+        const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run, { source, seq }))
         runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
       }),
   }

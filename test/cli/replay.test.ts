@@ -57,3 +57,29 @@ test('what is exported is imported as it was, also through a server', async () =
   expect((await ran(['export', run], { cwd: elsewhere })).out).toBe(log)
   expect((await ran(['replay', run, '--speed', 'max', '--format', 'parts'], { cwd: elsewhere })).out).toBe(log)
 })
+
+test('a fork runs on from a place, with another message or another agent; --list names the places', async () => {
+  const cwd = folder({
+    ...agents,
+    'agents/b.yaml': 'workflow: [{ id: b, type: llm, config: { model: "demo:assistant", stream: true } }]',
+  })
+  const { run } = await recorded(cwd)
+  const listed = await ran(['fork', run, '--list'], { cwd })
+  expect(listed.out).toMatch(
+    /^AT +BEHIND +KIND\n1 +\(start\)\n\d+ +main\/a\/1 +model-call\n\d+ +main\/a +tool-loop\n$/u,
+  )
+  const forked = await ran(['fork', run, '--at', '1', '-m', 'Bye', '--format', 'parts'], { cwd })
+  expect([forked.code, forked.err]).toEqual([0, expect.stringMatching(/^run run_\w+\n/u)])
+  expect(forked.out).toContain('"messages":[{"role":"user","content":"Bye"}]')
+  const other = await ran(['fork', run, '--at', '1', '--agent', 'b', '--format', 'parts'], { cwd })
+  expect([other.code, other.out]).toEqual([0, expect.stringContaining('main/b/1')])
+  expect(await ran(['verify', 'all'], { cwd })).toMatchObject({ code: 0 })
+  for (const [flags, message] of [
+    [[], 'Where? Pass --at <seq>. See the places with: millrace fork'],
+    [['--at', '4', '--agent', 'b'], 'the agent "b" has no such step. Fork at 1, before it'],
+    [['--at', '1', '--detach'], '--detach needs a server'],
+  ] as const) {
+    const refused = await ran(['fork', run, ...flags], { cwd })
+    expect([refused.code, refused.out, refused.err]).toEqual([2, '', expect.stringContaining(message)])
+  }
+})

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws } from '../../src/models/testing/scripted-model.ts'
 import { MillraceError } from '../../src/part/error.ts'
+import { MillraceClient } from '../../src/client/client.ts'
 import { agent, entriesOf } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -106,4 +107,42 @@ test('an export is imported elsewhere once; another run of its id, and what is n
   } finally {
     await other.close()
   }
+})
+
+test('a fork is a run of its own; the same key is the same fork; a bad place names good ones', async () => {
+  const model = createScriptedModel([
+    [text('Hello'), finish()],
+    [text('Again'), finish()],
+    [text('Other'), finish()],
+  ])
+  const { live, run, server } = await answered(model)
+  await live.text()
+  const post = (content: object, headers = {}) => server.post(`/api/runs/${run}/fork`, content, { headers })
+  const first = await post({ at: 1 }, { 'Idempotency-Key': 'k' })
+  const { id, threadId } = (await first.json()) as { id: string; threadId: string }
+  expect([first.status, threadId]).toEqual([201, `thread_${id.slice(4)}`])
+  const again = await post({ at: 1 }, { 'Idempotency-Key': 'k' })
+  expect([again.status, await again.json()]).toEqual([200, { id, threadId }])
+  expect((await post({ at: 2 }, { 'Idempotency-Key': 'k' })).status).toBe(422)
+  expect(await (await fetch(`${server.url}/api/runs/${id}/events?follow=1`)).text()).toContain('"Again"')
+  const client = new MillraceClient({ url: server.url })
+  const other = await client.fork(run, {
+    at: 1,
+    input: { messages: [{ role: 'user', parts: [{ type: 'text', text: 'Bye' }] }] },
+  })
+  expect(await (await fetch(`${server.url}/api/runs/${other.id}/events?follow=1`)).text()).toContain('"Other"')
+  expect(JSON.stringify(model.calls.at(-1)!.options.prompt)).toContain('Bye')
+  for (const [content, message] of [
+    [{}, 'at must be the seq of an entry.'],
+    [{ at: 99 }, 'Complete steps near it end at 1,'],
+    [{ at: 1, input: [] }, 'input must be an object.'],
+    [{ at: 1, inptu: {} }, 'did you mean "input"'],
+  ] as const) {
+    const refused = await post(content)
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining(JSON.stringify(message).slice(1, -1)),
+    ])
+  }
+  expect((await server.post('/api/runs/none/fork', { at: 1 })).status).toBe(404)
 })

@@ -1,6 +1,6 @@
 /** The commands that play, copy, compare and continue recorded runs. */
 import { Option, type Command } from 'commander'
-import { examples, runAbout, whereOptions } from '../options.ts'
+import { dirAbout, endpointOption, examples, runAbout, whereOptions } from '../options.ts'
 import { formatOption } from '../talk-commands.ts'
 
 function anywhere(command: Command): Command {
@@ -49,4 +49,30 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
     )
     .action(async (run: string, flags) => (await import('../commands/export.ts')).exportCommand(run, flags))
   anywhere(save)
+
+  const fork = program
+    .command('fork')
+    .summary('Run on from a place of a run')
+    .description('Start a new run that shares the log of a run up to an entry, and runs on from there.')
+    .argument('<run>', runAbout)
+    .option('--at <seq>', 'The last entry that both runs share')
+    .option('--list', 'Print the places behind complete steps')
+    .option('--json', 'With --list, print JSON')
+    .option('-m, --message <text>', "Another text for the user's last message")
+    .option('--input <file>', 'JSON file whose keys replace those of $input')
+    .option('--agent <agent>', 'Go on as another agent: its id, or the path of a YAML file')
+    .addOption(formatOption())
+    .option('-d, --detach', 'Print the id only, and leave the fork to the server')
+    .option('--dir <dir>', dirAbout)
+    .addOption(endpointOption())
+    .addHelpText(
+      'after',
+      `
+What was complete is kept, and what was in the middle begins again. Another
+message or input counts for steps that start later. Another agent must have the
+steps that have started. The fork has a thread of its own.
+${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -m "Say it shorter"', 'millrace fork run_1a2b3c --at 24 --agent agents/changed.yaml')}`,
+    )
+    .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(run, flags))
+  anywhere(fork)
 }

@@ -1,7 +1,6 @@
 /** What `fork` promises. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
 import { cutAt, endEntry, exampleRun, startEntry } from '../example-run.contract.ts'
 import { collect, delta, live, other, readAll } from './tools.contract.ts'
@@ -14,7 +13,11 @@ export function forkContract(current: () => Store): void {
       store = current()
     })
     /** The entries of a run as those of a fork. */
-    const as = (run: string, entries: Entry[]) => entries.map((each, i) => (i === 0 ? { ...each, runId: run } : each))
+    const as = (run: string, source: string, seq: number, entries = exampleRun('r', 20)) =>
+      entries.slice(0, seq).map((each, i) => {
+        const own = { runId: run, threadId: `thread_${run}`, forkedFrom: { runId: source, seq } }
+        return i === 0 ? { ...each, ...own } : each
+      })
 
     test('begins with its source’s entries up to a seq, whatever the cuts, and goes on with its own', async () => {
       const entries = exampleRun('r', 20)
@@ -22,7 +25,7 @@ export function forkContract(current: () => Store): void {
       for (let seq = 1; seq < entries.length; seq++) {
         const run = `fork${seq}`
         await store.log.fork('r', seq, run)
-        const whole = [...as(run, entries.slice(0, seq)), other(seq + 1), endEntry(seq + 2)]
+        const whole = [...as(run, 'r', seq), other(seq + 1), endEntry(seq + 2)]
         expect(await readAll(store, run)).toEqual(whole.slice(0, seq))
         expect(await store.log.claim(run, 1)).toBe(true)
         await store.log.append(run, 2, whole.slice(seq))
@@ -42,11 +45,10 @@ export function forkContract(current: () => Store): void {
       await store.log.fork('one', 12, 'two')
       await store.log.fork('one', 5, 'low')
       await store.log.append('two', 1, [delta(13), endEntry(14)])
-      const first = exampleRun('r', 20)
-      const two = [...as('two', first.slice(0, 10)), other(11), other(12), delta(13), endEntry(14)]
+      const two = [...as('two', 'one', 12).slice(0, 10), other(11), other(12), delta(13), endEntry(14)]
       for (const after of [0, 4, 9, 10, 11, 12, 13])
         expect(await readAll(store, 'two', after)).toEqual(two.slice(after))
-      expect(await readAll(store, 'low')).toEqual(as('low', first.slice(0, 5)))
+      expect(await readAll(store, 'low')).toEqual(as('low', 'one', 5))
     })
 
     test('has a row of its own, with what its entries say and the epoch of its source', async () => {
@@ -54,10 +56,16 @@ export function forkContract(current: () => Store): void {
       await store.log.claim('r', 1)
       await store.log.append('r', 2, [endEntry(4)])
       await store.log.fork('r', 3, 'f')
-      expect(await store.runs.get('f')).toMatchObject({ id: 'f', status: 'suspended', lastSeq: 3, epoch: 2 })
+      expect(await store.runs.get('f')).toMatchObject({
+        id: 'f',
+        threadId: 'thread_f',
+        status: 'suspended',
+        lastSeq: 3,
+        epoch: 2,
+      })
       expect(await store.runs.due(500)).toEqual([{ id: 'f', dueAt: 500 }])
       expect((await store.runs.list()).map(({ id }) => id)).toEqual(['f', 'r'])
-      expect(await store.log.append('f', 2, suspendedRun('f', 500))).toBe('duplicate')
+      expect(await store.log.append('f', 2, suspendedRun('f', 500).slice(1))).toBe('duplicate')
     })
 
     test('is followed, also by who came before it; only its own entries are changes', async () => {
@@ -67,7 +75,7 @@ export function forkContract(current: () => Store): void {
       await turn()
       await store.log.fork('r', 4, 'f')
       await store.log.append('f', 1, [endEntry(5)])
-      expect(await reader).toEqual([...as('f', exampleRun('r').slice(0, 4)), endEntry(5)])
+      expect(await reader).toEqual([...as('f', 'r', 4), endEntry(5)])
       const changes = await collect(store.log.changes({ after: position }))
       expect(changes).toEqual([{ n: expect.any(Number), run: 'f', entries: [endEntry(5)] }])
     })

@@ -1,0 +1,123 @@
+/** `millrace fork`: a new run that shares the log of another up to an entry and runs on. */
+import { dirname } from 'node:path'
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import { messagesOf } from '../../part/message.ts'
+import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'
+import { accessRecording } from '../access-recording.ts'
+import { openAccess, type Where } from '../access.ts'
+import { nameAgent } from '../agent-file.ts'
+import { createAsk } from '../ask.ts'
+import { openBackend } from '../backend.ts'
+import { findRun } from '../find-run.ts'
+import { readObject } from '../run-input.ts'
+import { namedWire } from '../named-wire.ts'
+import { printable, forStream } from '../printable.ts'
+import { reportRun } from '../run-report.ts'
+import { formatTable } from '../table.ts'
+import { follows } from '../turn.ts'
+
+export interface ForkFlags extends Where {
+  at?: string
+  list?: boolean
+  json?: boolean
+  agent?: string
+  message?: string
+  input?: string
+  format: string
+  detach?: boolean
+  dir?: string
+  endpoint: string[]
+}
+
+export async function forkCommand(text: string, flags: ForkFlags): Promise<void> {
+  const source = await readSource(text, flags)
+  if (flags.list === true) return printPlaces(source.places, flags.json === true)
+  if (flags.at === undefined || !/^\d+$/u.test(flags.at)) {
+    const what = flags.at === undefined ? 'Where? Pass --at <seq>.' : `--at must be a whole number, not "${flags.at}".`
+    throw new MillraceError('usage', `${what} See the places with: millrace fork ${source.id} --list`)
+  }
+  const at = Number(flags.at)
+  const wire = await namedWire(flags.format, flags.dir)
+  const agent = flags.agent === undefined ? undefined : nameAgent(flags.agent, flags.dir)
+  const dir = agent?.file === undefined ? flags.dir : dirname(agent.file)
+  const input = inputOf(source.input, flags)
+  const backend = await openBackend(
+    { ...flags, dir, isAnyServer: agent?.file === undefined },
+    agent?.file !== undefined,
+  )
+  if (backend.notice !== undefined) {
+    await backend.close()
+    throw new MillraceError(
+      'usage',
+      `${backend.notice.replace(/\. Running.*$/u, '')}: it cannot go on as ${flags.agent}.`,
+    )
+  }
+  const { stdout, stderr } = process
+  if (flags.detach === true && backend.url === undefined) {
+    await backend.close()
+    throw new MillraceError('usage', '--detach needs a server: without one the fork ends with this command.')
+  }
+  const begin = async () => {
+    const { id } = await backend.client.fork(source.id, { at, ...compact({ input, agentId: agent?.id }) })
+    const out = flags.detach === true ? stdout : stderr
+    out.write(printable(flags.detach === true ? `${id}\n` : `run ${id}\n`))
+    return id
+  }
+  try {
+    if (flags.detach === true) return void (await begin())
+    const turned = await follows(backend, { wire, ask: createAsk({ leaves: true }), after: at }, begin)
+    const code = reportRun({ ...turned, where: backend.where })
+    stdout.write('', () => process.exit(code))
+  } finally {
+    await backend.close()
+  }
+}
+
+interface Source {
+  id: string
+  input: Record<string, unknown>
+  places: readonly ForkPlace[]
+}
+
+async function readSource(text: string, where: Where): Promise<Source> {
+  const access = await openAccess(where)
+  try {
+    const { id } = await findRun(access, text)
+    const places = createForkPlaces()
+    let input: Record<string, unknown> = {}
+    const types = ['run-start', 'resume', 'step-start', 'step-finish'] as const
+    for await (const batch of accessRecording(access, id).read({ types })) {
+      for (const entry of batch) {
+        places.apply(entry)
+        if (entry.type === 'run-start' || entry.type === 'resume') input = { ...input, ...entry.input }
+      }
+    }
+    return { id, input, places: places.list }
+  } finally {
+    await access.close()
+  }
+}
+
+function printPlaces(places: readonly ForkPlace[], json: boolean): void {
+  const { stdout } = process
+  if (json) return void stdout.write(forStream(`${JSON.stringify(places, null, 2)}\n`, stdout))
+  const rows = places.map(({ seq, step, kind = '', toolName, error }) => [
+    String(seq),
+    step === '' ? '(start)' : step,
+    toolName === undefined ? kind : `${kind} ${toolName}`,
+    error === undefined ? '' : `failed: ${error}`,
+  ])
+  stdout.write(`${formatTable(['AT', 'BEHIND', 'KIND', ''], rows)}\n`)
+}
+
+/** With `-m` the last message of the user is another one. */
+function inputOf(before: Record<string, unknown>, { message, input }: ForkFlags): Record<string, unknown> | undefined {
+  const given = input === undefined ? undefined : readObject(input)
+  if (message === undefined) return given
+  if (message === '') throw new MillraceError('usage', 'The message is empty.')
+  const said = messagesOf({ ...before, ...given })
+  const last = said.findLastIndex(({ role }) => role === 'user')
+  const earlier = last < 0 ? said : said.slice(0, last)
+  return { ...given, messages: [...earlier, { role: 'user', content: message }] }
+}

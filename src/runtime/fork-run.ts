@@ -1,0 +1,145 @@
+/**
+ * Forks a run: a new run shares the log up to an entry and goes on by itself, as a run does that a crash has left there: what was
+ * complete is kept, and what was in the middle begins again. decisions/0023 says what a fork may change, and why.
+ */
+import { compact } from '../part/compact.ts'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
+import type { Part } from '../part/part.ts'
+import { threadOf } from '../part/thread-of.ts'
+import { createForkPlaces } from '../fold/fork-places.ts'
+import { forkedCode } from '../engine/recovery.ts'
+import type { Clock } from '../engine/run-clock.ts'
+import { createRunState, type RunState } from '../engine/state.ts'
+import { readStored } from '../engine/stored-pipeline.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { checkForkAgent, checkForkInput } from './check-fork.ts'
+import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
+import type { AgentSource } from './runtime.ts'
+import type { Supervisor } from './supervisor.ts'
+
+/** How a fork differs from its source. */
+export interface ForkOptions {
+  /** The `seq` of the last entry that the fork shares. At the run's end: everything before it. */
+  at: number
+  /** Merged into `$input`, for the steps that start later. */
+  input?: Record<string, unknown>
+  /** Goes on as this agent, which must have the steps that have started. */
+  agent?: string
+  /** Default: a new id. With an id that is this fork already, that fork is returned. */
+  runId?: string
+  protocol?: string
+}
+
+/** How a fork goes on. */
+export interface ForkPlan {
+  pipeline: Pipeline
+  first: Part[]
+}
+
+export interface ForkContext {
+  store: Store
+  agents: AgentSource
+  supervisor: Supervisor
+  clock: Clock
+  shutdown: AbortSignal
+  newRunId(): string
+}
+
+export interface Forked {
+  runId: string
+  threadId: string
+  joined: boolean
+}
+
+/** Resolves when what the fork does first is stored. */
+export async function forkRun(context: ForkContext, source: string, options: ForkOptions): Promise<Forked> {
+  const { store, supervisor, shutdown, newRunId } = context
+  if (shutdown.aborted) throw closingError()
+  const row = await store.runs.get(source)
+  if (row === undefined) throw unknownRun(source)
+  const places = createForkPlaces()
+  const state = createRunState()
+  let at = options.at
+  if (!Number.isSafeInteger(at) || at < 1 || at > row.lastSeq) {
+    for await (const batch of store.log.read(source)) for (const entry of batch) places.apply(entry)
+    throw badPlace(options.at, `between 1 and ${row.lastSeq}, the last entry`, places.near(options.at))
+  }
+  for await (const batch of store.log.read(source, { before: at + 1 })) {
+    for (const entry of batch) {
+      // The end itself cannot be shared by a run that goes on.
+      if (entry.type === 'run-end') at = entry.seq - 1
+      else {
+        state.apply(entry)
+        places.apply(entry)
+      }
+    }
+  }
+  const plan = planFork(context, { source, at, state, before: places.before }, options)
+  const runId = options.runId ?? newRunId()
+  const forked = { runId, threadId: threadOf(runId) }
+  if ((await store.runs.get(runId)) !== undefined) {
+    // Rejects if it is anything else.
+    await store.log.fork(source, at, runId)
+    return { ...forked, joined: true }
+  }
+  await store.log.fork(source, at, runId)
+  await supervisor.goOn(runId, plan)
+  return { ...forked, joined: false }
+}
+
+function badPlace(at: number, what: string, near: readonly number[]): MillraceError {
+  const places = near.length === 0 ? '' : ` Complete steps near it end at ${near.join(', ')}.`
+  return new MillraceError('bad-input', `"at" must be ${what}, not ${at}.${places}`, { status: 400 })
+}
+
+interface Point {
+  source: string
+  at: number
+  state: RunState
+  /** The last entry before a step started. */
+  before(step: string): number | undefined
+}
+
+/** Undefined if the fork waits for the answers for which its source waited there. */
+function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOptions): ForkPlan | undefined {
+  const { source, at, state } = point
+  const { input, agent: wanted, protocol = 'library' } = options
+  const agent = wanted === undefined ? undefined : agents.get(wanted)
+  if (wanted !== undefined && agent === undefined) throw unknownAgent(wanted, agents)
+  const own = readStored(state.start?.pipeline)
+  const pipeline = agent?.pipeline ?? own
+  if (pipeline === undefined) {
+    const cure = 'Name the agent that it should go on as.'
+    throw new MillraceError(
+      'bad-fork',
+      `This version no longer accepts the pipeline in the log of ${source}. ${cure}`,
+      {
+        status: 400,
+      },
+    )
+  }
+  for (const { requestId, step, deadline } of state.open.requests.values()) {
+    if (deadline > clock.wall()) continue
+    const cure = `Fork at ${point.before(step) ?? 1}, before it is asked.`
+    throw new MillraceError('bad-fork', `The time to answer ${requestId} was over long ago. ${cure}`, { status: 400 })
+  }
+  if (agent !== undefined) checkForkAgent(agent, own, point)
+  const checked = input && checkForkInput(pipeline, input, point)
+  const isChanged = checked !== undefined || agent !== undefined
+  const { suspended } = state.open
+  if (suspended && state.open.requests.size > 0 && !isChanged) return undefined
+  const first: Part[] = [
+    {
+      type: 'warning',
+      code: forkedCode,
+      message: `This run shares its log with run ${source} up to entry ${at} and goes on from there.`,
+    },
+  ]
+  if (isChanged && !suspended) first.push({ type: 'suspend', requests: [] })
+  if (isChanged || suspended) {
+    const change = agent && { agent: agent.id, pipeline: agent.pipeline.text }
+    first.push({ type: 'resume', protocol, ...compact({ input: checked }), ...change })
+  }
+  return { pipeline, first }
+}

@@ -1,0 +1,49 @@
+/** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and runs on. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { fromClientMessages } from '../../wire/ui/ui-message.ts'
+import type { HandlerContext } from '../handler.ts'
+import { optionalText, readJson } from '../http/body.ts'
+import { hashText } from '../http/hash-text.ts'
+import { bad } from '../http/query.ts'
+import { existingRun } from './existing-run.ts'
+import { bindKey, idempotencyKey } from './idempotency.ts'
+
+const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId'])
+
+/** Body: `{at, input?, agentId?}`. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
+export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
+  const { runtime, maxBodyBytes, protocol } = context
+  const body = await readJson(request, maxBodyBytes)
+  for (const key of Object.keys(body)) {
+    if (keys.has(key)) continue
+    throw new MillraceError('bad-input', `unknown key "${key.slice(0, 60)}"${didYouMean(key, keys)}`)
+  }
+  await existingRun(context, source)
+  const { at, input } = body
+  if (typeof at !== 'number') throw bad('at', 'the seq of an entry')
+  if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input)))
+    throw bad('input', 'an object')
+  const key = idempotencyKey(request)
+  let runId: string | undefined
+  if (key !== undefined) {
+    await bindKey(runtime.store.log, key, { fork: source, ...body })
+    // The same request names the same fork.
+    runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
+  }
+  const agent = optionalText(body, 'agentId')
+  const options = { at, protocol, ...compact({ agent, runId, input: input && withMessages(input) }) }
+  const run = await runtime.fork(source, options)
+  context.waitUntil?.(run.result)
+  return Response.json(
+    { id: run.id, threadId: run.threadId },
+    { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': run.id } },
+  )
+}
+
+/** Messages as clients have them. */
+function withMessages(input: object): Record<string, unknown> {
+  const { messages } = input as { messages?: unknown }
+  return messages === undefined ? { ...input } : { ...input, messages: fromClientMessages(messages) }
+}
