@@ -1,5 +1,7 @@
 /** The test cases in the documents run, and the editor's schema knows them. */
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -8,6 +10,7 @@ import { createScriptedModel } from '../../src/models/scripted.ts'
 import { validate } from '../../src/pipeline/json-schema/validate.ts'
 import { caseJsonSchema } from '../../src/regress/case-json-schema.ts'
 import { labOf } from '../regress/lab.ts'
+import { folder, ran } from '../support/cli.ts'
 import { snippetsIn } from './documents.ts'
 
 const [first, shop, ...more] = snippetsIn('yaml').filter(({ text }) => /^cases:/mu.test(text))
@@ -66,4 +69,19 @@ test('the schema for editors accepts these cases, and is the one beside those of
   const own = readFileSync('tests/assistant.yaml', 'utf8')
   for (const each of [first!.text, shop!.text, own]) expect(validate(schema, load(each))).toEqual([])
   expect(validate(schema, { agent: 'a', cases: [{ name: 'x', expct: {} }] })).not.toEqual([])
+})
+
+test('the batch of its page runs as it is pasted', async () => {
+  const { text } = snippetsIn('sh').find(({ place }) => place.startsWith('docs/batches.md'))!
+  const [write, run] = text.trim().split('\n') as [string, string]
+  const cwd = folder()
+  cpSync('agents/assistant.yaml', join(cwd, 'agents/assistant.yaml'))
+  execFileSync('bash', ['-c', write], { cwd })
+  const { code } = await ran(run.split(' ').slice(1), { cwd })
+  expect(code).toBe(0)
+  const results = readFileSync(join(cwd, 'results.jsonl'), 'utf8')
+  expect([results.trim().split('\n').length, results]).toEqual([
+    2,
+    expect.stringMatching(/= 5\b[^]*= 20\b|= 20\b[^]*= 5\b/u),
+  ])
 })
