@@ -1,0 +1,158 @@
+/** What runs do, as metrics: folded from what was stored since the process began, when somebody asks. Nothing waits for it. */
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import type { Log } from '../../part/log.ts'
+import { kindOf } from '../../part/step-kind.ts'
+import { createCounter, createHistogram } from './families.ts'
+
+/** A run that has not ended. */
+interface OpenRun {
+  agent: string
+  status: 'running' | 'suspended'
+  calls: Map<string, { model: string; tool: string; startedAt: number; spoken: boolean; failed?: string }>
+}
+
+/** Most runs that are known at once: of the others' steps, nothing is measured. */
+const mostRuns = 10_000
+
+export interface RunMetrics {
+  /** Reads what was stored since the last call. */
+  read(): Promise<string>
+}
+
+export function createRunMetrics(log: Log): RunMetrics {
+  const started = createCounter('millrace_runs_started_total', 'Runs that have started.')
+  const ended = createCounter('millrace_runs_ended_total', 'Runs that have ended, by outcome.')
+  const duration = createHistogram('millrace_run_duration_seconds', 'From the start of a run to its end.')
+  const tokens = createCounter(
+    'millrace_tokens_total',
+    'Tokens by model; input includes cached, output includes reasoning.',
+  )
+  const cost = createCounter('millrace_cost_usd_total', 'Known cost in USD.')
+  const unpriced = createCounter('millrace_unpriced_calls_total', 'Reports of usage whose price is unknown.')
+  const latency = createHistogram('millrace_model_call_duration_seconds', 'Duration of a model call.')
+  const first = createHistogram(
+    'millrace_model_first_token_seconds',
+    'From the start of a model call to its first token.',
+  )
+  const tools = createCounter('millrace_tool_calls_total', 'Results of tool calls.')
+  const toolTime = createHistogram('millrace_tool_call_duration_seconds', 'Duration of a tool call.')
+  const asked = createCounter('millrace_requests_total', 'Requests to people and clients, by what became of them.')
+  const open = new Map<string, OpenRun>()
+  const begun = new Map<string, number>()
+  // The position is asked for at once: what is stored from now on counts.
+  let position = log.position().catch(() => 0)
+  let reading: Promise<unknown> = Promise.resolve()
+
+  function begin(id: string, { agent, timestamp }: EntryOf<'run-start'>): void {
+    started.add({ agent })
+    if (open.size >= mostRuns) return
+    open.set(id, { agent, status: 'running', calls: new Map() })
+    begun.set(id, timestamp)
+  }
+
+  function end(id: string, { outcome, timestamp }: EntryOf<'run-end'>): void {
+    const run = open.get(id)
+    const startedAt = begun.get(id)
+    ended.add({ agent: run?.agent ?? 'other', outcome })
+    if (run !== undefined && startedAt !== undefined) {
+      duration.add({ agent: run.agent }, Math.max(0, timestamp - startedAt) / 1000)
+    }
+    open.delete(id)
+    begun.delete(id)
+  }
+
+  function count({ model, usage, cost: usd }: EntryOf<'usage'>): void {
+    const kinds = {
+      input: usage.inputTokens,
+      output: usage.outputTokens,
+      cached_input: usage.cachedInputTokens,
+      reasoning: usage.reasoningTokens,
+    }
+    // A CLI agent may correct itself, but a counter must not fall.
+    for (const [kind, amount = 0] of Object.entries(kinds)) if (amount > 0) tokens.add({ model, kind }, amount)
+    if (usd === undefined) unpriced.add({ model })
+    else if (usd > 0) cost.add({ model }, usd)
+  }
+
+  function finish(
+    call: OpenRun['calls'] extends Map<string, infer C> ? C : never,
+    entry: EntryOf<'step-finish'>,
+  ): void {
+    const seconds = entry.duration / 1000
+    if (call.model !== '') latency.add({ model: call.model }, seconds)
+    if (call.tool === '') return
+    tools.add({ tool: call.tool, outcome: call.failed ?? (entry.error === undefined ? 'completed' : 'failed') })
+    toolTime.add({ tool: call.tool }, seconds)
+  }
+
+  function apply(id: string, entry: Entry): void {
+    if (entry.type === 'run-start') return begin(id, entry)
+    if (entry.type === 'run-end') return end(id, entry)
+    if (entry.type === 'usage') return count(entry)
+    if (entry.type === 'request') return asked.add({ kind: entry.kind, outcome: 'asked' })
+    if (entry.type === 'response') return asked.add({ kind: 'any', outcome: entry.outcome })
+    const run = open.get(id)
+    if (run === undefined) return
+    const call = run.calls.get(entry.step)
+    switch (entry.type) {
+      case 'suspend':
+        run.status = 'suspended'
+        break
+      case 'resume':
+        run.status = 'running'
+        break
+      case 'step-start': {
+        const kind = kindOf(entry)
+        const isTool = kind === 'tool-call' || kind === 'client-tool'
+        if (kind !== 'model-call' && !isTool) break
+        const tool = isTool ? (entry.toolName ?? 'other') : ''
+        run.calls.set(entry.step, { model: '', tool, startedAt: entry.timestamp, spoken: false })
+        break
+      }
+      case 'prompt':
+        if (call !== undefined) call.model = entry.model
+        break
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'tool-input-delta':
+        if (call === undefined || call.spoken || call.model === '') break
+        call.spoken = true
+        first.add({ model: call.model }, Math.max(0, entry.timestamp - call.startedAt) / 1000)
+        break
+      case 'tool-result':
+        if (call !== undefined && entry.isError === true) call.failed = entry.outcome ?? 'failed'
+        break
+      case 'step-finish':
+        if (call !== undefined) finish(call, entry)
+        run.calls.delete(entry.step)
+        break
+      default:
+    }
+  }
+
+  async function catchUp(): Promise<void> {
+    for await (const changes of log.changes({ after: await position })) {
+      for (const { n, run, entries } of changes) {
+        for (const entry of entries) apply(run, entry)
+        position = Promise.resolve(n)
+      }
+    }
+  }
+
+  return {
+    async read() {
+      const turn = reading.then(catchUp)
+      reading = turn.catch(() => undefined)
+      await turn
+      const now = createCounter(
+        'millrace_runs',
+        'Runs that have not ended, of those that started in this process.',
+        'gauge',
+      )
+      for (const status of ['running', 'suspended']) now.add({ status }, 0)
+      for (const { status } of open.values()) now.add({ status })
+      const all = [started, ended, duration, now, tokens, cost, unpriced, latency, first, tools, toolTime, asked]
+      return all.map((family) => family.text()).join('')
+    },
+  }
+}

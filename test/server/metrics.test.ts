@@ -1,0 +1,85 @@
+/** `GET /metrics`: what Prometheus reads. */
+import { expect, onTestFinished, test } from 'vitest'
+import { createHandler } from '../../src/server/handler.ts'
+import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { createCounter } from '../../src/record/metrics/families.ts'
+import { agent, createEngine } from '../support/engine.ts'
+
+const messages = [{ role: 'user' as const, content: 'canary-7f3a' }]
+
+/** The samples by name and labels. Throws at what is no line of the text format. */
+function parse(body: string): Map<string, number> {
+  const samples = new Map<string, number>()
+  const types = new Map<string, string>()
+  expect(body.endsWith('\n')).toBe(true)
+  for (const line of body.trimEnd().split('\n')) {
+    const [, keyword, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/u.exec(line) ?? []
+    if (keyword === 'HELP') continue
+    if (keyword === 'TYPE') {
+      expect(types.has(name!)).toBe(false)
+      types.set(name!, rest!)
+      continue
+    }
+    const form = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)+\})? (-?[\d.e+-]+)$/u
+    const [, metric, labels = '', value] = form.exec(line) ?? []
+    if (metric === undefined) throw new Error(`no sample: ${line}`)
+    expect(types.has(metric) || types.get(metric.replace(/_(bucket|sum|count)$/u, '')) === 'histogram').toBe(true)
+    expect(samples.has(metric + labels)).toBe(false)
+    samples.set(metric + labels, Number(value))
+  }
+  return samples
+}
+
+test('runs, tokens, cost, model calls and tools are counted; counters grow; nothing that was said is in them', async () => {
+  const script = [
+    [toolCall('c', 'look', { q: 'canary-7f3a' }), finish('tool-calls')],
+    [text('canary-7f3a'), finish()],
+  ]
+  const engine = createEngine({
+    agents: { a: agent('tools: [look]') },
+    scripts: { m: createScriptedModel([...script, ...script]) },
+    tools: { look: { parameters: { type: 'object' }, execute: () => 'canary-7f3a' } },
+    pricing: { 'script:m': { input: 1e6, output: 1e6 } },
+  })
+  onTestFinished(() => engine.close())
+  const handler = createHandler({ runtime: engine.runtime, apiKey: 'the-key-of-the-server' })
+  const get = (key?: string) =>
+    handler(new Request('http://x/metrics', key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }))
+  expect((await get()).status).toBe(401)
+  const read = async () => {
+    const response = await get('the-key-of-the-server')
+    expect(response.headers.get('content-type')).toContain('version=0.0.4')
+    const body = await response.text()
+    expect(body).not.toMatch(/canary|the-key/u)
+    return parse(body)
+  }
+  const run = async () => (await engine.runtime.start('a', { messages })).result
+  await read()
+  for (const times of [1, 2]) {
+    await run()
+    const samples = await read()
+    const expected = {
+      'millrace_runs_started_total{agent="a"}': times,
+      'millrace_runs_ended_total{agent="a",outcome="completed"}': times,
+      'millrace_run_duration_seconds_count{agent="a"}': times,
+      'millrace_runs{status="running"}': 0,
+      'millrace_tokens_total{model="script:m",kind="input"}': 20 * times,
+      'millrace_tokens_total{model="script:m",kind="output"}': 10 * times,
+      'millrace_cost_usd_total{model="script:m"}': 30 * times,
+      'millrace_model_call_duration_seconds_count{model="script:m"}': 2 * times,
+      'millrace_model_call_duration_seconds_bucket{model="script:m",le="+Inf"}': 2 * times,
+      'millrace_tool_calls_total{tool="look",outcome="completed"}': times,
+    }
+    for (const [name, value] of Object.entries(expected)) expect([name, samples.get(name)]).toEqual([name, value])
+  }
+})
+
+test('a label has at most 100 values, and any text in it is escaped', () => {
+  const counter = createCounter('x_total', 'Help.')
+  for (let i = 0; i < 300; i++) counter.add({ model: `m${i}` })
+  expect(parse(counter.text()).size).toBe(101)
+  expect(parse(counter.text()).get('x_total{model="other"}')).toBe(200)
+  const odd = createCounter('y_total', 'Help.')
+  odd.add({ model: 'a"b\\c\nd' })
+  expect(parse(odd.text()).get(String.raw`y_total{model="a\"b\\c\nd"}`)).toBe(1)
+})
