@@ -157,20 +157,19 @@ export const baseTables = `
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    piece INTEGER NOT NULL,
+    start INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    UNIQUE (run, seq, piece)
+    UNIQUE (run, seq, start)
   );
   -- Texts that are not in it yet.
   CREATE TABLE indexed_later (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    piece INTEGER NOT NULL,
-    next INTEGER NOT NULL,
+    start INTEGER NOT NULL,
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
   CREATE VIRTUAL TABLE search USING fts5 (
-    text, content = '', contentless_delete = 1, detail = column, tokenize = 'unicode61 remove_diacritics 2'
+    text, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61 remove_diacritics 2'
   );`
 
 export const baseNames = [

@@ -19,7 +19,7 @@ const newFile = () => join(root, `${count++}.db`)
 /** What the tables hold, and which texts can be searched. */
 function tablesOf(path: string): Record<string, string[]> {
   const db = new DatabaseSync(path, { readOnly: true })
-  const names = [...views.map(([name]) => name), 'indexed_runs', '(SELECT run, seq, piece, kind FROM indexed_texts)']
+  const names = [...views.map(([name]) => name), 'indexed_runs', '(SELECT run, seq, start, kind FROM indexed_texts)']
   const rows = names.map((name) => {
     const found = db.prepare(`SELECT * FROM ${name}`, { returnArrays: true }).all()
     return [name, found.map((row) => JSON.stringify(row)).sort()] as const

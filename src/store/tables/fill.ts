@@ -69,7 +69,7 @@ export function createFill(db: DatabaseSync): Fill {
       end = Math.min(end, Number(at.seq))
     }
     const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)
-    const { value: row } = ticks.from(log, next).next()
+    const row = firstOf(ticks.from(log, next))
     if (row === undefined) return false
     fill(state, { ...row, log: number }, end)
     if (state.seq >= end) statements.cutBlocks.run(end, state.number)
@@ -104,4 +104,9 @@ export function createFill(db: DatabaseSync): Fill {
       if (tick !== saved) setPosition.run(tick)
     },
   }
+}
+
+function firstOf<T>(items: Iterable<T>): T | undefined {
+  for (const item of items) return item
+  return undefined
 }

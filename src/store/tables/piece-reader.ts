@@ -2,13 +2,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { isDelta, type Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
-import { decodeLine } from '../encode.ts'
+import { decodeEntries, decodeLine } from '../encode.ts'
 import { entryText, textKinds } from './entry-texts.ts'
 import { createTickReader } from './tick-reader.ts'
-import { tickLines } from './tick-lines.ts'
 
 /** Characters of a piece. Words of a search are found together only within one. */
-const pieceLength = 32 * 1024
+const pieceLength = 16 * 1024
 
 export interface Piece {
   kind: SearchHit['kind']
@@ -18,10 +17,11 @@ export interface Piece {
 }
 
 export interface PieceReader {
-  /** The piece that begins at `next`: characters of a text, or the last \`seq\` before it. Undefined if the entry has no text. */
-  at(run: number, seq: number, next: number): Piece | undefined
-  /** The nth piece; empty if there is none. */
-  read(run: number, seq: number, piece: number): string
+  /**
+   * The piece that begins here: after so many characters of a text, or after this `seq` of one that came in deltas; 0 is the
+   * first. Undefined if the entry has no text.
+   */
+  at(run: number, seq: number, start: number): Piece | undefined
 }
 
 export function createPieceReader(db: DatabaseSync): PieceReader {
@@ -32,22 +32,37 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
      WHERE b.run = ? AND b.seq = ?`,
   )
   const line = db.prepare('SELECT CAST(substr(CAST(entries AS BLOB), ?2, ?3) AS TEXT) AS line FROM ticks WHERE id = ?1')
+  // What was read last is often read again: the next block of a row, the next piece of a text.
+  let row = { id: 0, text: '', entries: [] as Entry[] }
+  let whole = { key: '', text: '' }
+
+  /** The entries of a row. If a line is damaged, the others. */
+  function decode(id: number, text: string): Entry[] {
+    if (id !== row.id || text !== row.text) {
+      let entries: Entry[]
+      try {
+        entries = decodeEntries([text])
+      } catch {
+        entries = text.split('\n').flatMap((line) => decodeLine(line) ?? [])
+      }
+      row = { id, text, entries }
+    }
+    return row.entries
+  }
 
   /** The deltas of a block after this `seq`. */
-  function ofBlock(run: number, seq: number, next: number): Omit<Piece, 'kind'> {
-    const row = block.get(run, seq)
-    if (row === undefined) return { text: '', next: undefined }
-    const last = Number(row.last_seq ?? 0)
+  function ofBlock(run: number, seq: number, start: number): Omit<Piece, 'kind'> {
+    const found = block.get(run, seq)
+    if (found === undefined) return { text: '', next: undefined }
+    const last = Number(found.last_seq ?? 0)
     const pieces: string[] = []
     let length = 0
-    let at = Math.max(seq, next)
-    for (const { entries } of reader.from(String(row.log), Math.max(Number(row.tick_seq), at))) {
-      for (const { text, isDelta: plain } of tickLines(entries)) {
-        if (!plain && !text.includes('-delta"')) continue
-        const entry = decodeLine(text)
-        if (entry === undefined || !isDelta(entry) || entry.seq <= at) continue
+    let at = Math.max(seq, start)
+    for (const { id, lastSeq, entries } of reader.from(String(found.log), Math.max(Number(found.tick_seq), at))) {
+      for (const entry of decode(id, entries)) {
+        if (entry.seq <= at || !isDelta(entry)) continue
         if (entry.seq > last) break
-        if (entry.type !== row.type || entry.id !== row.event_id) continue
+        if (entry.type !== found.type || entry.id !== found.event_id) continue
         // A piece ends between two words, if it can.
         if (length >= pieceLength && (/^\s/u.test(entry.delta) || length >= 2 * pieceLength)) {
           return { text: pieces.join(''), next: at }
@@ -56,39 +71,34 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
         length += entry.delta.length
         at = entry.seq
       }
-      if (reader.lastSeq >= last) break
+      if (lastSeq >= last) break
     }
     return { text: pieces.join(''), next: undefined }
   }
 
-  function ofEntry(tick: number, at: number, length: number, next: number): Omit<Piece, 'kind'> {
-    const text = line.get(tick, at, length)?.line
-    const entry = decodeLine(String(text))
-    const whole = entry === undefined ? '' : entryText(entry)
-    if (whole.length - next <= pieceLength) return { text: whole.slice(next), next: undefined }
-    const space = whole.slice(next + pieceLength, next + 2 * pieceLength).search(/\s/u)
-    const end = next + pieceLength + Math.max(space, 0)
-    return { text: whole.slice(next, end), next: end }
+  function textOf(tick: number, at: number, length: number): string {
+    const key = `${tick}:${at}`
+    if (whole.key !== key) {
+      const entry = decodeLine(String(line.get(tick, at, length)?.line))
+      whole = { key, text: entry === undefined ? '' : entryText(entry) }
+    }
+    return whole.text
   }
 
-  function at(run: number, seq: number, next: number): Piece | undefined {
-    const row = event.get(run, seq)
-    const kind = row && textKinds[row.type as Entry['type']]
-    if (row === undefined || kind === undefined) return undefined
-    if (kind === 'text' || kind === 'reasoning') return { kind, ...ofBlock(run, seq, next) }
-    return { kind, ...ofEntry(Number(row.tick), Number(row.at), Number(row.length), next) }
+  function ofText(text: string, start: number): Omit<Piece, 'kind'> {
+    if (text.length - start <= pieceLength) return { text: text.slice(start), next: undefined }
+    const space = text.slice(start + pieceLength, start + 2 * pieceLength).search(/\s/u)
+    const end = start + pieceLength + Math.max(space, 0)
+    return { text: text.slice(start, end), next: end }
   }
 
   return {
-    at,
-    read(run, seq, piece) {
-      let next: number | undefined = 0
-      for (let i = 0; next !== undefined; i++) {
-        const found = at(run, seq, next)
-        if (i === piece || found === undefined) return found?.text ?? ''
-        ;({ next } = found)
-      }
-      return ''
+    at(run, seq, start) {
+      const found = event.get(run, seq)
+      const kind = found && textKinds[found.type as Entry['type']]
+      if (found === undefined || kind === undefined) return undefined
+      if (kind === 'text' || kind === 'reasoning') return { kind, ...ofBlock(run, seq, start) }
+      return { kind, ...ofText(textOf(Number(found.tick), Number(found.at), Number(found.length)), start) }
     },
   }
 }

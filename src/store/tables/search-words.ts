@@ -31,6 +31,18 @@ export function parseSearch(q: string): SearchWords | undefined {
 }
 
 function find(text: string, terms: readonly Term[]): number | undefined {
+  // The index has found the words. Only words that must stand side by side are looked for one by one.
+  if (terms.every(({ words }) => words.length === 1)) {
+    const places = terms.map(({ words }) =>
+      text.toLowerCase().search(new RegExp(`(?<![\\p{L}\\p{N}])${words[0]!}`, 'u')),
+    )
+    const first = Math.min(...places.filter((at) => at >= 0))
+    if (Number.isFinite(first)) return first
+  }
+  return findInOrder(text, terms)
+}
+
+function findInOrder(text: string, terms: readonly Term[]): number | undefined {
   const words = wordsOf(text)
   let first: number | undefined
   for (const { words: wanted, isPrefix } of terms) {
@@ -50,7 +62,7 @@ function find(text: string, terms: readonly Term[]): number | undefined {
 /** The words of a text as the index has them, and where they stand. */
 function wordsOf(text: string): { word: string; at: number }[] {
   const words: { word: string; at: number }[] = []
-  for (const { 0: run, index } of text.matchAll(/[\p{L}\p{N}\p{Co}\p{M}]+/gu)) {
+  for (const { 0: run, index } of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
     let from = 0
     for (const piece of spaced(run).split(' ')) {
       if (piece === '') continue

@@ -25,14 +25,14 @@ export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHi
     if (kinds !== undefined) add(`t.kind IN (${kinds.map(() => '?').join(', ')})`, ...kinds)
     // The rowids of the index grow with time.
     const statement = db.prepare(
-      `SELECT t.run, t.seq, t.piece, t.kind, r.id, r.thread_id, e.tool_name, e.timestamp
+      `SELECT t.run, t.seq, t.start, t.kind, r.id, r.thread_id, e.tool_name, e.timestamp
        FROM search JOIN indexed_texts t ON t.id = search.rowid JOIN runs r ON r.number = t.run
          JOIN indexed_events e ON e.run = t.run AND e.seq = t.seq
        WHERE ${where.join(' AND ')} ORDER BY search.rowid DESC`,
     )
     const hits: SearchHit[] = []
     for (const row of statement.iterate(...values)) {
-      const text = pieces.read(Number(row.run), Number(row.seq), Number(row.piece))
+      const text = pieces.at(Number(row.run), Number(row.seq), Number(row.start))?.text ?? ''
       const at = words.find(text)
       if (at === undefined) continue
       const hit: SearchHit = {

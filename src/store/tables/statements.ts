@@ -73,7 +73,7 @@ export function prepareStatements(db: DatabaseSync) {
        WHERE run = ? AND request_id = ? AND outcome IS NULL AND superseded = 0`,
     ),
     addUsage: db.prepare('INSERT INTO indexed_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    addLater: db.prepare('INSERT OR IGNORE INTO indexed_later (run, seq, piece, next) VALUES (?, ?, 0, 0)'),
+    addLater: db.prepare('INSERT OR IGNORE INTO indexed_later (run, seq, start) VALUES (?, ?, 0)'),
     /** The steps of an attempt and below. The range is that of all paths that begin with `path/`. */
     supersedeSteps: db.prepare(
       `UPDATE indexed_steps SET superseded = 1

@@ -3,10 +3,11 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { Tick } from './fill-run.ts'
 
 export interface TickReader {
-  /** The rows of a run from the one on that has this entry or, if it was merged into a later one, that. */
+  /**
+   * The rows of a run from the one on that has this entry or, if it was merged into a later one, that. Leave the loop before the
+   * transaction ends.
+   */
   from(run: string, seq: number): Generator<Omit<Tick, 'log'>>
-  /** The last entry of the row that `from` gave last. */
-  readonly lastSeq: number
   /** The first row after this one, over all runs. */
   after(id: number): (Omit<Tick, 'log'> & { run: string }) | undefined
 }
@@ -14,30 +15,20 @@ export interface TickReader {
 export function createTickReader(db: DatabaseSync): TickReader {
   const ofRun = db.prepare(
     `SELECT id, first_seq, last_seq, entries FROM ticks WHERE run = ?1 AND first_seq >=
-       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq LIMIT ?3`,
+       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
   )
   const next = db.prepare('SELECT id, run, first_seq, last_seq, entries FROM ticks WHERE id > ? ORDER BY id LIMIT 1')
-  const reader = { from, lastSeq: 0, after }
-
-  function* from(run: string, seq: number): Generator<Omit<Tick, 'log'>> {
-    for (let at = seq, rows = 2; ; rows = 32) {
-      const page = ofRun.all(run, at, rows).map(toTick)
-      for (const tick of page) {
-        if (tick.lastSeq < at) continue
-        at = tick.lastSeq + 1
-        reader.lastSeq = tick.lastSeq
-        yield tick
+  return {
+    *from(run, seq) {
+      for (const row of ofRun.iterate(run, seq)) {
+        if (Number(row.last_seq) >= seq) yield toTick(row)
       }
-      if (page.length < rows) return
-    }
+    },
+    after(id) {
+      const row = next.get(id)
+      return row && { ...toTick(row), run: String(row.run) }
+    },
   }
-
-  function after(id: number) {
-    const row = next.get(id)
-    return row && { ...toTick(row), run: String(row.run) }
-  }
-
-  return reader
 }
 
 function toTick(row: Record<string, SQLOutputValue>): Omit<Tick, 'log'> {
