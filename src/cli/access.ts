@@ -49,9 +49,14 @@ export async function openAccess({ data, url }: Where): Promise<Access> {
   }
   checkData(data)
   const server = await findServer(data)
-  if (server !== undefined) return remoteAccess(server.url, server)
+  return server === undefined ? localAccess(databaseIn(data), data) : remoteAccess(server.url, server)
+}
+
+/** The database of a data folder. Throws `usage` if there is none. */
+export function databaseIn(data: string): string {
+  checkData(data)
   const file = join(data, 'millrace.db')
-  if (existsSync(file)) return localAccess(file, data)
+  if (existsSync(file)) return file
   const why =
     data === 'none'
       ? 'Runs with --data none are not kept.'

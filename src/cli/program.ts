@@ -20,6 +20,7 @@ import {
   typeOption,
   whereOptions,
 } from './options.ts'
+import { addQueryCommands } from './record-commands/query.ts'
 import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
@@ -148,9 +149,16 @@ export function createProgram(): Command {
     .description('List runs, newest first.')
     .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
     .option('--agent <id>', 'Only runs of this agent')
+    .option(
+      '-q, --search <words>',
+      'Only runs with these words: in the title, or in what the user, the model and the tools said',
+    )
     .addOption(new Option('--limit <n>', 'Maximum number of runs, 1 to 1000').default('20', '20'))
     .option('--json', 'Print JSON')
-    .addHelpText('after', examples('millrace ps', 'millrace ps --status suspended --agent assistant'))
+    .addHelpText(
+      'after',
+      examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
+    )
     .action(async (flags) => (await import('./commands/ps.ts')).psCommand(flags))
 
   program
@@ -202,6 +210,7 @@ export function createProgram(): Command {
     .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
 
   addReplayCommands(program)
+  addQueryCommands(program)
   addImportCommand(program)
 
   program.commandsGroup('Other:')

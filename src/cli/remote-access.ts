@@ -26,9 +26,9 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
   return {
     url,
     view,
-    async list({ threadId, ...query }) {
+    async list({ threadId, search, ...query }) {
       const params = new URLSearchParams()
-      for (const [name, value] of Object.entries({ ...query, thread: threadId })) {
+      for (const [name, value] of Object.entries({ ...query, thread: threadId, q: search })) {
         if (value !== undefined) params.set(name, String(value))
       }
       return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs

@@ -171,6 +171,11 @@ export interface RunQuery {
   idPrefix?: string
   /** Words that the title must contain, in any order, case-insensitive. */
   q?: string
+  /**
+   * Words that the title must contain as with `q`, or else a text of the run: what the user, the model and the tools said. A store
+   * without a search index looks at titles only.
+   */
+  search?: string
   /** Only runs listed after this run id: the next page. */
   before?: string
   /** 1–1000, default 50. */

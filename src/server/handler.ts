@@ -31,6 +31,8 @@ import { mountOpenAi } from './routes/openai.ts'
 import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { mountThreads } from './routes/threads.ts'
+import { mountSearch } from './routes/search.ts'
+import { showThread } from './routes/threads.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../runtime/listed.ts'
@@ -216,6 +218,8 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
   mountMonitoring(app, context)
   mountThreads(app, context)
+  mountSearch(app, context)
+  app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>

@@ -21,7 +21,7 @@ export function limitOf({ limit = 50 }: RunQuery): number {
 /** The rows that a query selects, of all rows, oldest first. For stores that keep their rows in memory. */
 export function selectRows<T extends RunRow>(rows: readonly T[], query: RunQuery): T[] {
   const { agent, threadId, status, idPrefix = '', before } = query
-  const words = queryWords(query.q)
+  const words = [...queryWords(query.q), ...queryWords(query.search)]
   const end = before === undefined ? rows.length : rows.findIndex(({ id }) => id === before)
   if (end < 0) throw unknownCursor(before!)
   return rows

@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { fold, limitOf, queryWords } from './run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from './run-row.ts'
+import { parseSearch } from './tables/search-words.ts'
 import { unknownCursor, unreadableRow } from './store-error.ts'
 
 export interface RunTable {
@@ -56,7 +57,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
     if (known !== undefined) return known
     const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT ?`)
     // A search may have any number of words.
-    if (query.q === undefined) lists.set(condition, statement)
+    if (query.q === undefined && query.search === undefined) lists.set(condition, statement)
     return statement
   }
 
@@ -129,7 +130,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
   }
 }
 
-function toWhere({ agent, threadId, status, idPrefix, q }: RunQuery): { where: string[]; values: SQLInputValue[] } {
+function toWhere({ agent, threadId, status, idPrefix, q, search }: RunQuery): {
+  where: string[]
+  values: SQLInputValue[]
+} {
   const where: string[] = []
   const values: SQLInputValue[] = []
   const add = (condition: string, value: string | undefined) => {
@@ -144,8 +148,17 @@ function toWhere({ agent, threadId, status, idPrefix, q }: RunQuery): { where: s
   add('id >= ?', idPrefix)
   add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
   for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
+  const words = queryWords(search)
+  if (words.length > 0) {
+    const inTitle = words.map(() => 'instr(title_folded, ?) > 0').join(' AND ')
+    const match = parseSearch(search!)?.match
+    where.push(match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`)
+    values.push(...words, ...(match === undefined ? [] : [match]))
+  }
   return { where, values }
 }
+
+const runsWithText = 'SELECT t.run FROM search JOIN indexed_texts t ON t.id = search.rowid WHERE search MATCH ?'
 
 function toRow(row: Record<string, SQLOutputValue>): RunRow {
   const result: RunRow = {

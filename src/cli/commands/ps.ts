@@ -2,6 +2,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
 import { openAccess, type Access, type Fate, type Where } from '../access.ts'
 import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
+import { openSettled } from '../settled-store.ts'
 import { forStream } from '../printable.ts'
 import { orphaned, paint, paintStatus } from '../style.ts'
 import { columnWidths, formatTable } from '../table.ts'
@@ -10,20 +11,23 @@ import { cut } from '../width.ts'
 export interface PsFlags extends Where {
   status?: string
   agent?: string
+  search?: string
   limit: string
   json?: boolean
 }
 
-export async function psCommand({ status, agent, limit, json, ...where }: PsFlags): Promise<void> {
+export async function psCommand({ status, agent, search, limit, json, ...where }: PsFlags): Promise<void> {
   const count = Number(limit)
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   }
   const { stdout, stderr } = process
+  if (search !== undefined && where.url === undefined) await (await openSettled(where.data)).close()
   const access = await openAccess(where)
   const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
+  if (search !== undefined) query.search = search
   const rows = await access.list(query)
   const fates = await fatesOf(access, rows)
   const hasMore =
@@ -34,7 +38,7 @@ export async function psCommand({ status, agent, limit, json, ...where }: PsFlag
     const list = rows.map((row) => (fates.has(row.id) ? { ...row, orphaned: true } : row))
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
   } else stdout.write(`${table(rows, fates, stdout.columns)}\n`)
-  if (!json && rows.length === 0) stderr.write((status ?? agent) ? 'no matching runs\n' : 'no runs yet\n')
+  if (!json && rows.length === 0) stderr.write((status ?? agent ?? search) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
     const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
     stderr.write(`(more runs: use ${cure})\n`)

@@ -24,8 +24,8 @@ import { openAnswer } from '../../answer/open-answer.ts'
 const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
 
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
-  const { thread, status, before, limit, ...rest } = readQuery(url, listParameters)
-  const query: RunQuery = { ...rest, ...toPage({ before, limit }) }
+  const { thread, status, q, before, limit, ...rest } = readQuery(url, listParameters)
+  const query: RunQuery = { ...rest, ...compact({ search: q }), ...toPage({ before, limit }) }
   if (thread !== undefined) query.threadId = thread
   if (status !== undefined) {
     query.status = runStatuses.find((each) => each === status)

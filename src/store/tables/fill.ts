@@ -22,7 +22,7 @@ export function createFill(db: DatabaseSync): Fill {
   const statements = prepareStatements(db)
   const ticks = createTickReader(db)
   const texts = createLaterTexts(db)
-  const position = db.prepare('SELECT tick FROM index_state')
+  const position = db.prepare('SELECT tick, generation FROM index_state')
   const setPosition = db.prepare('UPDATE index_state SET tick = ?')
   const queued = db.prepare('SELECT run FROM index_queue LIMIT 1')
   const dequeue = db.prepare('DELETE FROM index_queue WHERE run = ?')
@@ -34,6 +34,7 @@ export function createFill(db: DatabaseSync): Fill {
   const checked = new Set<string>()
   let tick = 0
   let saved = 0
+  let generation: unknown
 
   function stateOf(run: string): RunState | undefined {
     let state = states.get(run)
@@ -85,8 +86,11 @@ export function createFill(db: DatabaseSync): Fill {
 
   return {
     begin() {
+      const state = position.get()
       checked.clear()
-      saved = tick = Number(position.get()?.tick ?? 0)
+      if (state?.generation !== generation) states.clear()
+      generation = state?.generation
+      saved = tick = Number(state?.tick ?? 0)
     },
     step() {
       const row = ticks.after(tick)

@@ -25,22 +25,24 @@ import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
 /** Increase it when a table or a view changes, or what is filled in: the tables of older databases are then built again. */
-export const layoutVersion = 1
+const layoutVersion = 2
 
 /**
  * Creates `index_state`, which says how far the tables are filled: up to this row of `ticks`, and besides the runs of
- * `index_queue`, which are filled from where they stand. For the migration.
+ * `index_queue`, which are filled from where they stand. `generation` grows when rows are removed, so that no process goes on
+ * with what it remembers of them. For the migration.
  */
 export function createIndexState(db: DatabaseSync): void {
   db.exec(
     `CREATE TABLE index_state (
        layout INTEGER NOT NULL,
-       tick INTEGER NOT NULL
+       tick INTEGER NOT NULL,
+       generation INTEGER NOT NULL
      );
      CREATE TABLE index_queue (
        run TEXT PRIMARY KEY
      ) WITHOUT ROWID;
-     INSERT INTO index_state VALUES (0, 0);`,
+     INSERT INTO index_state VALUES (0, 0, 0);`,
   )
 }
 
@@ -67,7 +69,7 @@ export function recreateTables(db: DatabaseSync): void {
   db.exec(
     `DELETE FROM index_queue;
      INSERT INTO index_queue SELECT run FROM forks;
-     UPDATE index_state SET layout = ${layoutVersion}, tick = 0`,
+     UPDATE index_state SET layout = ${layoutVersion}, tick = 0, generation = generation + 1`,
   )
 }
 

@@ -14,8 +14,7 @@ export interface Queries {
 
 type Reply = { id: number; result: QueryResult } | { id: number; fault: string }
 
-/** `explain` says more about an error of SQLite. */
-export function createQueries(path: string, explain: (fault: string) => string): Queries {
+export function createQueries(path: string): Queries {
   const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
   let worker: Worker | undefined
   let ids = 0
@@ -32,7 +31,7 @@ export function createQueries(path: string, explain: (fault: string) => string):
     pending.delete(reply.id)
     if (pending.size === 0) worker?.unref()
     if ('result' in reply) waiting?.resolve(reply.result)
-    else waiting?.reject(badQuery(explain(reply.fault)))
+    else waiting?.reject(badQuery(/readonly/u.test(reply.fault) ? 'Queries only read.' : `${reply.fault}.`))
   }
 
   function failed(cause: Error): void {
@@ -44,8 +43,11 @@ export function createQueries(path: string, explain: (fault: string) => string):
 
   return {
     async run(sql, { limit = 10_000, parameters = {} } = {}) {
-      const missing = checkStatement(sql).filter((name) => !Object.hasOwn(parameters, name))
-      if (missing.length > 0) throw badQuery(`The query has no value for :${missing.join(', :')}.`)
+      const names = checkStatement(sql)
+      const missing = names.filter((name) => !Object.hasOwn(parameters, name))
+      if (missing.length > 0) throw badQuery(`The query needs a value for :${missing.join(', :')}.`)
+      const unknown = Object.keys(parameters).filter((name) => !names.includes(name))
+      if (unknown.length > 0) throw badQuery(`The query has no parameter :${unknown.join(', :')}.`)
       if (closed) throw storeClosed('run a query')
       const waiting = Promise.withResolvers<QueryResult>()
       const id = ++ids

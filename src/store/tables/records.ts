@@ -25,7 +25,7 @@ export function createRecords({
   indexer,
   reading,
 }: RecordsContext): Records & { close(): Promise<void> } {
-  const queries = createQueries(path, (fault) => `${fault}.`)
+  const queries = createQueries(path)
   const search = createSearch(db)
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(

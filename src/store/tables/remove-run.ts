@@ -32,6 +32,7 @@ export function removeRunRows(db: DatabaseSync, run: string): void {
   db.prepare('DELETE FROM search WHERE rowid IN (SELECT id FROM indexed_texts WHERE run = ?)').run(row.number!)
   for (const table of keyedByRun) db.prepare(`DELETE FROM ${table} WHERE run = ?`).run(row.number!)
   db.prepare('DELETE FROM index_queue WHERE run = ?').run(run)
+  db.exec('UPDATE index_state SET generation = generation + 1')
   const thread = row.thread_id!
   const last = db
     .prepare('SELECT number, updated_at FROM runs WHERE thread_id = ? AND number <> ? ORDER BY number DESC LIMIT 1')

@@ -21,7 +21,7 @@ const ofThread = (what: string, table: string, more = '') =>
 export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'agents',
-    `SELECT a.id, a.run_id AS run, a.step, a.kind, a.agent, a.model, a.execution_id, a.parent_id, r.thread_id,
+    `SELECT a.id, r.id AS run, a.step, a.kind, a.agent, a.model, a.execution_id, a.parent_id, r.thread_id,
        CASE WHEN a.step = '' THEN r.status WHEN a.status = 'running' THEN r.status ELSE a.status END AS status,
        a.started_at, CASE WHEN a.step = '' THEN r.ended_at ELSE a.ended_at END AS ended_at,
        CASE WHEN a.step = '' THEN r.error ELSE a.error END AS error,
@@ -52,13 +52,13 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   ],
   [
     'steps',
-    `SELECT a.run_id AS run, s.seq, s.path AS step, a.id AS agent_id, a.agent, s.step_type, s.kind, s.attempt, s.answer,
+    `SELECT r.id AS run, s.seq, s.path AS step, a.id AS agent_id, a.agent, s.step_type, s.kind, s.attempt, s.answer,
        s.tool_call_id, s.tool_name, s.started_at, s.ended_at, s.duration, s.finish_reason, s.error, s.superseded
-     FROM indexed_steps s JOIN indexed_agents a ON a.number = s.agent`,
+     FROM indexed_steps s JOIN runs r ON r.number = s.run JOIN indexed_agents a ON a.number = s.agent`,
   ],
   [
     'model_calls',
-    `SELECT a.run_id AS run, m.seq, s.path AS step, a.id AS agent_id, a.agent, m.stage, m.model,
+    `SELECT r.id AS run, m.seq, s.path AS step, a.id AS agent_id, a.agent, m.stage, m.model,
        ${fieldOf('m', 'prompt_seq', '')} AS prompt,
        s.started_at, m.first_token_at, s.ended_at, m.first_token_at - s.started_at AS time_to_first_token, s.duration,
        s.finish_reason,
@@ -68,33 +68,33 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        (SELECT CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END
         FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS cost,
        s.error, s.superseded
-     FROM indexed_model_calls m JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq
+     FROM indexed_model_calls m JOIN runs r ON r.number = m.run JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq
        JOIN indexed_agents a ON a.number = s.agent`,
   ],
   [
     'tool_calls',
-    `SELECT a.run_id AS run, c.seq, a.id AS agent_id, a.agent, s.path AS step, c.tool_call_id, c.tool_name,
+    `SELECT r.id AS run, c.seq, a.id AS agent_id, a.agent, s.path AS step, c.tool_call_id, c.tool_name,
        ${fieldOf('c', 'seq', `->> '$.input'`)} AS input,
        ${fieldOf('c', 'result_seq', `-> '$.result'`)} AS output,
        c.outcome, c.called_at, coalesce(c.started_at, c.called_at) AS started_at, c.ended_at,
        c.ended_at - coalesce(c.started_at, c.called_at) AS duration, c.superseded
-     FROM indexed_tool_calls c JOIN indexed_agents a ON a.number = c.agent
+     FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
        LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step`,
   ],
   [
     'requests',
-    `SELECT a.run_id AS run, q.seq, q.request_id, q.kind, a.id AS agent_id, a.agent, s.path AS step, q.tool_call_id,
+    `SELECT r.id AS run, q.seq, q.request_id, q.kind, a.id AS agent_id, a.agent, s.path AS step, q.tool_call_id,
        q.tool_name, ${fieldOf('q', 'seq', `-> '$.input'`)} AS input, ${fieldOf('q', 'seq', `->> '$.message'`)} AS message,
        q.asked_at, q.deadline, q.ended_at, q.outcome, q.reason, q.protocol,
        ${fieldOf('q', 'response_seq', `-> '$.answer'`)} AS answer, q.superseded
-     FROM indexed_requests q JOIN indexed_agents a ON a.number = q.agent
+     FROM indexed_requests q JOIN runs r ON r.number = q.run JOIN indexed_agents a ON a.number = q.agent
        LEFT JOIN indexed_steps s ON s.run = q.run AND s.seq = q.step`,
   ],
   [
     'usage',
-    `SELECT a.run_id AS run, u.seq, s.path AS step, a.id AS agent_id, a.agent, u.model, u.input_tokens, u.output_tokens,
+    `SELECT r.id AS run, u.seq, s.path AS step, a.id AS agent_id, a.agent, u.model, u.input_tokens, u.output_tokens,
        u.total_tokens, u.reasoning_tokens, u.cached_input_tokens, u.cache_write_input_tokens, u.source, u.cost, u.timestamp
-     FROM indexed_usage u JOIN indexed_agents a ON a.number = u.agent
+     FROM indexed_usage u JOIN runs r ON r.number = u.run JOIN indexed_agents a ON a.number = u.agent
        LEFT JOIN indexed_steps s ON s.run = u.run AND s.seq = u.step`,
   ],
   [

@@ -1,0 +1,108 @@
+/** `millrace query`: SQL over the tables, read-only. */
+import { MillraceError } from '../../part/error.ts'
+import { ownValue } from '../../part/own-value.ts'
+import type { QueryResult } from '../../part/records.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { namedQueries } from '../../store/tables/named-queries.ts'
+import { tableDocs } from '../../store/tables/table-docs.ts'
+import { printable } from '../printable.ts'
+import { formatRows, type QueryFormat } from '../query-format.ts'
+import { paint } from '../style.ts'
+import { openSettled } from '../settled-store.ts'
+import { formatTable } from '../table.ts'
+import { writeOut } from '../write-out.ts'
+
+export interface QueryFlags {
+  named?: string
+  list?: boolean
+  schema?: boolean
+  param: string[]
+  format?: QueryFormat
+  json?: boolean
+  limit: string
+  data: string
+}
+
+export async function queryCommand(sql: string | undefined, flags: QueryFlags): Promise<void> {
+  if (flags.list === true) return writeOut(`${listing()}\n`)
+  if (flags.schema === true) return writeOut(`${schema()}\n`)
+  const limit = Number(flags.limit)
+  if (!/^\d+$/u.test(flags.limit) || limit < 1) {
+    throw new MillraceError('usage', `--limit must be a whole number from 1, not "${flags.limit}".`)
+  }
+  const statement = statementOf(sql, flags.named)
+  const parameters = { ...statement.defaults, ...toParameters(flags.param) }
+  const result = await run(flags.data, statement.sql, { limit, parameters })
+  await writeOut(formatRows(result, flags.format ?? (flags.json === true ? 'json' : 'table'), process.stdout.columns))
+  if (result.truncated) process.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
+}
+
+function statementOf(sql: string | undefined, named: string | undefined) {
+  if (named === undefined) {
+    if (sql !== undefined) return { sql, defaults: {} }
+    throw new MillraceError('usage', 'Which query? Pass an SQL statement, or --named <name>; --list lists the names.')
+  }
+  if (sql !== undefined) throw new MillraceError('usage', 'Pass either an SQL statement or --named, not both.')
+  const found = ownValue<(typeof namedQueries)[string]>(namedQueries, named)
+  if (found !== undefined) return found
+  const names = Object.keys(namedQueries)
+  const hint = didYouMean(named, names)
+  throw new MillraceError('usage', `There is no query "${named}"${hint}. Known: ${names.join(', ')}.`)
+}
+
+function toParameters(given: readonly string[]): Record<string, string | number> {
+  const found = new Map<string, string | number>()
+  for (const each of given) {
+    const [, name, value] = /^:?(\w+)=([^]*)$/u.exec(each) ?? []
+    if (name === undefined) throw new MillraceError('usage', `--param must be name=value, not "${each}".`)
+    found.set(name, /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?$/u.test(value!) ? Number(value) : value!)
+  }
+  return Object.fromEntries(found)
+}
+
+async function run(
+  data: string,
+  sql: string,
+  options: { limit: number; parameters: Record<string, string | number> },
+): Promise<QueryResult> {
+  const store = await openSettled(data)
+  try {
+    return await store.records!.query(sql, options)
+  } catch (error) {
+    throw explained(error)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Says which table or column was meant. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof MillraceError) || error.code !== 'bad-query') return error
+  const [, what, name] = /^no such (table|column): (?:\w+\.)?(\w+)/u.exec(error.message) ?? []
+  if (what === undefined) return error
+  const tables = Object.keys(tableDocs)
+  const columns = Object.values(tableDocs).flatMap(({ columns: own }) => Object.keys(own))
+  const hint = didYouMean(name!, what === 'table' ? tables : new Set(columns))
+  const known = what === 'table' ? `Known: ${tables.join(', ')}.` : 'millrace query --schema lists the columns.'
+  return new MillraceError('bad-query', `There is no ${what} "${name}"${hint}. ${known}`)
+}
+
+function listing(): string {
+  const rows = Object.entries(namedQueries).map(([name, { about, defaults }]) => {
+    const usual = Object.entries(defaults).map(([key, value]) => `${key}=${value}`)
+    return [name, usual.join(' '), about]
+  })
+  return formatTable(['NAME', 'DEFAULTS', 'ABOUT'], rows)
+}
+
+function schema(): string {
+  return Object.entries(tableDocs)
+    .map(([table, { about, columns }]) => {
+      const width = Math.max(...Object.keys(columns).map(({ length }) => length))
+      const lines = Object.entries(columns).map(
+        ([name, what]) => `  ${name.padEnd(width)}  ${what.replaceAll('`', '')}`,
+      )
+      return [`${paint('bold', table)}  ${printable(about.replaceAll('`', ''))}`, ...lines].join('\n')
+    })
+    .join('\n\n')
+}

@@ -1,0 +1,21 @@
+/** `millrace reindex`: builds the tables over the log again. */
+import { databaseIn } from '../access.ts'
+import { sqliteStore } from '../../store/sqlite-store.ts'
+
+export async function reindexCommand({ data }: { data: string }): Promise<void> {
+  const store = sqliteStore(databaseIn(data))
+  const { stderr } = process
+  let shown = ''
+  const tell = (done: number, of: number) => {
+    const text = `${done} of ${of} runs`
+    if (text === shown) return
+    shown = text
+    if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`)
+  }
+  try {
+    await store.records!.reindex(tell)
+  } finally {
+    await store.close()
+  }
+  stderr.write(`${stderr.isTTY ? '\r\u001b[K' : ''}${shown.replace(/ of.*/u, '')} runs are indexed\n`)
+}

@@ -1,0 +1,51 @@
+/** The commands that ask the tables over the log, and build them again. */
+import { Argument, Option, type Command } from 'commander'
+import { choice, collect, examples } from '../options.ts'
+
+const dataOption = () => new Option('--data <dir>', 'Data folder with the log').default('.millrace')
+
+export const queryFormats = ['table', 'json', 'csv', 'ndjson'] as const
+
+export function addQueryCommands(program: Command): void {
+  program
+    .command('query')
+    .summary('Ask the log with SQL')
+    .description(
+      'Run one SQL statement on the tables over the log: runs, threads, agents, agent_stream_events, steps, model_calls, tool_calls, requests, usage. Nothing can be changed.',
+    )
+    .addArgument(new Argument('[sql]', 'One SELECT statement'))
+    .option('--named <name>', 'Run a query that comes with Millrace')
+    .option('--list', 'List these queries')
+    .option('--schema', 'Print the tables and their columns')
+    .addOption(
+      new Option('--param <name=value>', 'Value of a parameter such as :days (repeatable)')
+        .argParser(collect)
+        .default([] as string[], 'none'),
+    )
+    .addOption(choice('--format <format>', 'Format of the result (default: table)', queryFormats))
+    .option('--json', 'The same as --format json')
+    .addOption(new Option('--limit <n>', 'Maximum number of rows').default('1000', '1000'))
+    .addOption(dataOption())
+    .addHelpText(
+      'after',
+      `
+The tables are a moment behind the log of a running server. Ctrl-C stops a query
+that takes too long.
+${examples(
+  'millrace query "SELECT agent, count(*) FROM runs GROUP BY agent"',
+  'millrace query --named slow-tools --param ms=1000',
+  'millrace query "SELECT * FROM tool_calls WHERE run = :run" --param run=run_1a2b3c --format csv',
+)}`,
+    )
+    .action(async (sql: string | undefined, flags) => (await import('../commands/query.ts')).queryCommand(sql, flags))
+
+  program
+    .command('reindex')
+    .summary('Build the tables over the log again')
+    .description(
+      'Empty the tables that millrace query reads, and the search index, and fill them again from the log. The log is not changed.',
+    )
+    .addOption(dataOption())
+    .addHelpText('after', examples('millrace reindex', 'millrace reindex --data /srv/millrace'))
+    .action(async (flags) => (await import('../commands/reindex.ts')).reindexCommand(flags))
+}

@@ -1,0 +1,39 @@
+/** Opens the database of a data folder with its tables filled. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
+import { isHeld } from '../server/data-lock.ts'
+import { sqliteStore } from '../store/sqlite-store.ts'
+import { databaseIn } from './access.ts'
+
+/** Longest wait for the tables of a live server, in ms. */
+const patience = 2000
+
+/** A store whose tables have everything: those of a live server are waited for, others are filled. */
+export async function openSettled(data: string): Promise<Store> {
+  const file = databaseIn(data)
+  if (!isHeld(data, 'server')) {
+    const store = writable(file)
+    if (store !== undefined) {
+      await store.records!.settle()
+      return store
+    }
+  }
+  const store = sqliteStore(file, { readOnly: true })
+  for (const end = performance.now() + patience; await store.records!.isBehind(); await sleep(20)) {
+    if (performance.now() < end) continue
+    process.stderr.write('(the tables are behind the log: the newest entries are missing)\n')
+    break
+  }
+  return store
+}
+
+/** Undefined if the file can only be read. */
+function writable(file: string): Store | undefined {
+  try {
+    return sqliteStore(file)
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'store-failed') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,23 @@
+/** `GET /api/search`: where words occur in recorded runs. */
+import type { Hono } from 'hono'
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import type { HandlerContext } from '../handler.ts'
+
+const parameters = { q: 200, agent: 256, thread: 256, limit: 20 }
+
+export function mountSearch(app: Hono, { runtime }: HandlerContext): void {
+  app.get('/api/search', async (c) => {
+    const { q, agent, thread: threadId, limit } = readQuery(new URL(c.req.url), parameters)
+    if (q === undefined || q.trim() === '') throw bad('q', 'the words to search for')
+    const { records } = runtime.store
+    if (records === undefined) {
+      throw new MillraceError('unknown-route', 'Runs in memory cannot be searched. Keep them in a data folder.', {
+        status: 404,
+      })
+    }
+    const most = limit === undefined ? undefined : wholeNumber(limit, 'limit', 1, 1000)
+    return Response.json({ hits: await records.search({ q, ...compact({ agent, threadId, limit: most }) }) })
+  })
+}

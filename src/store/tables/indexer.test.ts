@@ -1,0 +1,252 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, expect, test } from 'vitest'
+import { arbitraryNestedRun } from '../../../test/arbitrary-run.ts'
+import { record, slowRun } from '../../../test/support/recorded.ts'
+import type { Entry } from '../../part/entry.ts'
+import type { Store } from '../../part/log.ts'
+import { exampleRun } from '../example-run.contract.ts'
+import { memoryStore } from '../memory-store.ts'
+import { sqliteStore } from '../sqlite-store.ts'
+import { getStreamEvents } from '../stream-events.ts'
+import { ensureTables } from './layout.ts'
+import { views } from './views.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'millrace-indexer-'))
+afterAll(() => rmSync(root, { recursive: true }))
+let count = 0
+const newFile = () => join(root, `${count++}.db`)
+
+/** All rows of all views. */
+async function allOf(store: Store): Promise<unknown> {
+  const tables = views.map(async ([name]) => {
+    const { rows } = await store.records!.query(`SELECT * FROM ${name}`, { limit: 1e6 })
+    return [name, rows.map((row) => JSON.stringify(row)).sort()]
+  })
+  return Promise.all(tables)
+}
+
+test('the tables fill by themselves, and show a call that runs', async () => {
+  const store = sqliteStore(newFile())
+  await record(store, slowRun('slow', Date.now()))
+  const running = () => store.records!.query(`SELECT tool_name FROM tool_calls WHERE outcome IS NULL`)
+  await expect.poll(async () => (await running()).rows).toEqual([['endless']])
+  await expect.poll(() => store.records!.isBehind()).toBe(false)
+  await store.close()
+})
+
+test('deltas of a text that is being written are rows at once', async () => {
+  const store = sqliteStore(newFile())
+  const entries = exampleRun('run', 10)
+  await store.log.append('run', 1, entries.slice(0, 5))
+  await store.records!.settle()
+  await store.log.append('run', 1, entries.slice(5, 9))
+  const { rows } = await store.records!.query(`SELECT content FROM agent_stream_events WHERE event_type = 'text-delta'`)
+  expect(rows.map(([content]) => content)).toEqual([0, 1, 2, 3, 4, 5].map((n) => `word ${n}\n`))
+  await store.close()
+})
+
+test('several processes on one file: one goes on where the other stopped, and waits for no lock', async () => {
+  const path = newFile()
+  const [a, b] = [sqliteStore(path), sqliteStore(path)]
+  const entries = slowRun('slow', Date.now())
+  await a.log.append('slow', 1, entries.slice(0, 9))
+  await a.records!.settle()
+  await a.log.append('slow', 1, entries.slice(9, 20))
+  await b.records!.settle()
+  await a.log.append('slow', 1, entries.slice(20))
+
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  let settled = false
+  const settling = a.records!.settle().then(() => (settled = true))
+  // The event loop turns while the file is locked.
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  expect(settled).toBe(false)
+  other.exec('COMMIT')
+  other.close()
+  await settling
+  const rows = await allOf(a)
+  await b.records!.reindex()
+  expect(await allOf(a)).toEqual(rows)
+  // What `a` remembers of the run is not what the rebuilt tables have.
+  await a.log.append('slow', 1, [
+    {
+      seq: entries.length + 1,
+      timestamp: 1,
+      step: 'main/ask/answer/4',
+      type: 'tool-result',
+      toolCallId: 'call-2',
+      toolName: 'endless',
+      result: 1,
+    },
+  ])
+  await a.records!.settle()
+  const { rows: last } = await b.records!.query(
+    `SELECT agent_id, tool_name, outcome FROM tool_calls WHERE tool_call_id = 'call-2'`,
+  )
+  expect(last).toEqual([['slow/main/ask', 'endless', 'completed']])
+  await a.close()
+  await b.close()
+})
+
+test('a process that is killed while it fills the tables leaves some that are completed at the next start', async () => {
+  const path = newFile()
+  const runs = fc.sample(arbitraryNestedRun, { numRuns: 60, seed: 5 })
+  const whole = sqliteStore(path)
+  for (const [i, entries] of runs.entries()) {
+    await whole.log.append(
+      `run-${i}`,
+      1,
+      entries.map((entry) => (entry.type === 'run-start' ? { ...entry, runId: `run-${i}` } : entry)),
+    )
+  }
+  await whole.close()
+  const script = `
+    import { sqliteStore } from ${JSON.stringify(resolve('src/store/sqlite-store.ts'))}
+    const store = sqliteStore(${JSON.stringify(path)})
+    await store.records.reindex(() => process.stdout.write('.'))
+    for (;;) await store.records.reindex(() => process.stdout.write('.'))`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  // It fills them over and over: wherever the kill meets it, it is at work.
+  let seen = 0
+  await new Promise<void>((done) => child.stdout.on('data', (text: Buffer) => (seen += text.length) > 2 && done()))
+  const gone = new Promise((done) => child.on('exit', done))
+  child.kill('SIGKILL')
+  await gone
+
+  const store = sqliteStore(path)
+  await store.records!.settle()
+  const rows = await allOf(store)
+  await store.records!.reindex()
+  expect(await allOf(store)).toEqual(rows)
+  const { rows: events } = await store.records!.query('SELECT count(*) FROM agent_stream_events')
+  expect(events).toEqual([[runs.reduce((sum, entries) => sum + entries.length, 0)]])
+  await store.close()
+})
+
+test('tables of another layout are built again by themselves', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  await record(store, slowRun('slow', Date.now()))
+  await store.records!.settle()
+  const rows = await allOf(store)
+  await store.close()
+  const db = new DatabaseSync(path)
+  db.exec(
+    'UPDATE index_state SET layout = 0; DROP VIEW agents; CREATE VIEW agents AS SELECT 1; DROP TABLE indexed_steps',
+  )
+  db.close()
+  const next = sqliteStore(path)
+  await expect.poll(() => next.records!.isBehind(), { timeout: 10_000 }).toBe(false)
+  expect(await allOf(next)).toEqual(rows)
+  await next.close()
+  // A layout that is there is left alone.
+  const same = new DatabaseSync(path)
+  const changes = () => same.prepare('SELECT total_changes() AS n').get()!.n
+  const before = changes()
+  ensureTables(same)
+  expect(changes()).toBe(before)
+  same.close()
+})
+
+test('of a run with 20,000 entries a few are found without reading the others', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const entries: Entry[] = exampleRun('run', 20_000)
+  const call = { step: 'main/answer', toolCallId: 'c', toolName: 't' } as const
+  entries.splice(-3, 3)
+  let seq = entries.length
+  const add = (part: object) => entries.push({ seq: ++seq, timestamp: seq, ...part } as Entry)
+  add({ ...call, type: 'tool-call', input: '{}' })
+  add({ ...call, type: 'tool-result', result: 1 })
+  for (let i = 0; i < entries.length; i += 500) await store.log.append('run', 1, entries.slice(i, i + 500))
+  await store.records!.settle()
+  const wanted = { types: ['tool-call', 'tool-result'] }
+  const found = await getStreamEvents(store, 'run', wanted)
+  expect(found.map(({ seq: at, eventType, eventId }) => [at, eventType, eventId])).toEqual([
+    [seq - 1, 'tool-call', 'c'],
+    [seq, 'tool-result', 'c'],
+  ])
+  const sql = `SELECT id FROM agent_stream_events WHERE agent_id = 'run' AND event_type = 'tool-call'`
+  expect((await store.records!.query(sql)).rows).toEqual([[`run:${seq - 1}`]])
+  // The rows of texts: two, whatever the number of deltas.
+  const db = new DatabaseSync(path)
+  expect(db.prepare('SELECT count(*) AS n FROM indexed_events').get()!.n).toBe(6 - 1)
+  expect(db.prepare('SELECT count(*) AS n FROM indexed_blocks').get()!.n).toBe(1)
+  db.close()
+  await store.close()
+})
+
+test('the events of a run are the same from the tables, from a part of them and from a store without', async () => {
+  const entries = slowRun('slow', 1_705_584_896_000)
+  const memory = memoryStore()
+  const half = sqliteStore(newFile())
+  const whole = sqliteStore(newFile())
+  for (const store of [memory, whole, half]) await store.log.append('slow', 1, entries.slice(0, 12))
+  await half.records!.settle()
+  for (const store of [memory, whole, half]) await store.log.append('slow', 1, entries.slice(12))
+  await whole.records!.settle()
+  const queries = [
+    {},
+    { types: ['tool-call', 'tool-result'] },
+    { types: ['tool-call', 'tool-result'], limit: 2 },
+    { types: ['step-start'], after: 12, limit: 3 },
+    { types: ['text-delta', 'usage'] },
+    { types: [] },
+    { limit: 0 },
+    { after: 1000 },
+  ]
+  for (const query of queries) {
+    const events = await getStreamEvents(memory, 'slow', query)
+    expect(await getStreamEvents(whole, 'slow', query)).toEqual(events)
+    expect(await getStreamEvents(half, 'slow', query)).toEqual(events)
+  }
+  const all = await getStreamEvents(memory, 'slow')
+  expect(all.map(({ seq }) => seq)).toEqual(entries.map(({ seq }) => seq))
+  expect(all.find(({ eventType }) => eventType === 'text-delta')).toMatchObject({ content: 'I look ', eventId: 't1' })
+  expect(new Set(all.map(({ agentId }) => agentId))).toEqual(new Set(['slow', 'slow/main/ask']))
+  expect(await getStreamEvents(memory, 'none')).toEqual([])
+  for (const store of [memory, half, whole]) await store.close()
+})
+
+test.each([
+  ['DELETE FROM runs', /DELETE is not allowed/u],
+  ['WITH x AS (SELECT 1) DELETE FROM runs', /only read/u],
+  ["ATTACH 'other.db' AS o", /ATTACH is not allowed/u],
+  ['PRAGMA journal_mode = DELETE', /PRAGMA journal_mode is not allowed/u],
+  ['PRAGMA wal_checkpoint', /PRAGMA wal_checkpoint is not allowed/u],
+  ['SELECT 1; SELECT 2', /more than one statement/u],
+  ['', /no SQL statement/u],
+  ['-- nothing', /no SQL statement/u],
+  ['SELECT * FROM nowhere', /no such table: nowhere/u],
+  ['SELECT :a', /needs a value for :a/u],
+])('the query %j is refused, and says why', async (sql, message) => {
+  const store = sqliteStore(newFile())
+  await expect(store.records!.query(sql)).rejects.toMatchObject({
+    code: 'bad-query',
+    message: expect.stringMatching(message),
+  })
+  const told = `SELECT ';' AS a, ':b' AS b; -- one statement; and a comment :c`
+  expect((await store.records!.query(told)).rows).toEqual([[';', ':b']])
+  await store.close()
+})
+
+test('a query has as many rows as it may, also of what never ends, and nothing waits for it', async () => {
+  const store = sqliteStore(newFile())
+  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`
+  const { rows, truncated } = await store.records!.query(endless, { limit: 3 })
+  expect([rows, truncated]).toEqual([[[1], [2], [3]], true])
+  expect((await store.records!.query('SELECT 9007199254740993, 2, 1.5, NULL')).rows).toEqual([
+    ['9007199254740993', 2, 1.5, null],
+  ])
+  const busy = store.records!.query(`SELECT count(*) FROM (${endless} LIMIT 3000000)`)
+  // Meanwhile the store works.
+  await record(store, exampleRun('run'))
+  expect((await busy).rows).toEqual([[3_000_000]])
+  await store.close()
+})

@@ -1,0 +1,151 @@
+/** The queries of `millrace query --named`. */
+
+export interface NamedQuery {
+  about: string
+  /** Values of parameters that are not given; a parameter without one must be given. */
+  defaults: Readonly<Record<string, number>>
+  sql: string
+}
+
+const time = (column: string, name = column) => `datetime(${column} / 1000, 'unixepoch') AS ${name}`
+const since = `(unixepoch() - :days * 86400) * 1000`
+
+const costs = (by: string, name: string) => `
+SELECT ${by} AS ${name}, count(DISTINCT run) AS runs, sum(input_tokens) AS input_tokens,
+  sum(output_tokens) AS output_tokens, round(sum(cost), 6) AS cost, sum(cost IS NULL) AS without_price
+FROM usage
+WHERE timestamp >= ${since}
+GROUP BY 1
+ORDER BY `
+
+export const namedQueries: Readonly<Record<string, NamedQuery>> = {
+  'slow-tools': {
+    about: 'Tool calls that took longer than :ms, and those that run or wait for so long',
+    defaults: { ms: 5000 },
+    sql: `
+SELECT 'took' AS state, ended_at - called_at AS ms, tool_name, agent, run, tool_call_id, agent_id, outcome,
+  ${time('called_at')}
+FROM tool_calls
+WHERE ended_at - called_at > :ms AND superseded = 0
+UNION ALL
+SELECT 'running', CAST(unixepoch('subsec') * 1000 AS INTEGER) - called_at, tool_name, agent, run, tool_call_id, agent_id,
+  NULL, ${time('called_at')}
+FROM tool_calls
+WHERE outcome IS NULL AND superseded = 0 AND unixepoch('subsec') * 1000 - called_at > :ms
+  AND run IN (SELECT id FROM runs WHERE status IN ('running', 'suspended'))
+ORDER BY state, ms DESC`,
+  },
+  tools: {
+    about: 'The most used tools of :days days: calls, failures, how long they take',
+    defaults: { days: 30 },
+    sql: `
+SELECT tool_name, count(*) AS calls, sum(outcome <> 'completed') AS not_completed, round(avg(duration)) AS average_ms,
+  max(duration) AS longest_ms, count(DISTINCT run) AS runs
+FROM tool_calls
+WHERE called_at >= ${since} AND superseded = 0
+GROUP BY tool_name
+ORDER BY calls DESC`,
+  },
+  'slow-models': {
+    about: 'The slowest model calls of :days days, with the time to their first token',
+    defaults: { days: 30 },
+    sql: `
+SELECT model, agent, duration AS ms, time_to_first_token AS first_token_ms, input_tokens, output_tokens, run, step,
+  ${time('started_at')}
+FROM model_calls
+WHERE started_at >= ${since} AND duration IS NOT NULL AND superseded = 0
+ORDER BY duration DESC`,
+  },
+  models: {
+    about: 'The models of :days days: calls, failures, how long they take',
+    defaults: { days: 30 },
+    sql: `
+SELECT model, count(*) AS calls, sum(error IS NOT NULL) AS failed, round(avg(time_to_first_token)) AS first_token_ms,
+  round(avg(duration)) AS average_ms, max(duration) AS longest_ms
+FROM model_calls
+WHERE started_at >= ${since} AND superseded = 0
+GROUP BY model
+ORDER BY calls DESC`,
+  },
+  'cost-by-model': {
+    about: 'Tokens and cost of :days days by model',
+    defaults: { days: 30 },
+    sql: `${costs('model', 'model')}cost DESC, output_tokens DESC`,
+  },
+  'cost-by-agent': {
+    about: 'Tokens and cost of :days days by agent',
+    defaults: { days: 30 },
+    sql: `${costs('agent', 'agent')}cost DESC, output_tokens DESC`,
+  },
+  'cost-by-day': {
+    about: 'Tokens and cost of :days days by day (UTC)',
+    defaults: { days: 30 },
+    sql: `${costs(`date(timestamp / 1000, 'unixepoch')`, 'day')}1 DESC`,
+  },
+  'cost-by-run': {
+    about: 'The most expensive runs of :days days',
+    defaults: { days: 30 },
+    sql: `
+SELECT id AS run, agent, status, usage ->> 'totalTokens' AS tokens, cost, ${time('started_at')}, title
+FROM runs
+WHERE started_at >= ${since}
+ORDER BY cost DESC, tokens DESC`,
+  },
+  errors: {
+    about: 'What failed in :days days: runs, steps and tool calls, newest first',
+    defaults: { days: 30 },
+    sql: `
+SELECT ${time('ended_at', 'at')}, 'run' AS what, agent, id AS run, NULL AS step, error ->> 'code' AS code,
+  error ->> 'message' AS message
+FROM runs
+WHERE error IS NOT NULL AND ended_at >= ${since}
+UNION ALL
+SELECT ${time('ended_at', 'at')}, kind, agent, run, step, error ->> 'code', error ->> 'message'
+FROM steps
+WHERE error IS NOT NULL AND superseded = 0 AND ended_at >= ${since}
+UNION ALL
+SELECT ${time('ended_at', 'at')}, 'tool ' || tool_name, agent, run, step, outcome, output
+FROM tool_calls
+WHERE outcome <> 'completed' AND superseded = 0 AND ended_at >= ${since}
+ORDER BY at DESC`,
+  },
+  timeline: {
+    about: 'What all agents of an execution did (:execution, the id of its root run), in order, without deltas',
+    defaults: {},
+    sql: `
+SELECT strftime('%H:%M:%f', e.timestamp / 1000.0, 'unixepoch') AS time, a.agent, a.model, e.event_type, e.tool_name,
+  e.event_id, a.id AS agent_id
+FROM agents a
+JOIN agent_stream_events e ON e.agent_id = a.id
+WHERE a.execution_id = :execution AND e.event_type NOT IN ('text-delta', 'reasoning-delta', 'tool-input-delta')
+ORDER BY e.timestamp`,
+  },
+  executions: {
+    about: 'Executions of :days days: how many agents each has, how long it took',
+    defaults: { days: 30 },
+    sql: `
+SELECT execution_id AS execution, count(*) AS agents, min(started_at) AS first,
+  max(coalesce(ended_at, unixepoch('subsec') * 1000)) - min(started_at) AS ms, ${time('min(started_at)', 'started_at')}
+FROM agents
+WHERE started_at >= ${since}
+GROUP BY execution_id
+ORDER BY first DESC`,
+  },
+  threads: {
+    about: 'Conversations, the last one first',
+    defaults: {},
+    sql: `
+SELECT id AS thread, agent, status, runs, tool_calls, errors, total_tokens, cost, ${time('updated_at')}, title
+FROM threads t
+ORDER BY t.updated_at DESC`,
+  },
+  waiting: {
+    about: 'Questions that nobody has answered yet',
+    defaults: {},
+    sql: `
+SELECT run, agent, kind, tool_name, request_id, ${time('asked_at')}, ${time('deadline')}, coalesce(message, input) AS question
+FROM requests q
+WHERE outcome IS NULL AND superseded = 0
+ORDER BY q.asked_at`,
+  },
+}

@@ -1,0 +1,152 @@
+/** docs/tables.md: every query runs and gives what the page says, by an index; every column is described. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Store } from '../../src/part/log.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { namedQueries } from '../../src/store/tables/named-queries.ts'
+import { tableDocs } from '../../src/store/tables/table-docs.ts'
+import { callId, recordAll } from '../support/recorded.ts'
+import { readDocument, snippetsIn } from './documents.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'millrace-tables-'))
+let store: Store
+beforeAll(async () => {
+  store = sqliteStore(join(root, 'millrace.db'))
+  await recordAll(store)
+})
+afterAll(async () => {
+  await store.close()
+  rmSync(root, { recursive: true })
+})
+
+const page = readDocument('docs/tables.md')
+const given = { run: 'slow', execution: 'slow' }
+
+const queries = snippetsIn('sql').filter(({ place }) => place.startsWith('docs/tables.md'))
+
+async function rowsOf(
+  sql: string,
+  values: Record<string, number | string> = given,
+): Promise<Record<string, unknown>[]> {
+  const parameters = Object.fromEntries(Object.entries(values).filter(([name]) => sql.includes(`:${name}`)))
+  const { columns, rows } = await store.records!.query(sql, { parameters })
+  return rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])))
+}
+
+/** How SQLite finds the rows. */
+async function planOf(sql: string): Promise<string> {
+  return (await rowsOf(`EXPLAIN QUERY PLAN ${sql}`)).map(({ detail }) => String(detail)).join('\n')
+}
+
+test('every query of the page gives rows', async () => {
+  expect(queries.length).toBeGreaterThan(6)
+  for (const { place, text } of queries) expect(await rowsOf(text), place).not.toEqual([])
+})
+
+test.each(Object.entries(namedQueries))('the named query %s runs with its defaults', async (_, { sql, defaults }) => {
+  const { columns } = await store.records!.query(sql, {
+    parameters: { ...defaults, ...(sql.includes(':execution') && { execution: 'slow' }) },
+  })
+  expect(columns.length).toBeGreaterThan(2)
+})
+
+test('the query for slow calls as it was asked for names every call of an agent that had one; the others name the slow ones', async () => {
+  const [asked, joined, open] = queries
+  const all = await rowsOf(asked!.text)
+  expect(all.map(({ agent_id, tool_name }) => [agent_id, tool_name]).sort()).toEqual([
+    ['child', 'find'],
+    ['slow', 'find'],
+    ['slow/main/ask', 'endless'],
+    ['slow/main/ask', 'quick'],
+  ])
+  expect((await rowsOf(joined!.text)).map(({ agent_id, event_id, ms }) => [agent_id, event_id, ms]).sort()).toEqual([
+    ['child', callId, 6003],
+    ['slow', callId, 6003],
+  ])
+  const states = (await rowsOf(open!.text)).filter(({ run }) => !String(run).startsWith('random'))
+  expect(states.map(({ tool_name, state }) => [tool_name, state]).sort()).toEqual([
+    ['endless', 'running'],
+    ['find', 'completed'],
+    ['find', 'completed'],
+  ])
+  const named = await rowsOf(namedQueries['slow-tools']!.sql, { ms: 5000 })
+  const known = named.filter(({ run }) => !String(run).startsWith('random'))
+  expect(known.map(({ state, tool_name, agent_id }) => [state, tool_name, agent_id])).toEqual([
+    ['running', 'endless', 'slow/main/ask'],
+    ['took', 'find', expect.any(String)],
+    ['took', 'find', expect.any(String)],
+  ])
+})
+
+test('the timeline of an execution has the run, the agent it called and the run it started, in order', async () => {
+  const sql = queries.find(({ text }) => text.includes(':execution'))!.text
+  const rows = await rowsOf(sql)
+  expect(new Set(rows.map(({ agent_id }) => agent_id))).toEqual(new Set(['slow', 'slow/main/ask', 'child']))
+  const times = rows.map(({ timestamp }) => Number(timestamp))
+  expect(times).toEqual([...times].sort((a, b) => a - b))
+  expect(rows.filter(({ event_type }) => event_type === 'text-delta')).toHaveLength(4)
+  const [called] = await rowsOf(`SELECT * FROM agents WHERE id = 'slow/main/ask'`)
+  expect(called).toMatchObject({
+    run: 'slow',
+    kind: 'call-agent',
+    agent: 'helper',
+    model: 'test:small',
+    execution_id: 'slow',
+    parent_id: 'slow',
+    status: 'running',
+  })
+  expect(JSON.parse(String(called!.stream_summary))).toEqual({
+    textBlocks: 0,
+    reasoningBlocks: 0,
+    toolCalls: 2,
+    toolResults: 1,
+    errors: 0,
+  })
+})
+
+test('the queries about events look rows up by an index and read no others', async () => {
+  const filters = [
+    `SELECT * FROM agent_stream_events WHERE agent_id = 'slow' AND event_type = 'tool-call' LIMIT 10`,
+    `SELECT * FROM agent_stream_events WHERE event_type = 'tool-result' AND event_id = 'x'`,
+    `SELECT * FROM tool_calls WHERE run = 'slow'`,
+    `SELECT * FROM steps WHERE run = 'slow'`,
+    `SELECT * FROM usage WHERE timestamp > 5`,
+    ...queries.slice(0, 2).map(({ text }) => text),
+    queries.find(({ text }) => text.includes(':execution'))!.text,
+  ]
+  for (const sql of filters) {
+    // What is not found by a key is the list that json_each makes of one row of the log.
+    expect((await planOf(sql)).replaceAll('SCAN d VIRTUAL TABLE', ''), sql).not.toMatch(/SCAN|AUTOMATIC/u)
+  }
+})
+
+test('every table and column is described, on the page and for --schema', async () => {
+  const columns = await Promise.all(
+    Object.keys(tableDocs).map(async (table) => [
+      table,
+      (await store.records!.query(`SELECT * FROM ${table}`)).columns,
+    ]),
+  )
+  const described = Object.entries(tableDocs).map(([table, doc]) => [table, Object.keys(doc.columns)])
+  expect(described).toEqual(columns)
+  for (const [table, doc] of Object.entries(tableDocs)) {
+    expect(page).toContain(`### \`${table}\`\n\n${doc.about}\n`)
+    for (const [name, about] of Object.entries(doc.columns)) expect(page).toContain(`| \`${name}\` | ${about} |`)
+  }
+  for (const name of Object.keys(namedQueries)) expect(page).toContain(`| \`${name}\` |`)
+})
+
+test('agent_stream_events has just the columns that it was asked for', async () => {
+  expect((await store.records!.query('SELECT * FROM agent_stream_events LIMIT 1')).columns).toEqual([
+    'id',
+    'agent_id',
+    'event_type',
+    'event_id',
+    'tool_name',
+    'content',
+    'timestamp',
+    'created_at',
+  ])
+})
