@@ -10,6 +10,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'bad-tools': 400,
     'bad-json': 400,
     'bad-request': 400,
+    'bad-query': 400,
     'missing-value': 400,
     'mcp-headers-missing': 400,
     unauthorized: 401,

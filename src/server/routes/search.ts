@@ -13,9 +13,7 @@ export function mountSearch(app: Hono, { runtime }: HandlerContext): void {
     if (q === undefined || q.trim() === '') throw bad('q', 'the words to search for')
     const { records } = runtime.store
     if (records === undefined) {
-      throw new MillraceError('unknown-route', 'Runs in memory cannot be searched. Keep them in a data folder.', {
-        status: 404,
-      })
+      throw new MillraceError('not-found', 'Runs in memory cannot be searched. Keep them in a data folder.')
     }
     const most = limit === undefined ? undefined : wholeNumber(limit, 'limit', 1, 1000)
     return Response.json({ hits: await records.search({ q, ...compact({ agent, threadId, limit: most }) }) })

@@ -23,8 +23,9 @@ export interface IndexerTimes {
   pause: number
   /** How long after the last commit nothing is recorded. */
   calm: number
-  /** How often to look for what another process has left. */
+  /** How often to look for what another process has left, and when for the first time. */
   look: number
+  first: number
 }
 
 export interface Indexer {
@@ -37,7 +38,7 @@ export interface Indexer {
   close(): void
 }
 
-const usual: IndexerTimes = { slice: 3, share: 20, pause: 100, calm: 300, look: 2000 }
+const usual: IndexerTimes = { slice: 3, share: 20, pause: 100, calm: 300, look: 2000, first: 500 }
 
 export function createIndexer(
   db: DatabaseSync,
@@ -54,6 +55,9 @@ export function createIndexer(
   let closed = false
   const looking = setInterval(look, times.look)
   looking.unref()
+  // What an earlier process has left, once this one has started.
+  const first = setTimeout(look, times.first)
+  first.unref()
 
   /** Works for about so long. Returns whether more is left, or `busy` if it could not begin. */
   function slice(most: number): boolean | 'busy' {
@@ -171,6 +175,7 @@ export function createIndexer(
       closed = true
       clearTimeout(timer)
       clearInterval(looking)
+      clearTimeout(first)
     },
   }
 }

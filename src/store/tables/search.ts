@@ -10,7 +10,7 @@ export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHi
 
   return ({ q, agent, threadId, kinds, limit = 50 }) => {
     if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
-      throw new MillraceError('bad-query', 'limit must be an integer from 1 to 1000', { status: 400 })
+      throw new MillraceError('bad-query', 'limit must be an integer from 1 to 1000')
     }
     const words = parseSearch(q)
     if (words === undefined) return []

@@ -24,7 +24,7 @@ const pragmas: ReadonlySet<string> = new Set([
 const reads: ReadonlySet<string> = new Set(['select', 'with', 'values', 'explain', 'pragma'])
 
 export function badQuery(message: string, cause?: unknown): MillraceError {
-  return new MillraceError('bad-query', message, { status: 400, cause })
+  return new MillraceError('bad-query', message, { cause })
 }
 
 /** Throws `bad-query` unless the text is one statement that only reads. Returns the names of its parameters. */
