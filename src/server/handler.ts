@@ -32,7 +32,6 @@ import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { mountThreads } from './routes/threads.ts'
 import { mountSearch } from './routes/search.ts'
-import { showThread } from './routes/threads.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../runtime/listed.ts'
@@ -219,7 +218,6 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   mountMonitoring(app, context)
   mountThreads(app, context)
   mountSearch(app, context)
-  app.get('/api/threads/:id', (c) => showThread(context, c.req.param('id'), new URL(c.req.url)))
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>

@@ -35,6 +35,8 @@ async function rowsOf(
   return rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])))
 }
 
+const sorted = (rows: unknown[][]) => rows.toSorted((a, b) => String(a).localeCompare(String(b)))
+
 /** How SQLite finds the rows. */
 async function planOf(sql: string): Promise<string> {
   return (await rowsOf(`EXPLAIN QUERY PLAN ${sql}`)).map(({ detail }) => String(detail)).join('\n')
@@ -55,18 +57,18 @@ test.each(Object.entries(namedQueries))('the named query %s runs with its defaul
 test('the query for slow calls as it was asked for names every call of an agent that had one; the others name the slow ones', async () => {
   const [asked, joined, open] = queries
   const all = await rowsOf(asked!.text)
-  expect(all.map(({ agent_id, tool_name }) => [agent_id, tool_name]).sort()).toEqual([
+  expect(sorted(all.map(({ agent_id, tool_name }) => [agent_id, tool_name]))).toEqual([
     ['child', 'find'],
     ['slow', 'find'],
     ['slow/main/ask', 'endless'],
     ['slow/main/ask', 'quick'],
   ])
-  expect((await rowsOf(joined!.text)).map(({ agent_id, event_id, ms }) => [agent_id, event_id, ms]).sort()).toEqual([
+  expect(sorted((await rowsOf(joined!.text)).map(({ agent_id, event_id, ms }) => [agent_id, event_id, ms]))).toEqual([
     ['child', callId, 6003],
     ['slow', callId, 6003],
   ])
   const states = (await rowsOf(open!.text)).filter(({ run }) => !String(run).startsWith('random'))
-  expect(states.map(({ tool_name, state }) => [tool_name, state]).sort()).toEqual([
+  expect(sorted(states.map(({ tool_name, state }) => [tool_name, state]))).toEqual([
     ['endless', 'running'],
     ['find', 'completed'],
     ['find', 'completed'],
