@@ -30,3 +30,4 @@ export type {
   Store,
 } from './part/log.ts'
 export { addUsage, type Usage } from './part/usage.ts'
+export type { ThreadQuery, ThreadRow, ThreadRule, ThreadStatus } from './part/thread.ts'

@@ -11,6 +11,7 @@ import {
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import type { ThreadRow } from '../../src/part/thread.ts'
+import { listThreads } from '../../src/record.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -105,6 +106,7 @@ describe.each(Object.entries(stores))('%s', (_, store) => {
     expect(one.firstTokenMs!.last).toBeGreaterThanOrEqual(0)
     expect(one.firstTokenMs!.average).toBe(one.firstTokenMs!.last)
     expect(await ask('/api/threads/one')).toMatchObject({ ...one })
+    expect(await listThreads(server.store)).toEqual(rows)
   })
 
   test('a cost with an unknown price is unknown', async () => {

@@ -6,17 +6,26 @@ import { pause } from '../../async/pause.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import type { Records } from '../../part/records.ts'
-import type { ThreadQuery, ThreadRow, ThreadRule } from '../../part/thread.ts'
+import { defaultCloseAfterMs, type ThreadQuery, type ThreadRow, type ThreadRule } from '../../part/thread.ts'
 import { foldThreads } from './fold-threads.ts'
 import { queryThreads } from './query-threads.ts'
 
+/** A store, or as much of one as is needed. */
 export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records'>
 
 /** ms to wait for the tables. They lag behind by less, unless they are being built again: then they say what they have. */
 const patience = 200
 
-/** Rejects with `unknown-thread` (404) if there is no thread `before`, and with `bad-query` if `q` cannot be understood. */
-export async function listThreads(store: ThreadSource, query: ThreadQuery, rule: ThreadRule): Promise<ThreadRow[]> {
+/**
+ * Lists the conversations of a store. `rule`: when they count as closed; default 30 days without an entry.
+ *
+ * Rejects with `unknown-thread` (404) if there is no thread `before`, and with `bad-query` if `q` cannot be understood.
+ */
+export async function listThreads(
+  store: ThreadSource,
+  query: ThreadQuery = {},
+  rule: ThreadRule = { closeAfterMs: defaultCloseAfterMs, now: Date.now() },
+): Promise<ThreadRow[]> {
   const { records } = store
   if (query.before !== undefined) await existing(store, query.before)
   if (records === undefined) return foldThreads(store, query, rule)
