@@ -4,11 +4,13 @@ import { gauge } from '../../record/metrics/families.ts'
 import { createRunMetrics } from '../../record/metrics/run-metrics.ts'
 import type { HandlerContext } from '../handler.ts'
 import { getAllEvents } from './all-events.ts'
+import { getStats } from './stats.ts'
 
 export function mountMonitoring(app: Hono, context: HandlerContext): void {
   const { runtime } = context
   const metrics = createRunMetrics(runtime.store.log)
   app.get('/api/events', (c) => getAllEvents(context, c.req.raw, new URL(c.req.url)))
+  app.get('/api/stats', (c) => getStats(context, new URL(c.req.url)))
   app.get('/metrics', async () => {
     const text =
       (await metrics.read()) + gauge('millrace_active_runs', 'Runs of this process.', runtime.active) + memory()

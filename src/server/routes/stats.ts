@@ -1,0 +1,29 @@
+/** `GET /api/stats`: totals and percentiles over many runs. */
+import { MillraceError } from '../../part/error.ts'
+import { readStats } from '../../record/stats.ts'
+import type { HandlerContext } from '../handler.ts'
+import { bad, readQuery } from '../http/query.ts'
+
+const week = 7 * 24 * 60 * 60 * 1000
+
+/** Default: the last seven days. */
+export async function getStats({ runtime }: HandlerContext, url: URL): Promise<Response> {
+  const { since, until, agent } = readQuery(url, { since: 40, until: 40, agent: 256 })
+  const { records } = runtime.store
+  if (records === undefined) {
+    const cure = 'Start the server with a data folder.'
+    throw new MillraceError('no-records', `This server keeps runs in memory and has no statistics. ${cure}`, {
+      status: 501,
+    })
+  }
+  const end = until === undefined ? Date.now() + 1 : toTime(until, 'until')
+  const start = since === undefined ? end - week : toTime(since, 'since')
+  return Response.json(await readStats(records, { since: start, until: end, agent }))
+}
+
+/** Epoch ms or ISO 8601. */
+function toTime(text: string, name: string): number {
+  const time = /^\d+$/u.test(text) ? Number(text) : Date.parse(text)
+  if (Number.isFinite(time)) return time
+  throw bad(name, 'a time: epoch ms, or ISO 8601 such as 2026-01-31T00:00:00Z')
+}
