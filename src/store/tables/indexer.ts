@@ -7,7 +7,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
 import { isBusy } from '../is-busy.ts'
 import { storeClosed } from '../store-error.ts'
-import { createFill } from './fill.ts'
+import { createFill, type Fill } from './fill.ts'
 import { recreateTables } from './layout.ts'
 
 /** Has a row if something up to this row of `ticks` is not in the tables. */
@@ -45,7 +45,8 @@ export function createIndexer(
   checkpoints: Checkpoints | undefined,
   times: IndexerTimes = usual,
 ): Indexer {
-  const fill = createFill(db)
+  // Made when there is something to fill: a short command need not wait for its statements.
+  let made: Fill | undefined
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const lastTick = db.prepare('SELECT coalesce(max(id), 0) AS id FROM ticks')
@@ -74,6 +75,7 @@ export function createIndexer(
     let more = true
     let steps = 0
     try {
+      const fill = (made ??= createFill(db))
       fill.begin()
       while (more && performance.now() - started < most) {
         more = fill.step()

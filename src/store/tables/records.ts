@@ -26,7 +26,7 @@ export function createRecords({
   reading,
 }: RecordsContext): Records & { close(): Promise<void> } {
   const queries = createQueries(path)
-  const search = createSearch(db)
+  let search: ReturnType<typeof createSearch> | undefined
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(
     'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
@@ -57,7 +57,7 @@ export function createRecords({
       const rest = { types, after: Math.max(after, seq), limit: limit - found.length }
       return [...found, ...(await eventsOfLog(log, run, rest, called))]
     },
-    search: async (query) => reading('search', () => search(query)),
+    search: async (query) => reading('search', () => (search ??= createSearch(db))(query)),
     async reindex(tell) {
       await indexer?.rebuild(tell)
     },
