@@ -5,6 +5,7 @@
 import { compact } from '../../part/compact.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
+import { queryRows } from '../own-query.ts'
 import {
   threadClosed,
   type ThreadQuery,
@@ -30,11 +31,8 @@ export async function queryThreads(
   const { q, limit = 50 } = query
   const hits = q === undefined ? undefined : await search(records, q, query.agent)
   const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
-  const { columns, rows } = await records.query(sql, { parameters, limit })
-  return rows.map((values) => {
-    const row = Object.fromEntries(columns.map((name, i) => [name, values[i]])) as unknown as Row
-    return { ...toRow(row, rule), ...compact({ match: hits?.get(row.id) }) }
-  })
+  const rows = await queryRows<Row>(records, 'list threads', sql, { parameters, limit })
+  return rows.map((row) => ({ ...toRow(row, rule), ...compact({ match: hits?.get(row.id) }) }))
 }
 
 /** The newest place in each thread. */
