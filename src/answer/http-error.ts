@@ -22,6 +22,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'run-exists': 409,
     'unknown-thread': 404,
     'unknown-request': 404,
+    compacted: 410,
     'unknown-cursor': 404,
     'not-found': 404,
     'method-not-allowed': 405,

@@ -1,7 +1,8 @@
 /**
  * The legal order of a run's entries, as a state machine.
  *
- * 1. `run-start` comes first, and exactly one `run-end` comes last. `seq` counts from 1 without gaps.
+ * 1. `run-start` comes first, and exactly one `run-end` comes last. `seq` counts from 1 without gaps, except before merged deltas of a
+ *    compacted run, whose `firstSeq` covers the gap.
  * 2. Each `text-start`, `reasoning-start` and `tool-input-start` has exactly one `-end` with the same id and path, with its
  *    deltas in between. Text and reasoning ids are unique in the run. Each `step-start` has one `step-finish`; a step starts
  *    while its parent is open.
@@ -12,6 +13,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { createOpenCounts } from './open-counts.ts'
+import { createSeqOrder } from './seq-order.ts'
 import { callKey, createOpenItems } from './open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
@@ -29,11 +31,12 @@ export function createGrammar(): Grammar {
   const counts = createOpenCounts(open)
   const usedIds = new Set<string>()
   const resets = new Map<string, number>()
-  let seq = 0
+  const order = createSeqOrder()
   let answerStarted = false
 
   function judge(entry: Entry): string | undefined {
-    if (entry.seq !== seq + 1) return `seq is ${entry.seq}, expected ${seq + 1}`
+    const misplaced = order.check(entry)
+    if (misplaced !== undefined) return misplaced
     if (open.ended) return 'nothing may follow run-end'
     if (entry.type === 'run-start') return open.started ? 'a second run-start' : undefined
     if (!open.started) return 'the first entry is not run-start'
@@ -109,7 +112,6 @@ export function createGrammar(): Grammar {
   return {
     check(entry) {
       const fault = judge(entry)
-      seq = entry.seq
       if (entry.type === 'text-start' || entry.type === 'reasoning-start') usedIds.add(entry.id)
       if (entry.type === 'step-start' && entry.answer === true) answerStarted = true
       if (entry.type === 'step-reset') resets.set(entry.step, entry.attempt)

@@ -42,12 +42,13 @@ export async function readOutput(log: Log, run: string, { hasOutput, lastSeq }: 
   return end?.type === 'run-end' ? end.output : undefined
 }
 
-async function load({ log, runs }: Runs, { id, lastSeq }: RunRow): Promise<Loaded | undefined> {
+async function load({ log, runs }: Runs, { id, lastSeq, compactedAt }: RunRow): Promise<Loaded | undefined> {
   const kept = usable(await runs.view(id))
   if (kept?.lastSeq === lastSeq) return { kept }
   const fold = await foldLog(log.read(id))
   if (fold === undefined) return undefined
-  if (fold.end !== undefined || fold.open.suspended) await keepView(runs, id, fold)
+  const isWanted = compactedAt === undefined && (fold.end !== undefined || fold.open.suspended)
+  if (isWanted) await keepView(runs, id, fold)
   return { kept: fold.kept(), fold }
 }
 

@@ -1,8 +1,8 @@
 /**
  * A part as it is stored in the log: flat JSON with an envelope.
  *
- * `seq` counts from 1 without gaps within a run; `timestamp` is epoch ms; `step` is the path of the step that emitted the part
- * (empty for the run itself). Fields that JSON cannot represent, or that collide with the envelope, are converted:
+ * `seq` counts from 1 without gaps within a run, except where compaction has merged deltas: see `firstSeq`. `timestamp` is epoch ms;
+ * `step` is the path of the step that emitted the part (empty for the run itself). Fields that JSON cannot represent, or that collide with the envelope, are converted:
  * `response-metadata.timestamp` (a Date) → `responseTimestamp` (ms), bytes → base64, `error` → `{code, message}`.
  */
 import { toErrorValue, type ErrorValue } from './error.ts'
@@ -12,6 +12,8 @@ import type { Part } from './part.ts'
 
 export interface Envelope {
   seq: number
+  /** Only of a delta of a compacted run: it was merged from deltas with `seq`s from this one on, and has the `seq` of the last. */
+  firstSeq?: number
   timestamp: number
   step: string
 }
@@ -101,7 +103,7 @@ function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeo
 
 /** The reverse of {@link toRecorded} for parts of a model, without the envelope: used to replay a recording as a model. */
 export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type'] }> & Partial<Envelope>): ModelPart {
-  const { seq: _, timestamp: __, step: ___, ...part } = entry
+  const { seq: _, timestamp: __, step: ___, firstSeq: ____, ...part } = entry
   if (part.type === 'tool-call' || part.type === 'tool-input-start') delete part.providerCallId
   if (part.type !== 'response-metadata') return part
   const { responseTimestamp, ...rest } = part

@@ -7,6 +7,7 @@ import type { Entry } from './entry.ts'
 import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
 import type { Records } from './records.ts'
+import type { Upkeep } from './upkeep.ts'
 import type { Usage } from './usage.ts'
 
 /** Entries to append: a list, which the store copies, or a function that returns it. */
@@ -61,7 +62,7 @@ export interface ChangesOptions {
 /** The entries of runs and their inboxes. Every method rejects with `store-failed` when the store fails. */
 export interface Log {
   /**
-   * Appends entries whose `seq`s follow the last stored one without gaps. Entries that are stored already are skipped, so a batch
+   * Appends entries whose `seq`s follow the last stored one without gaps, except those of merged deltas (`firstSeq`). Entries that are stored already are skipped, so a batch
    * that is sent twice is stored once.
    *
    * `epoch` is the run's: that of its first append, until a {@link Log.claim} increments it. Whoever has an older one is `fenced`.
@@ -81,8 +82,8 @@ export interface Log {
   /**
    * Reads entries in batches, in order. Without a signal: those stored so far. With a signal: then live (also for a run that has
    * no entry yet), until `run-end` or until the signal aborts, which ends the iteration without throwing. A reader is a cursor
-   * and costs no memory. A store that drops old runs keeps this one readable as long as you hold the iterable, which you may
-   * iterate again.
+   * and costs no memory, and may be iterated again. If the run is deleted meanwhile, it either stays readable for who holds the
+   * iterable, or the iteration rejects with `unknown-run`. Rejects with `compacted` if `after` stands inside merged deltas.
    */
   read(run: string, options?: ReadOptions): AsyncIterable<Entry[]>
   /** Posts a message to a run's owner. The first message of a key wins, permanently; later posts return the winner's message. */
@@ -103,9 +104,10 @@ export interface Log {
   position(): Promise<number>
   /**
    * Creates a run whose first entries are those of `source` up to `seq`, by reference: nothing is copied. It reads as a run of its
-   * own: its `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has the epoch of its source, so that block ids of its
-   * owners are new: claim it to go on with it. The same again changes nothing. Rejects with `run-exists`, `unknown-run` or, if the
-   * source has no such entry, `bad-entry`.
+   * own: its `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has
+   * the epoch of its source, so that block ids of its owners are new: claim it to go on with it. The same again changes nothing.
+   * Rejects with `run-exists`, `unknown-run`, `bad-entry` if the source has no such entry, or `compacted` if it was merged with later
+   * ones.
    */
   fork(source: string, seq: number, run: string): Promise<void>
 }
@@ -160,6 +162,8 @@ export interface RunRow {
   error?: ErrorValue
   /** The start of the last user message, at most 120 characters. */
   title?: string
+  /** When its deltas were merged, epoch ms. */
+  compactedAt?: number
 }
 
 /** Which runs to list. Conditions are combined with AND. */
@@ -238,5 +242,7 @@ export interface Store {
   durable: boolean
   /** Tables and search over the log. Absent where there are none. */
   records?: Records
+  /** Compaction and deletion. Absent where there are none. */
+  upkeep?: Upkeep
   close(): Promise<void>
 }

@@ -38,11 +38,17 @@ function countStored(
   const hasRunEnded = row !== undefined && hasEnded(row.status)
   // Whoever lost the acknowledgement of the run's end sends it again.
   if (hasRunEnded && entries.at(-1)!.seq > last) return 'fenced'
-  if (first > last + 1) throw bad(`run ${run} expects seq ${last + 1}, got ${first}: entries before it are missing`)
+  const isGap = first > last + 1 && entries[0]?.firstSeq === undefined
+  if (isGap) throw bad(`run ${run} expects seq ${last + 1}, got ${first}: entries before it are missing`)
+  let stored = 0
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i]!
     const { seq, type } = entry
-    if (seq !== first + i) throw bad(`run ${run} expects seq ${first + i}, got ${seq}`)
+    const expected = i === 0 ? first : entries[i - 1]!.seq + 1
+    // Merged deltas of a compacted run come after a gap.
+    const isNext = seq === expected || (entry.firstSeq !== undefined && seq > expected)
+    if (!isNext) throw bad(`run ${run} expects seq ${expected}, got ${seq}`)
+    if (seq <= last) stored++
     if (type === 'run-end' && i < entries.length - 1) throw bad(`run ${run}: nothing may follow run-end (${seq})`)
     if (seq > last || isStored(entry)) continue
     if (hasRunEnded) return 'fenced'
@@ -51,7 +57,7 @@ function countStored(
   if (!row && entries[0]?.type !== 'run-start') {
     throw bad(`run ${run} starts with ${entries[0]?.type}; the first entry must be run-start`)
   }
-  return Math.min(entries.length, last + 1 - first)
+  return stored
 }
 
 /** Whether both entries have the same JSON. */

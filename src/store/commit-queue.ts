@@ -14,6 +14,8 @@ export interface Write {
    * same turn as its model request, which is sent at the end of the turn: a commit first would delay the request.
    */
   yields: boolean
+  /** About how many pages it changes, if it is more than one, and besides what is gathered. */
+  pages?: number
   /** Called inside the transaction. If it throws a `MillraceError`, only this write fails. */
   apply(): void
   /** Called after COMMIT. */
@@ -61,6 +63,7 @@ export function createCommitQueue(
     // Whether a failure may be caused by a single write instead of the file.
     let isolate = false
     let pages: number
+    let others = 0
     try {
       if (!db.isTransaction) begin.run()
       isolate = writes.length > 1
@@ -68,13 +71,14 @@ export function createCommitQueue(
       for (const write of writes) {
         try {
           write.apply()
+          others += write.pages ?? 1
           accepted.push(write)
         } catch (error) {
           if (!(error instanceof MillraceError)) throw error
           refused.push([write, error])
         }
       }
-      pages = gathering.flush() + writes.length
+      pages = gathering.flush() + others
       isolate = false
       commit.run()
     } catch (error) {

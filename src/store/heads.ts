@@ -22,6 +22,8 @@ export interface Heads {
   trim(run: string, head: Head): void
   /** Call this when a reader has left. */
   left(run: string, recent: Recent): void
+  /** Call this when what is stored of a run is no longer what was appended. */
+  forget(run: string): void
   clear(): void
 }
 
@@ -83,6 +85,7 @@ export function createHeads(): Heads {
       const head = heads.get(run)
       if (head && head.recent === recent && head.row.status !== 'running' && recent.readers.size === 0) drop(run)
     },
+    forget: drop,
     clear() {
       heads.clear()
       waiting.clear()

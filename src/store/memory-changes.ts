@@ -4,7 +4,6 @@ import type { Change } from '../part/log.ts'
 
 export interface ChangedRun {
   row: { id: string }
-  /** `seq` s is at index s - 1. */
   entries: Entry[]
   /** Pairs of a position and the number of entries after it. The first pair is not a change, but what the run began with. */
   marks: number[]

@@ -19,6 +19,7 @@ import { changesAfter, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type StoredRow } from './run-row.ts'
+import { indexAfter, refuseMerged } from './merged.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
@@ -85,7 +86,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     checkOpen(`append to run ${run}`)
     if (given.length === 0) return 'stored'
     let kept = runs.get(run)
-    const isStored = (entry: Entry) => isSameEntry(kept!.entries[entry.seq - 1]!, entry)
+    const isStored = (entry: Entry) => isSameEntry(kept!.entries[indexAfter(kept!.entries, entry.seq - 1)]!, entry)
     const admitted = admitEntries(run, kept?.row, epoch, given, isStored)
     if (typeof admitted === 'string') return admitted
     if (kept) updateRow(kept.row, admitted)
@@ -116,9 +117,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     const from = runs.get(source)
     const known = runs.get(run)
     checkFork(source, seq, from?.row.lastSeq)
+    refuseMerged(source, seq, from!.entries.slice(indexAfter(from!.entries, seq)))
     if (known && (known.fork?.source !== source || known.fork.seq !== seq)) throw runExists(run)
     if (known) return
-    const entries = from!.entries.slice(0, seq)
+    const entries = from!.entries.slice(0, indexAfter(from!.entries, seq))
     entries[0] = ofFork(entries[0]!, run, { source, seq })
     const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
     kept.fork = { source, seq }
@@ -176,7 +178,10 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
           kept ??= runs.get(run)
           if (!kept) return { entries: [], lastSeq: 0, hasEnded: dropped.has(run) }
           const { row, entries } = kept
-          return { entries: entries.slice(seq, seq + page), lastSeq: row.lastSeq, hasEnded: hasEnded(row.status) }
+          const at = indexAfter(entries, seq)
+          const next = entries.slice(at, at + page)
+          refuseMerged(run, seq, next)
+          return { entries: next, lastSeq: row.lastSeq, hasEnded: hasEnded(row.status) }
         })
       })
     },

@@ -3,6 +3,7 @@
  * the database. The cache is bounded whatever the readers do; a reader that lags further reads the database.
  */
 import type { Entry } from '../part/entry.ts'
+import { indexAfter } from './merged.ts'
 
 /** Maximum size in characters of JSON; takes about 20 % more memory. */
 const most = 128 * 1024
@@ -65,10 +66,10 @@ export function createRecent(): Recent {
   }
 
   function after(seq: number): Entry[] | undefined {
-    const at = batches.findLastIndex(({ entries }) => entries[0]!.seq <= seq + 1)
+    const at = batches.findLastIndex(({ entries: [first] }) => (first!.firstSeq ?? first!.seq) <= seq + 1)
     if (at < 0) return undefined
     const { entries } = batches[at]!
-    const rest = entries.slice(seq + 1 - entries[0]!.seq)
+    const rest = entries.slice(indexAfter(entries, seq))
     return at === batches.length - 1 ? rest : rest.concat(...batches.slice(at + 1).map((batch) => batch.entries))
   }
 

@@ -178,6 +178,7 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   if (row.usage !== null) result.usage = fromJson('usage', row.usage, result)
   if (row.cost !== null) result.cost = Number(row.cost)
   if (row.title !== null) result.title = String(row.title)
+  if (Number(row.compacted_at) > 0) result.compactedAt = Number(row.compacted_at)
   return result
 }
 

@@ -10,6 +10,10 @@
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
+ * - `dropped`: runs that are being deleted: `ticks` may still have rows of them.
+ *
+ * `compacted_at` is when the deltas of a run were merged, 0 if there was nothing to merge. Its entries then have gaps between their
+ * `seq`s; `first_seq`…`last_seq` of its rows in `ticks` have none.
  *
  * `threads`, `agents`, `agent_stream_events`, `steps`, `model_calls`, `tool_calls`, `requests` and `usage` are made from these:
  * `tables/layout.ts` says what is in them.
@@ -113,6 +117,10 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   },
   // The tables over the log have a version of their own, because they can be built again from it: see `tables/layout.ts`.
   createIndexState,
+  `ALTER TABLE runs ADD COLUMN compacted_at INTEGER;
+   CREATE INDEX runs_to_compact ON runs (ended_at) WHERE compacted_at IS NULL AND ended_at IS NOT NULL;
+   CREATE INDEX forks_by_source ON forks (source);
+   CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;`,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */

@@ -22,8 +22,11 @@ import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createChangeFeed } from './sqlite-changes.ts'
+import { refuseMerged } from './merged.ts'
+import { createDropped } from './sqlite-dropped.ts'
 import { createPages } from './sqlite-pages.ts'
 import { createTicks } from './sqlite-ticks.ts'
+import { createUpkeep } from './sqlite-upkeep.ts'
 import { createViewTable } from './sqlite-views.ts'
 import { createIndexer } from './tables/indexer.ts'
 import { createRecords } from './tables/records.ts'
@@ -58,8 +61,9 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const inboxBell = createBell()
   const changeBell = createBell()
   const pages = createPages(db)
+  const dropped = createDropped(db)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, ring, ringChanges })
+  const ticks = createTicks(db, { runs, pages, feed, views, dropped, ring, ringChanges })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
@@ -92,7 +96,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   /** Queues a write; rejects if the store is closed. */
-  function write<T>(what: string, apply: () => T, yields = false): Promise<T> {
+  function write<T>(what: string, apply: () => T, { yields = false, pages: changes = 1 } = {}): Promise<T> {
     if (closing) return Promise.reject(storeClosed(what))
     return new Promise<T>((resolve, reject) => {
       let result: T
@@ -101,6 +105,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         done: () => resolve(result),
         fail: reject,
         yields,
+        pages: changes,
       }
       queue.add(job)
     })
@@ -136,7 +141,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         if (kept !== undefined) ticks.keepView(run, kept.seq, kept.text)
         return appended
       }
-      return write(`append to run ${run}`, apply, !ticks.knows(run))
+      return write(`append to run ${run}`, apply, { yields: !ticks.knows(run) })
     },
     claim: async (run, epoch) => {
       const claimed = await write(`claim run ${run}`, () => ticks.claim(run, epoch))
@@ -187,6 +192,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     fork: async (source, seq, run) => {
       const from = await index.get(source)
       checkFork(source, seq, from?.lastSeq)
+      refuseMerged(source, seq, pages.read(source, seq, 1))
       let row: StoredRow | undefined
       const origin = { source, seq }
       for await (const batch of log.read(source, { before: seq + 1 })) {
@@ -224,8 +230,15 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     db.close()
   }
 
+  const upkeep = createUpkeep(db, {
+    runs,
+    dropped,
+    reading,
+    write: (what, apply, changes) => write(what, apply, { pages: changes }),
+    changed: ticks.forget,
+  })
   const file = db.location()
   const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })
-  const store: Store = { log, runs: index, fleet, durable: true, close: () => (closing ??= close()) }
+  const store: Store = { log, runs: index, fleet, upkeep, durable: true, close: () => (closing ??= close()) }
   return records === undefined ? store : { ...store, records }
 }

@@ -7,11 +7,13 @@ import type { Gathering } from './commit-queue.ts'
 import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
-import type { Position, Recent } from './recent.ts'
+import { indexAfter } from './merged.ts'
 import { claimRow, foldRow, type Origin, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
-import { pageRows, type Pages } from './sqlite-pages.ts'
+import type { Dropped } from './sqlite-dropped.ts'
+import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
+import { createTickReader } from './sqlite-reader.ts'
 import type { ViewTable } from './sqlite-views.ts'
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
@@ -32,6 +34,7 @@ export interface TicksContext {
   pages: Pages
   feed: ChangeFeed
   views: ViewTable
+  dropped: Dropped
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
@@ -50,6 +53,8 @@ export interface Ticks extends Gathering {
   row(run: string): StoredRow | undefined
   /** Adds a fork to the open transaction. */
   fork(row: StoredRow, origin: Origin): void
+  /** Call this when the rows of a run that has ended were rewritten, or, with `isDropped`, deleted. */
+  forget(run: string, isDropped: boolean): void
   /** Notices commits of other connections. */
   refresh(): void
   /** Whether the run's last append was made here and no other connection has written since. */
@@ -63,12 +68,16 @@ export interface Ticks extends Gathering {
   reader(run: string, after: number, limit?: number, types?: readonly Entry['type'][]): Puller<Entry[]>
 }
 
-export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, ringChanges }: TicksContext): Ticks {
+export function createTicks(
+  db: DatabaseSync,
+  { runs, pages, feed, views, dropped, ring, ringChanges }: TicksContext,
+): Ticks {
   const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
   const gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
+  const sources = { heads, runs, pages, dropped }
   let version: unknown
   let isStale = false
 
@@ -118,6 +127,10 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
     refresh() {
       if (look()) ring()
     },
+    forget(run, isDropped) {
+      heads.forget(run)
+      if (isDropped) ring(run)
+    },
     row: rowOf,
     fork(row, origin) {
       runs.insert(row)
@@ -159,6 +172,7 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
       let pages = 0
       for (const [run, each] of gathered) {
         const { before, row, entries, lines, view } = each
+        if (!before) dropped.revive(run)
         if (entries.length > 0) each.n = Number(insert.run(run, entries[0]!.seq, row.lastSeq, lines).lastInsertRowid)
         if (!before) runs.insert(row)
         else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
@@ -195,42 +209,11 @@ export function createTicks(db: DatabaseSync, { runs, pages, feed, views, ring, 
       gathered.clear()
       if (isStale) ring()
     },
-    reader(run, after, limit = pageRows, types) {
-      const position: Position = { seq: after }
-      const rows = Math.max(1, Math.min(limit, pageRows))
-      let joined: Recent | undefined
-      return {
-        pull() {
-          const head = heads.get(run)
-          const row = head?.row ?? runs.get(run)
-          if (joined !== head?.recent) {
-            joined?.readers.delete(position)
-            joined = head?.recent
-            joined?.readers.add(position)
-            joined?.stopWaiting()
-          }
-          const { seq } = position
-          if (!row || seq >= row.lastSeq) return row && hasEnded(row.status) ? 'end' : 'wait'
-          const near = joined?.after(seq)
-          const value = near ?? pages.read(run, seq, rows, types)
-          const last = value.at(-1)
-          if (!last)
-            throw new Error(
-              `no entry after seq ${seq}, but the last seq of the run is ${row.lastSeq}: the file is damaged`,
-            )
-          position.seq = last.seq
-          return { value, stored: near === undefined, last: hasEnded(row.status) && last.seq >= row.lastSeq }
-        },
-        leave() {
-          joined?.readers.delete(position)
-          if (joined) heads.left(run, joined)
-        },
-      }
-    },
+    reader: (run, after, limit, types) => createTickReader(sources, { run, after, limit, types }),
   }
 }
 
-/** `entries` have consecutive `seq`s. */
 function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
-  return entries[seq - (entries[0]?.seq ?? 0)]
+  const entry = entries[indexAfter(entries, seq - 1)]
+  return entry?.seq === seq ? entry : undefined
 }

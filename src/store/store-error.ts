@@ -17,6 +17,11 @@ export function checkFork(source: string, seq: number, last: number | undefined)
   throw new MillraceError('bad-entry', `run ${source} has entries 1 to ${last}, none with seq ${seq}`, { status: 400 })
 }
 
+/** The error of a reader whose run was deleted. */
+export function runDropped(run: string): MillraceError {
+  return new MillraceError('unknown-run', `run ${run} was deleted`, { status: 404 })
+}
+
 export function runExists(run: string): MillraceError {
   return new MillraceError('run-exists', `run ${run} exists and is not this fork`, { status: 409 })
 }

@@ -4,6 +4,7 @@ import type { Store } from '../part/log.ts'
 import { appendContract } from './contract/append.contract.ts'
 import { changesContract } from './contract/changes.contract.ts'
 import { closeContract } from './contract/close.contract.ts'
+import { compactedContract } from './contract/compacted.contract.ts'
 import { fleetContract } from './contract/fleet.contract.ts'
 import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
@@ -22,6 +23,7 @@ const sections = [
   runsContract,
   changesContract,
   forkContract,
+  compactedContract,
   viewsContract,
   fleetContract,
   closeContract,

@@ -18,6 +18,7 @@ import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors } from './follow.ts'
+import { indexAfter, refuseMerged } from './merged.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { dueRows, selectRows } from './run-query.ts'
@@ -60,7 +61,7 @@ function toyStore(): Store {
   function add(run: string, epoch: number, entries: readonly Entry[]): Appended {
     const known = runs.get(run)
     if (entries.length === 0) return 'stored'
-    const isStored = (each: Entry) => isSameEntry(known!.entries[each.seq - 1]!, each)
+    const isStored = (each: Entry) => isSameEntry(known!.entries[indexAfter(known!.entries, each.seq - 1)]!, each)
     const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
     if (typeof admitted === 'string') return admitted
     const row = foldRow(known?.row, run, epoch, admitted)
@@ -94,9 +95,11 @@ function toyStore(): Store {
     read: (run, options = {}) =>
       open(bell, `run ${run}`, options.signal, () =>
         readEntries(options, (after) => {
-          const { row, entries } = runs.get(run) ?? {}
+          const { row, entries = [] } = runs.get(run) ?? {}
+          const at = indexAfter(entries, after)
+          refuseMerged(run, after, entries.slice(at))
           return {
-            entries: entries?.slice(after, after + 1000) ?? [],
+            entries: entries.slice(at, at + 1000),
             hasEnded: row !== undefined && hasEnded(row.status),
             lastSeq: row?.lastSeq ?? 0,
           }
@@ -123,7 +126,9 @@ function toyStore(): Store {
         checkFork(source, seq, from?.row.lastSeq)
         if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
         if (known) return
-        const entries = from!.entries.slice(0, seq).map((each) => ofFork(each, run, { source, seq }))
+        const at = indexAfter(from!.entries, seq)
+        refuseMerged(source, seq, from!.entries.slice(at))
+        const entries = from!.entries.slice(0, at).map((each) => ofFork(each, run, { source, seq }))
         runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
       }),
   }

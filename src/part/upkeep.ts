@@ -1,0 +1,44 @@
+/** What keeps a store small: compaction and deletion of runs that have ended. */
+
+/** Options of work that takes long. */
+export interface Paced {
+  /** Awaited between two slices of a few ms each. If it rejects, the work stops there, and so does the call. */
+  rest?: () => Promise<void>
+}
+
+/** What a compaction merged. Bytes are those of the entries as JSON. */
+export interface Compacted {
+  entriesBefore: number
+  entriesAfter: number
+  bytesBefore: number
+  bytesAfter: number
+}
+
+/** Some runs in the order in which they began. */
+export interface UpkeepPage {
+  /** Those that were asked for. */
+  runs: { id: string; bytes: number }[]
+  /** Pass it as `after` to go on; absent at the end. */
+  next?: number
+}
+
+export interface Upkeep {
+  /** Bytes in use, and bytes that a vacuum would give back. */
+  size(): Promise<{ used: number; free: number }>
+  /** Runs that ended before a moment (epoch ms) and were not compacted since. */
+  uncompacted(endedBefore: number, limit: number): Promise<string[]>
+  /**
+   * Merges the deltas of a run that has ended; its content stays the same. The run can be read at every moment, and a crash leaves it
+   * partly merged. `dryRun`: only tells what it would do. Undefined if there is no such run or it has not ended.
+   */
+  compact(run: string, options?: Paced & { dryRun?: boolean }): Promise<Compacted | undefined>
+  /**
+   * Runs that may be deleted, among the next ones after a position: those that have ended, whose thread has no run that goes on or was
+   * active at or after `idleBefore` (epoch ms), of which no fork is left, and whose caller has ended.
+   */
+  expired(idleBefore: number, after?: number): Promise<UpkeepPage>
+  /** Deletes such a run with everything that is kept of it. Resolves with whether it did: false if it may not be deleted (now). */
+  drop(run: string, options?: Paced): Promise<boolean>
+  /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
+  vacuum(options?: Paced): Promise<void>
+}

@@ -1,0 +1,71 @@
+/** One reader of a run: it gets cached entries if it keeps up, else pages of the table. */
+import type { Entry } from '../part/entry.ts'
+import { hasEnded } from '../part/log.ts'
+import type { Puller } from './follow.ts'
+import type { Heads } from './heads.ts'
+import { refuseMerged } from './merged.ts'
+import type { Position, Recent } from './recent.ts'
+import type { Dropped } from './sqlite-dropped.ts'
+import { pageRows, type Pages } from './sqlite-pages.ts'
+import type { RunTable } from './sqlite-runs.ts'
+import { runDropped } from './store-error.ts'
+
+interface Sources {
+  heads: Heads
+  runs: RunTable
+  pages: Pages
+  /** Runs that were deleted lately. */
+  dropped: Pick<Dropped, 'has'>
+}
+
+interface Wanted {
+  run: string
+  after: number
+  limit?: number | undefined
+  types?: readonly Entry['type'][] | undefined
+}
+
+export function createTickReader(
+  { heads, runs, pages, dropped }: Sources,
+  { run, after, limit = pageRows, types }: Wanted,
+): Puller<Entry[]> {
+  const position: Position = { seq: after }
+  const rows = Math.max(1, Math.min(limit, pageRows))
+  let joined: Recent | undefined
+  let seen = false
+
+  return {
+    pull() {
+      const head = heads.get(run)
+      const row = head?.row ?? runs.get(run)
+      if (joined !== head?.recent) {
+        joined?.readers.delete(position)
+        joined = head?.recent
+        joined?.readers.add(position)
+        joined?.stopWaiting()
+      }
+      const { seq } = position
+      if (row === undefined) {
+        if (seen || dropped.has(run)) throw runDropped(run)
+        // The run may come later.
+        return 'wait'
+      }
+      seen = true
+      if (seq >= row.lastSeq) return hasEnded(row.status) ? 'end' : 'wait'
+      const near = joined?.after(seq)
+      const value = near ?? pages.read(run, seq, rows, types)
+      refuseMerged(run, seq, value)
+      const last = value.at(-1)
+      if (!last) {
+        const missing = `no entry after seq ${seq}, but the last seq of the run is ${row.lastSeq}`
+        throw new Error(`${missing}: the file is damaged`)
+      }
+      position.seq = last.seq
+      return { value, stored: near === undefined, last: hasEnded(row.status) && last.seq >= row.lastSeq }
+    },
+    leave() {
+      joined?.readers.delete(position)
+      if (joined) heads.left(run, joined)
+    },
+  }
+}

@@ -1,0 +1,263 @@
+/** Compaction and deletion of runs: what stays readable at every moment, and what is gone. */
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeEach, afterEach, describe, expect, test } from 'vitest'
+import { readView } from '../fold/read-view.ts'
+import type { Entry } from '../part/entry.ts'
+import type { Store } from '../part/log.ts'
+import type { Upkeep } from '../part/upkeep.ts'
+import { endEntry, exampleRun, noon, startEntry } from './example-run.contract.ts'
+import { verify } from './ndjson.ts'
+import { sqliteStore } from './sqlite-store.ts'
+import { live, readAll } from './contract/tools.contract.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-upkeep-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+let path: string
+let store: Store
+let upkeep: Upkeep
+beforeEach(() => {
+  path = join(folder, `${++files}.db`)
+  store = sqliteStore(path)
+  upkeep = store.upkeep!
+})
+afterEach(() => store.close())
+
+const rows = (run: string) => {
+  const db = new DatabaseSync(path, { readOnly: true })
+  const found = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE run = ? ORDER BY first_seq').all(run)
+  db.close()
+  return found
+}
+
+/** A long run, appended a few entries at a time. */
+async function record(run: string, deltas: number, size = 1): Promise<Entry[]> {
+  const entries = exampleRun(run, deltas).map((entry) =>
+    entry.type === 'text-delta' ? { ...entry, delta: entry.delta.repeat(size) } : entry,
+  )
+  for (let i = 0; i < entries.length; i += 50) await store.log.append(run, 1, entries.slice(i, i + 50))
+  return entries
+}
+
+const textOf = (entries: readonly Entry[]) =>
+  entries.map((entry) => (entry.type === 'text-delta' ? entry.delta : '')).join('')
+
+/** What does not depend on how the text is cut. */
+async function contentOf(run: string) {
+  const entries = await readAll(store, run)
+  expect(verify(entries)).toEqual([])
+  return {
+    view: await readView(store, run),
+    text: textOf(entries),
+    others: entries.filter(({ type }) => type !== 'text-delta'),
+  }
+}
+
+describe('compact', () => {
+  test('merges the rows and deltas of a run, whose content and positions stay', async () => {
+    await record('before', 3)
+    await record('r', 5000)
+    const position = await store.log.position()
+    const content = await contentOf('r')
+    const told = await upkeep.compact('r', { dryRun: true })
+    expect(rows('r').length).toBe(101)
+    expect(await upkeep.compact('r')).toEqual(told)
+    expect(told!.entriesAfter).toBeLessThan(30)
+    expect(told!.bytesAfter / content.text.length).toBeLessThan(1.2)
+    expect(await contentOf('r')).toEqual(content)
+    expect(await store.log.position()).toBe(position)
+    // The rows cover all positions, so that a cursor is found at once.
+    const covered = rows('r')
+    for (const [i, row] of covered.entries())
+      expect(row.first_seq).toBe(i === 0 ? 1 : Number(covered[i - 1]!.last_seq) + 1)
+    expect(await store.runs.get('r')).toMatchObject({ compactedAt: expect.any(Number), lastSeq: 5006 })
+    expect(await upkeep.uncompacted(Infinity, 10)).toEqual(['before'])
+    expect((await store.runs.get('before'))?.compactedAt).toBeUndefined()
+  })
+
+  test('of a run that has not ended, or is unknown, does nothing', async () => {
+    await store.log.append('r', 1, exampleRun('r', 10).slice(0, -1))
+    expect(await upkeep.compact('r')).toBeUndefined()
+    expect(await upkeep.compact('x')).toBeUndefined()
+    expect((await readAll(store, 'r')).length).toBe(15)
+    expect(await upkeep.uncompacted(Infinity, 10)).toEqual([])
+  })
+
+  test('stopped after any slice, the run is whole, and goes on later', async () => {
+    await record('r', 6000)
+    const content = await contentOf('r')
+    let stops = 0
+    for (let after = 0; stops === after; after++) {
+      let slices = 0
+      const rest = async () => {
+        if (slices++ === after) throw new Error(`stop ${++stops}`)
+      }
+      await upkeep.compact('r', { rest }).catch(() => undefined)
+      expect(await contentOf('r')).toEqual(content)
+    }
+    expect(stops).toBeGreaterThan(1)
+    expect((await readAll(store, 'r')).length).toBeLessThan(30)
+  })
+
+  test('a reader that is in the middle ends with a clear error; one that follows from the start of what was merged goes on', async () => {
+    const entries = await record('r', 3000, 20)
+    const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
+    const { value: first } = await reader.next()
+    const at = first!.at(-1)!.seq
+    expect(at).toBeLessThan(2500)
+    await upkeep.compact('r')
+    const merged = await readAll(store, 'r')
+    const isInside = merged.some(({ seq, firstSeq = seq }) => firstSeq <= at && seq > at)
+    if (isInside) await expect(reader.next()).rejects.toMatchObject({ code: 'compacted', status: 410 })
+    for (const { seq } of merged) expect(textOf(await readAll(store, 'r', seq))).toBe(textOf(entries.slice(seq)))
+    for (let seq = 6; seq < 3000; seq += 7) {
+      const inside = merged.some((each) => (each.firstSeq ?? each.seq) <= seq && each.seq > seq)
+      const read = readAll(store, 'r', seq)
+      if (inside) await expect(read).rejects.toMatchObject({ code: 'compacted' })
+      else await read
+    }
+  })
+
+  test('forks stay what they were, also forks of forks, and can be compacted themselves', async () => {
+    await record('r', 1000)
+    const forks = { f: ['r', 500], g: ['r', 501], h: ['f', 300] } as const
+    for (const [run, [source, seq]] of Object.entries(forks)) await store.log.fork(source, seq, run)
+    await store.log.append('f', 1, [...exampleRun('r', 1000).slice(500, 700), ...exampleRun('r', 697).slice(700)])
+    const before = await Promise.all(Object.keys(forks).map((run) => readAll(store, run)))
+    const texts = before.map(textOf)
+    for (const run of ['r', 'f', 'g', 'h']) await upkeep.compact(run)
+    const after = await Promise.all(Object.keys(forks).map((run) => readAll(store, run)))
+    expect(after.map(textOf)).toEqual(texts)
+    expect(after.map((each) => each.at(-1)!.seq)).toEqual([703, 501, 300])
+    expect(after.map((each) => verify(each, { open: true }))).toEqual([[], [], []])
+    expect(after[0]!.length).toBeLessThan(20)
+    await expect(store.log.fork('r', 400, 'i')).rejects.toMatchObject({ code: 'compacted', status: 410 })
+  })
+
+  test('another process may read and append meanwhile', async () => {
+    const content = await record('r', 3000)
+    const other = sqliteStore(path)
+    let n = 0
+    const rest = async () => {
+      expect(textOf(await readAll(other, 'r'))).toBe(textOf(content))
+      await other.log.append(`o${++n}`, 1, exampleRun(`o${n}`))
+    }
+    await upkeep.compact('r', { rest })
+    expect(n).toBeGreaterThan(1)
+    await other.close()
+  })
+})
+
+describe('drop', () => {
+  const inThread = (run: string, threadId: string, at: number) =>
+    [startEntry(run, { threadId }, at), { ...endEntry(2), timestamp: at + 1 }] satisfies Entry[]
+  const expired = async (idleBefore: number) => (await upkeep.expired(idleBefore)).runs.map(({ id }) => id)
+
+  test('offers what has ended, whose conversation has not gone on, and of which no fork is left', async () => {
+    await store.log.append('old', 1, inThread('old', 't1', noon))
+    await store.log.append('first', 1, inThread('first', 't2', noon))
+    await store.log.append('second', 1, inThread('second', 't2', noon + 5000))
+    await store.log.append('done', 1, inThread('done', 't3', noon))
+    await store.log.append('active', 1, [startEntry('active', { threadId: 't3' }, noon)])
+    await store.log.append('source', 1, inThread('source', 't4', noon))
+    await store.log.fork('source', 2, 'fork')
+    await store.log.append(
+      'called',
+      1,
+      inThread('called', 't5', noon).map((each, i) => (i === 0 ? { ...each, parentRunId: 'active' } : each) as Entry),
+    )
+    expect(await expired(noon + 5000)).toEqual(['old', 'fork'])
+    expect(await expired(Infinity)).toEqual(['old', 'first', 'second', 'fork'])
+    expect(await upkeep.drop('fork')).toBe(true)
+    expect(await expired(noon + 5000)).toEqual(['old', 'source'])
+    for (const run of ['active', 'done', 'called', 'x']) expect(await upkeep.drop(run)).toBe(false)
+  })
+
+  test('pages through many runs', async () => {
+    for (let i = 0; i < 250; i++) await store.log.append(`r${i}`, 1, inThread(`r${i}`, `t${i}`, noon))
+    const found: string[] = []
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page = await upkeep.expired(Infinity, after)
+      found.push(...page.runs.map(({ id }) => id))
+      after = page.next
+    }
+    expect(found.length).toBe(250)
+  })
+
+  test('leaves nothing of the run: no row in any table, and the space is given back', async () => {
+    await record('r', 200)
+    await record('stays', 10)
+    await store.log.append('big', 1, exampleRun('big', 50_000))
+    for (const run of ['r', 'big']) {
+      await store.log.post(run, 'stop', {})
+      await store.runs.keepView(run, 1, {})
+    }
+    await store.close()
+    const before = statSync(path).size
+    store = sqliteStore(path)
+    upkeep = store.upkeep!
+    expect(await upkeep.drop('r')).toBe(true)
+    expect(await upkeep.drop('big')).toBe(true)
+    expect((await upkeep.size()).free).toBeGreaterThan(1_000_000)
+    await upkeep.vacuum()
+    expect((await upkeep.size()).free).toBe(0)
+    await store.close()
+    expect(statSync(path).size).toBeLessThan(before / 5)
+    const db = new DatabaseSync(path)
+    for (const table of ['ticks', 'inbox', 'views', 'forks', 'dropped']) {
+      const column = table === 'runs' ? 'id' : 'run'
+      expect([
+        table,
+        ...db.prepare(`SELECT DISTINCT ${column} FROM ${table} WHERE ${column} <> 'stays'`).all(),
+      ]).toEqual([table])
+    }
+    db.close()
+    store = sqliteStore(path)
+    expect((await store.runs.list()).map(({ id }) => id)).toEqual(['stays'])
+  })
+
+  test('who reads the run is told that it was deleted, early or late; the id may be used again', async () => {
+    await record('r', 2000, 30)
+    const held = store.log.read('r')
+    const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
+    await reader.next()
+    await upkeep.drop('r')
+    const gone = { code: 'unknown-run', status: 404 }
+    await expect(reader.next()).rejects.toMatchObject(gone)
+    await expect(held[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone)
+    await expect(readAll(store, 'r', 0, live())).rejects.toMatchObject(gone)
+    await expect(store.log.fork('r', 3, 'f')).rejects.toMatchObject(gone)
+    const again = await record('r', 3)
+    expect(await readAll(store, 'r')).toEqual(again)
+  })
+
+  test('one that a crash has cut off is completed', async () => {
+    await record('r', 20_000)
+    const rest = async () => {
+      throw new Error('crash')
+    }
+    await expect(upkeep.drop('r', { rest })).rejects.toThrow('crash')
+    expect(await store.runs.get('r')).toBeUndefined()
+    expect(rows('r').length).toBeGreaterThan(300)
+    await store.close()
+    store = sqliteStore(path)
+    await store.upkeep!.vacuum()
+    expect(rows('r')).toEqual([])
+  })
+
+  test('a run that begins with the id of one whose deletion was cut off has only its own entries', async () => {
+    await record('r', 20_000)
+    const rest = async () => {
+      throw new Error('crash')
+    }
+    await expect(upkeep.drop('r', { rest })).rejects.toThrow('crash')
+    await store.close()
+    store = sqliteStore(path)
+    const again = await record('r', 200)
+    await store.upkeep!.vacuum()
+    expect(await readAll(store, 'r')).toEqual(again)
+  })
+})

@@ -1,0 +1,146 @@
+/** Compacts and deletes runs in slices: each is one transaction of a few ms, after which the database is whole. */
+import type { DatabaseSync } from 'node:sqlite'
+import { hasEnded } from '../part/log.ts'
+import type { Upkeep, UpkeepPage } from '../part/upkeep.ts'
+import type { Dropped } from './sqlite-dropped.ts'
+import { compactPieces, createPieces } from './sqlite-pieces.ts'
+import type { RunTable } from './sqlite-runs.ts'
+import { removeRunRows } from './tables/remove-run.ts'
+
+export interface UpkeepContext {
+  runs: RunTable
+  dropped: Dropped
+  /** Does something in a transaction. `pages`: about how many pages of the file it changes. */
+  write<T>(what: string, apply: () => T, pages: number): Promise<T>
+  reading<T>(what: string, read: () => T): T
+  /** Called when a run was rewritten, or deleted. */
+  changed(run: string, isDropped: boolean): void
+}
+
+/** How many runs are looked at in one slice. */
+const window = 100
+/** How many rows are deleted in one slice. */
+const mostRows = 64
+/** How many pages are moved in one slice. */
+const mostPages = 100
+
+const noRest = async (): Promise<void> => undefined
+
+export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, changed }: UpkeepContext): Upkeep {
+  const pieces = createPieces(db)
+  const toCompact = db.prepare(
+    `SELECT id FROM runs WHERE compacted_at IS NULL AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?`,
+  )
+  const mark = db.prepare('UPDATE runs SET compacted_at = ? WHERE id = ?')
+  // The view of a compacted run is folded from few entries: a second copy of a long text is not worth its space.
+  const dropLongView = db.prepare('DELETE FROM views WHERE run = ? AND length(view) > 65536')
+  const isFree = `r.ended_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND (o.ended_at IS NULL OR o.updated_at >= ?1))
+    AND NOT EXISTS (SELECT 1 FROM forks WHERE source = r.id)
+    AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.id = r.parent_run_id AND p.ended_at IS NULL)`
+  const next = db.prepare(
+    `SELECT number, id, ${isFree} AS free, iif(${isFree},
+       (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT entries FROM ticks WHERE run = r.id LIMIT 1000)), 0) AS bytes
+     FROM (SELECT * FROM runs WHERE number > ?2 ORDER BY number LIMIT ${window}) r ORDER BY number`,
+  )
+  const stillFree = db.prepare(`SELECT thread_id FROM runs r WHERE id = ?2 AND ${isFree}`)
+  const removals = ['views WHERE run', 'inbox WHERE run', 'forks WHERE run', 'runs WHERE id'].map((where) =>
+    db.prepare(`DELETE FROM ${where} = ?`),
+  )
+  const leaveThread = db.prepare(
+    'DELETE FROM inbox WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)',
+  )
+  const someRows = db.prepare(
+    `DELETE FROM ticks WHERE id IN (SELECT id FROM ticks WHERE run = ? ORDER BY first_seq LIMIT ${mostRows})`,
+  )
+  const pragma = (name: string) => Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+
+  async function sweep(run: string, rest = noRest): Promise<void> {
+    const slice = () => someRows.run(run).changes
+    while ((await write(`delete run ${run}`, slice, mostRows * 4)) > 0) await rest()
+    await write(`delete run ${run}`, () => dropped.over(run), 1)
+  }
+
+  return {
+    size: async () =>
+      reading('read the size', () => {
+        const free = pragma('freelist_count')
+        return { used: (pragma('page_count') - free) * pragma('page_size'), free: free * pragma('page_size') }
+      }),
+    uncompacted: async (endedBefore, limit) =>
+      reading('list runs', () => toCompact.all(endedBefore, limit).map(({ id }) => String(id))),
+    async compact(run, { rest = noRest, dryRun = false } = {}) {
+      const row = reading(`get run ${run}`, () => runs.get(run))
+      if (row === undefined || !hasEnded(row.status)) return undefined
+      const total = { entriesBefore: 0, entriesAfter: 0, bytesBefore: 0, bytesAfter: 0 }
+      const next = compactPieces(run, pieces)
+      for (let piece; (piece = reading(`read run ${run}`, next)) !== undefined;) {
+        const { rows, text, entries } = piece
+        total.entriesBefore += entries.before
+        total.entriesAfter += entries.after
+        total.bytesBefore += piece.bytes
+        total.bytesAfter += Buffer.byteLength(text)
+        if (rows.length > 1 || entries.after < entries.before) {
+          const replace = () => pieces.replace(run, rows, text)
+          // Another process compacts or deletes it.
+          if (!dryRun && !(await write(`compact run ${run}`, replace, rows.length + text.length / 4096)))
+            return undefined
+          if (!dryRun) changed(run, false)
+        }
+        await rest()
+      }
+      if (dryRun) return total
+      await write(
+        `compact run ${run}`,
+        () => {
+          mark.run(total.entriesAfter < total.entriesBefore ? Date.now() : (row.compactedAt ?? 0), run)
+          dropLongView.run(run)
+        },
+        10,
+      )
+      changed(run, false)
+      return total
+    },
+    expired: async (idleBefore, after = 0): Promise<UpkeepPage> =>
+      reading('list runs', () => {
+        const rows = next.all(idleBefore, after)
+        const free = rows.filter((row) => row.free === 1)
+        const found = { runs: free.map(({ id, bytes }) => ({ id: String(id), bytes: Number(bytes) })) }
+        return rows.length < window ? found : { ...found, next: Number(rows.at(-1)!.number) }
+      }),
+    async drop(run, { rest = noRest } = {}) {
+      const began = await write(
+        `delete run ${run}`,
+        () => {
+          const row = stillFree.get(Infinity, run)
+          if (row === undefined) return false
+          dropped.begin(run)
+        removeRunRows(db, run)
+          for (const each of removals) each.run(run)
+          leaveThread.run(`thread:${row.thread_id}`, row.thread_id!)
+          return true
+        },
+        20,
+      )
+      if (!began) return false
+      changed(run, true)
+      await rest()
+      await sweep(run, rest)
+      return true
+    },
+    async vacuum({ rest = noRest } = {}) {
+      for (const run of dropped.unfinished()) await sweep(run, rest)
+      const slice = () => {
+        db.exec(`PRAGMA incremental_vacuum(${mostPages})`)
+        return pragma('freelist_count')
+      }
+      for (let before = Infinity; ;) {
+        const left = await write('vacuum', slice, 3 * mostPages)
+        // A file of an early version cannot be vacuumed.
+        if (left === 0 || left >= before) return
+        before = left
+        await rest()
+      }
+    },
+  }
+}
