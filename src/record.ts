@@ -1,6 +1,9 @@
 /** `millrace/record`: where runs are kept, runs as files, and runs as models. `sqliteStore` needs Node; the others do not. */
 export { createRecordingModel, type RecordingModelOptions } from './models/recording.ts'
 export { recordedEntries, recordedRun, type Recording } from './part/recording.ts'
+export { keepSmall, type Kept } from './record/housekeeping.ts'
+export { policyOf, type Policy, type RetentionConfig, type UpkeepConfig } from './record/policy.ts'
+export { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './record/upkeep.ts'
 export { exportRun } from './record/transfer/export.ts'
 export { importNdjson, type Imported, type ImportOptions } from './record/transfer/import.ts'
 export { replay, type ReplayOptions } from './record/replay/replay.ts'

@@ -1,4 +1,5 @@
 import { formatLimit } from '../part/format-limit.ts'
+import { policyOf, sayPolicy, type UpkeepConfig } from '../record/policy.ts'
 import { defaultTimeouts, msOf, type DefaultTimeouts } from '../engine/time-limits.ts'
 
 /** The default time limits, in one line. */
@@ -9,4 +10,9 @@ export function limitsLine(set: DefaultTimeouts = {}): string {
     return ms === undefined ? 'none' : formatLimit(ms)
   }
   return `first token ${name(firstToken)}, idle ${name(idle)}, run ${name(run)}`
+}
+
+/** What is kept of runs, in one line. */
+export function retentionLine(record: UpkeepConfig & { data?: string } = {}): string {
+  return sayPolicy(policyOf(record))
 }

@@ -25,6 +25,7 @@ import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
 import { addTestCommand } from './record-commands/test.ts'
+import { addUpkeepCommands } from './record-commands/upkeep.ts'
 import { addImportCommand, addParseCommand } from './transcript-commands.ts'
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
@@ -212,6 +213,7 @@ export function createProgram(): Command {
   addReplayCommands(program)
   addQueryCommands(program)
   addImportCommand(program)
+  addUpkeepCommands(program)
 
   program.commandsGroup('Other:')
   addParseCommand(program)

@@ -94,6 +94,11 @@ export async function entryAt(log: Log, run: string, seq: number): Promise<Entry
   return undefined
 }
 
+/** Rejects with `compacted` if a client's cursor stands inside merged deltas. */
+export async function checkCursor(log: Log, run: string, after: number): Promise<void> {
+  if (after > 0) for await (const _ of log.read(run, { after, limit: 1 })) return
+}
+
 /** The input with which a run was started. */
 export async function readInput(log: Log, run: string): Promise<Record<string, unknown>> {
   return ((await entryAt(log, run, 1)) as EntryOf<'run-start'> | undefined)?.input ?? {}

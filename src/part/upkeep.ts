@@ -39,6 +39,8 @@ export interface Upkeep {
   expired(idleBefore: number, after?: number): Promise<UpkeepPage>
   /** Deletes such a run with everything that is kept of it. Resolves with whether it did: false if it may not be deleted (now). */
   drop(run: string, options?: Paced): Promise<boolean>
+  /** How many runs this process has deleted: what was made of them is to be forgotten when it grows. */
+  deletions(): number
   /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
   vacuum(options?: Paced): Promise<void>
 }

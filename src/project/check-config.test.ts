@@ -55,7 +55,7 @@ test.each<[object, string]>([
   ],
   [
     { record: { datadir: 'x' } },
-    'record.datadir is not a known setting. Settings of record: data, logFiles, busyTimeoutMs.',
+    'record.datadir is not a known setting. Settings of record: data, logFiles, busyTimeoutMs, compactAfter, retention.',
   ],
   [{ server: [] }, 'server must be an object.'],
   [{ tools: [] }, 'tools must be an object keyed by name, not a list.'],

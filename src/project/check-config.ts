@@ -20,6 +20,7 @@ import type {
   TelemetryConfig,
 } from './config.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
+import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
 import type { DefaultTimeouts } from '../engine/time-limits.ts'
 
 export const endpointProtocols = [
@@ -70,6 +71,19 @@ const server = settings<ServerConfig>({
   }),
 })
 
+const retention = settings<RetentionConfig>({
+  maxAge: rule(`${ageWords}, or "none"`, (value) => value === 'none' || isAmount(value, ageOf)),
+  maxBytes: rule(`${sizeWords}, or "none"`, (value) => value === 'none' || isAmount(value, sizeOf)),
+})
+
+const record = settings<RecordConfig>({
+  data: text,
+  logFiles: flag,
+  busyTimeoutMs: wholeNumber(0, longest),
+  compactAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
+  retention,
+})
+
 const endpoint = settings<Endpoint>(
   { name: text, baseURL: address, apiKeyEnv: keyVariable, protocol: oneOf(endpointProtocols) },
   ['name', 'baseURL'],
@@ -104,7 +118,7 @@ const config = settings<Config>({
   telemetry: settings<TelemetryConfig>({
     otlp: settings<OtlpConfig>({ endpoint: address, headers, serviceName: text, content: flag }, ['endpoint']),
   }),
-  record: settings<RecordConfig>({ data: text, logFiles: flag, busyTimeoutMs: wholeNumber(0, longest) }),
+  record,
 })
 
 /** Throws `bad-config` with one line per mistake. */
@@ -192,6 +206,10 @@ function isText(value: unknown): value is string {
 
 function isHeaders(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string')
+}
+
+function isAmount(value: unknown, read: (value: string | number) => number | undefined): boolean {
+  return (typeof value === 'string' || typeof value === 'number') && read(value) !== undefined
 }
 
 function isVariable(value: unknown): boolean {

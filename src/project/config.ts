@@ -1,4 +1,5 @@
 /** The configuration of a project: `millrace.config.ts` next to its agents, or the options of `createRuntime`. */
+import type { RetentionConfig } from '../record/policy.ts'
 import type { DecoderName } from '../models/providers.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import type { McpServer } from '../tools/mcp/server.ts'
@@ -142,6 +143,9 @@ export interface RecordConfig {
   logFiles?: boolean
   /** How long a write waits for another process that has locked the database, in ms. Default 5000. */
   busyTimeoutMs?: number
+  /** Merge the deltas of a run so long after its end: `1d`, `12h`, ms, or `never`. Default `1d`. */
+  compactAfter?: string | number
+  retention?: RetentionConfig
 }
 
 /** Returns the config as it is; adds types to a config file: `export default defineConfig({ … })`. */

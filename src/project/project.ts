@@ -20,6 +20,7 @@ import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
 import { otlpSecrets, otlpSettingsOf, type OtlpSettings } from '../record/otlp/settings.ts'
+import { withRunFiles } from '../record/run-files.ts'
 import { createLogFiles, type LogFiles } from '../record/log-files.ts'
 
 export interface Project {
@@ -62,8 +63,11 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const watched = watchStore(openStore(data, config.record), { onChange: options.onStore ?? (() => undefined) })
   const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'
-  const files = wanted ? createLogFiles(opened, join(resolve(data), 'runs'), log) : undefined
-  const kept = files?.store ?? opened
+  const folder = join(resolve(data), 'runs')
+  const files = wanted ? createLogFiles(opened, folder, log) : undefined
+  const written = files?.store ?? opened
+  const kept =
+    written.upkeep && data !== 'none' ? { ...written, upkeep: withRunFiles(written.upkeep, folder) } : written
   const store = otlp === undefined ? kept : await withTraces(kept, otlp, { data, log })
   try {
     const made = { log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }

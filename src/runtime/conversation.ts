@@ -4,7 +4,7 @@ import { hasEnded, type Store } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import { predecessor } from './predecessor.ts'
 
-type Runs = Pick<Store, 'log' | 'runs'>
+type Runs = Pick<Store, 'log' | 'runs' | 'upkeep'>
 
 export interface Conversation {
   messages: Message[]
@@ -33,6 +33,7 @@ export async function conversation(
 ): Promise<Conversation> {
   const turns: Message[][] = []
   let next = following
+  let isLost = false
   let messages = 0
   let characters = 0
   for (let at: string | undefined = run; at !== undefined;) {
@@ -42,8 +43,9 @@ export async function conversation(
       return { messages: turns.reverse().flat(), cut: true }
     }
     const found = await readTurn(store, at)
+    isLost = found === undefined
     if (found === undefined) {
-      // The process died before the run's first entry, so only its place in the thread is stored.
+      // The process died before the run's first entry, so only its place in the thread is stored. Or the run was deleted.
       at = await predecessor(store.log, threadId, at)
       continue
     }
@@ -54,7 +56,10 @@ export async function conversation(
     next = turn
     at = found.previous
   }
-  return { messages: turns.reverse().flat(), cut: false }
+  const all = turns.reverse().flat()
+  if (!isLost) return { messages: all, cut: false }
+  const from = all.findIndex(({ role }) => role === 'user' || role === 'system')
+  return { messages: from < 0 ? [] : all.slice(from), cut: true }
 }
 
 /** What a run that has ended adds to its conversation. */
@@ -71,13 +76,17 @@ const mostCached = 16_000_000
 interface Cache {
   turns: Map<string, EndedTurn>
   characters: number
+  /** How many runs had been deleted. */
+  deletions: number
 }
 
 const caches = new WeakMap<Store['runs'], Cache>()
 
-/** Undefined if the process died before the run's first entry. */
+/** Undefined if the process died before the run's first entry, or the run was deleted. */
 export async function readTurn(store: Runs, run: string): Promise<EndedTurn | undefined> {
-  const cache = caches.get(store.runs) ?? { turns: new Map<string, EndedTurn>(), characters: 0 }
+  const deletions = store.upkeep?.deletions() ?? 0
+  let cache = caches.get(store.runs)
+  if (cache === undefined || cache.deletions !== deletions) cache = { turns: new Map(), characters: 0, deletions }
   caches.set(store.runs, cache)
   const known = cache.turns.get(run)
   if (known !== undefined) {

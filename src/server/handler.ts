@@ -32,6 +32,7 @@ import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { mountThreads } from './routes/threads.ts'
 import { mountSearch } from './routes/search.ts'
+import { mountUpkeep } from './routes/upkeep.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../runtime/listed.ts'
@@ -218,6 +219,7 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   mountMonitoring(app, context)
   mountThreads(app, context)
   mountSearch(app, context)
+  mountUpkeep(app, context)
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
   app.post('/api/runs/:id/requests/:requestId', (c) =>

@@ -1,7 +1,7 @@
 /** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
 import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
@@ -15,6 +15,7 @@ import { isLoopback } from './http/loopback.ts'
 import { addressOf } from './http/incoming-request.ts'
 import { createNodeListener } from './http/node-listener.ts'
 import { createRateLimit } from './http/rate-limit.ts'
+import { refuse } from './http/refuse.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { reapProcesses } from '../processes/process-records.ts'
@@ -160,6 +161,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
       (file) => note(`${file} has changed: restart the server to apply it`),
     )
 
+    // Nobody waits for it, so it is loaded once the server answers.
+    const housekeeping = import('../record/housekeeping.ts').then(({ keepHouse }) =>
+      keepHouse(runtime.store, config.record, note),
+    )
+
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {
       agents.close()
@@ -172,6 +178,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       }
       const isPolled = sockets.isPolled()
       if (!isPolled) leavePort()
+      await (await housekeeping).close()
       await runtime.close(graceMs, sockets.close)
       if (isPolled) leavePort()
       // All runs have ended and little remains to be sent, but readers may be slow or not reading at all.
@@ -200,21 +207,6 @@ function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, i
   if (isBroken && now === before) return `${id}: not reloaded, the previous version stays`
   if (now === undefined) return `removed: ${id}`
   return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
-}
-
-const statusLines = new Map([
-  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
-])
-
-/** Answers malformed HTTP, oversized headers and timeouts. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const status = statusLines.get(error.code ?? '') ?? '400 Bad Request'
-  const value = { message: `${status.slice(4)}.`, code: 'bad-request', type: 'invalid_request_error' }
-  const body = JSON.stringify({ error: value })
-  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json`
-  socket.end(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

@@ -1,7 +1,7 @@
 /** Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Entry } from '../part/entry.ts'
 import { createCompaction } from '../fold/compaction.ts'
+import { decodeEntries } from './encode.ts'
 import { refillRun } from './tables/remove-run.ts'
 
 /** Characters of a piece: what can be read and merged in a few ms. The row that reaches it is included. */
@@ -82,7 +82,7 @@ export function compactPieces(run: string, pieces: Pieces): () => Piece | undefi
     after = rows.at(-1)!.first_seq
     const before = rows.map(({ entries }) => entries).join('\n')
     const lines = before.split('\n')
-    const entries = JSON.parse(`[${lines.join(',')}]`) as Entry[]
+    const entries = decodeEntries([before])
     const lineOf = new Map(entries.map((entry, i) => [entry, lines[i]!]))
     const merged = merge(entries)
     // What was not merged stays as it was written.

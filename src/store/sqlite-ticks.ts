@@ -1,7 +1,7 @@
 /** Collects what a transaction adds to the `ticks` table, and serves the readers of runs. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
-import { hasEnded, type Appended } from '../part/log.ts'
+import type { Appended } from '../part/log.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
 import { encodeEntries } from './encode.ts'

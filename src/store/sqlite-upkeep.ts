@@ -28,6 +28,7 @@ const noRest = async (): Promise<void> => undefined
 
 export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, changed }: UpkeepContext): Upkeep {
   const pieces = createPieces(db)
+  let deletions = 0
   const toCompact = db.prepare(
     `SELECT id FROM runs WHERE compacted_at IS NULL AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?`,
   )
@@ -53,7 +54,10 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
   const someRows = db.prepare(
     `DELETE FROM ticks WHERE id IN (SELECT id FROM ticks WHERE run = ? ORDER BY first_seq LIMIT ${mostRows})`,
   )
-  const pragma = (name: string) => Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+  const pragma = (name: 'page_count' | 'page_size' | 'freelist_count') => {
+    const statement = db.prepare(`PRAGMA ${name}`, { returnArrays: true })
+    return (statement.get() as unknown as [number])[0]
+  }
 
   async function sweep(run: string, rest = noRest): Promise<void> {
     const slice = () => someRows.run(run).changes
@@ -115,19 +119,21 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
           const row = stillFree.get(Infinity, run)
           if (row === undefined) return false
           dropped.begin(run)
-        removeRunRows(db, run)
+          removeRunRows(db, run)
           for (const each of removals) each.run(run)
-          leaveThread.run(`thread:${row.thread_id}`, row.thread_id!)
+          leaveThread.run(`thread:${String(row.thread_id)}`, String(row.thread_id))
           return true
         },
         20,
       )
       if (!began) return false
+      deletions++
       changed(run, true)
       await rest()
       await sweep(run, rest)
       return true
     },
+    deletions: () => deletions,
     async vacuum({ rest = noRest } = {}) {
       for (const run of dropped.unfinished()) await sweep(run, rest)
       const slice = () => {

@@ -2,7 +2,7 @@ import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
-import { limitsLine } from '../limits-line.ts'
+import { limitsLine, retentionLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
@@ -160,6 +160,9 @@ ${lines.join('\n') || `  ${none}`}
 
 Time limits
   ${limitsLine(project.config.timeouts)} (change them with "timeouts" in an agent or the config)
+
+Retention
+  ${retentionLine(project.config.record)} (change it with "record" in the config)
 
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}

@@ -7,7 +7,7 @@ import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
-import { readKept, readView } from '../../fold/read-view.ts'
+import { checkCursor, readKept, readView } from '../../fold/read-view.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { partsSseWire, partsWire, type PartsOptions } from '../../wire/parts/parts.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
@@ -64,6 +64,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   // A cursor beyond the end of the log belongs to another run or to a lost log.
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
   const ended = hasEnded(status)
+  if (ended) await checkCursor(context.runtime.store.log, id, after)
   // The client has everything. 204 tells an EventSource not to reconnect.
   if (sse && ended && after === lastSeq)
     return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })

@@ -2,7 +2,7 @@
  * `abort_run` and `watch_run`. A run is named by our id, whichever client started it: who is connected may read and stop all runs, as
  * over HTTP. Ids that clients make need not be unique, so they name only runs of the same socket.
  */
-import { readKept } from '../../fold/read-view.ts'
+import { checkCursor, readKept } from '../../fold/read-view.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { unknownRun } from '../../runtime/runtime-errors.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
@@ -27,6 +27,7 @@ export async function watchRun({ runtime }: SessionContext, session: Session, da
   const row = await runtime.store.runs.get(runId)
   if (row === undefined) throw unknownRun(name)
   if (after.seq > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${name}`)
+  await checkCursor(runtime.store.log, row.id, after.seq)
   const { threadId, agent, protocol } = row
   // The latest, as the events after it name it.
   const label = (await readKept(runtime.store, runId))?.labels?.['runId'] ?? runId

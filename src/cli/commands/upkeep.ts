@@ -1,0 +1,150 @@
+/** `millrace compact` and `millrace prune`: through the live server, or in the database. */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { MillraceError, type ErrorValue } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
+import type { Upkeep } from '../../part/upkeep.ts'
+import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
+import { withRunFiles } from '../../record/run-files.ts'
+import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
+import { sqliteStore } from '../../store/sqlite-store.ts'
+import type { Where } from '../access.ts'
+import { checkData } from '../folders.ts'
+import { findServer, namedServer } from '../live-server.ts'
+import { createRequest } from '../remote-request.ts'
+
+interface UpkeepFlags extends Where {
+  olderThan?: string
+  maxSize?: string
+  dryRun?: boolean
+  json?: boolean
+}
+
+type Done<T> = T & { dryRun: boolean; size: number }
+type Tell = (runs: number) => void
+
+export async function compactCommand(flags: UpkeepFlags): Promise<void> {
+  const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)!
+  const { dryRun = false } = flags
+  const done = await work<CompactedRuns>(flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell) =>
+    compactRuns(upkeep, { endedBefore: Date.now() - olderThan, dryRun, tell, rest: turn }),
+  )
+  const { runs, entriesBefore, entriesAfter, bytesBefore, bytesAfter, size } = done
+  if (runs === 0) return print(flags, done, 'nothing to merge')
+  const what = `${entriesBefore} entries to ${entriesAfter}, ${saySize(bytesBefore)} to ${saySize(bytesAfter)}`
+  print(
+    flags,
+    done,
+    `${dryRun ? 'would merge' : 'merged'} ${counted(runs)}: ${what}${dryRun ? '' : `; ${saySize(size)} in all`}`,
+  )
+}
+
+export async function pruneCommand(flags: UpkeepFlags): Promise<void> {
+  const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)
+  const maxBytes = amount('--max-size', flags.maxSize, sizeOf, sizeWords)
+  const { dryRun = false } = flags
+  if (olderThan === undefined && maxBytes === undefined) {
+    throw new MillraceError(
+      'usage',
+      'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first.',
+    )
+  }
+  const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
+  const done = await work<PrunedRuns>(flags, '/api/prune', { olderThan, maxBytes, dryRun }, (upkeep, tell) =>
+    pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
+  )
+  const { runs, bytes, size } = done
+  if (runs === 0) return print(flags, done, 'nothing to delete')
+  const left = dryRun ? '' : `; ${saySize(size)} are left`
+  print(flags, done, `${dryRun ? 'would delete' : 'deleted'} ${counted(runs)} of about ${saySize(bytes)}${left}`)
+}
+
+function counted(runs: number): string {
+  return `${runs} ${runs === 1 ? 'run' : 'runs'}`
+}
+
+function print({ json }: UpkeepFlags, done: object, line: string): void {
+  if (json) process.stdout.write(`${JSON.stringify(done)}\n`)
+  else process.stderr.write(`${line}\n`)
+}
+
+function amount(
+  flag: string,
+  text: string | undefined,
+  read: (value: string) => number | undefined,
+  words: string,
+): number | undefined {
+  const value = text === undefined ? undefined : read(text)
+  if (text !== undefined && value === undefined)
+    throw new MillraceError('usage', `${flag} must be ${words}, not "${text}".`)
+  return value
+}
+
+async function work<T>(
+  { data, url }: Where,
+  path: string,
+  body: object,
+  task: (upkeep: Upkeep, tell: Tell) => Promise<T>,
+): Promise<Done<T>> {
+  const { tell, clear } = progress()
+  try {
+    if (url === undefined) checkData(data)
+    const server = url === undefined ? await findServer(data) : namedServer(url)
+    if (server !== undefined)
+      return await ask<T>(
+        await createRequest(server.url, server)(path, {
+          method: 'POST',
+          type: 'application/json',
+          body: JSON.stringify(body),
+        }),
+        tell,
+      )
+    const file = join(data, 'millrace.db')
+    if (!existsSync(file))
+      throw new MillraceError('usage', `No runs found in ${data}. Name another data folder with --data.`)
+    const store = sqliteStore(file)
+    try {
+      const upkeep = withRunFiles(store.upkeep!, join(resolve(data), 'runs'))
+      await store.records?.settle()
+      const done = await task(upkeep, tell)
+      const { dryRun } = body as { dryRun: boolean }
+      if (!dryRun) await upkeep.vacuum({ rest: turn })
+      const { used: size } = await upkeep.size()
+      return { ...done, dryRun, size }
+    } finally {
+      await store.close()
+    }
+  } finally {
+    clear()
+  }
+}
+
+type Line<T> = { progress?: { runs: number }; done?: Done<T>; error?: ErrorValue }
+
+async function ask<T>(response: Response, tell: Tell): Promise<Done<T>> {
+  let rest = ''
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) {
+      const { progress: so, done, error } = parseJson(line) as Line<T>
+      if (error !== undefined) throw new MillraceError(error.code, error.message)
+      if (so !== undefined) tell(so.runs)
+      if (done !== undefined) return done
+    }
+  }
+  throw new MillraceError(
+    'server',
+    'Lost the connection to the server. What was done stays done: run the command again.',
+  )
+}
+
+/** Counts runs in one line of a terminal. */
+function progress(): { tell: Tell; clear: () => void } {
+  if (!process.stderr.isTTY) return { tell: () => undefined, clear: () => undefined }
+  return {
+    tell: (runs) => void process.stderr.write(`\r… ${counted(runs)}`),
+    clear: () => void process.stderr.write('\r\u001b[K'),
+  }
+}

@@ -1,0 +1,47 @@
+/** The commands that keep a data folder small. */
+import { Option, type Command } from 'commander'
+import { examples, whereOptions } from '../options.ts'
+
+export function addUpkeepCommands(program: Command): void {
+  const compact = program
+    .command('compact')
+    .summary('Merge the deltas of old runs')
+    .description('Merge the deltas of runs that have ended, so that they take little more space than their text.')
+    .addOption(new Option('--older-than <age>', 'Only runs that ended so long ago').default('1d'))
+    .option('--dry-run', 'Change nothing, only say what would be merged')
+    .option('--json', 'Print the result as JSON')
+  const prune = program
+    .command('prune')
+    .summary('Delete old runs')
+    .description(
+      'Delete runs that have ended. Runs that are active or suspended are kept, and those of conversations with such runs, ' +
+        'those whose caller is active, and those of which forks are left.',
+    )
+    .option('--older-than <age>', 'Runs whose conversation was not used for so long, such as 7d or 12h')
+    .option('--max-size <size>', 'The oldest runs, until the data folder has this size, such as 500mb')
+    .option('--dry-run', 'Delete nothing, only say what would be deleted')
+    .option('--json', 'Print the result as JSON')
+  for (const command of [compact, prune]) for (const each of whereOptions()) command.addOption(each)
+  compact
+    .addHelpText(
+      'after',
+      `
+Nothing that was said or done is lost: text, tool calls, results, times and
+costs stay the same. Only the cut of the text into deltas goes. A client that
+has read half of such a run must read it again from its start (410, compacted).
+"millrace serve" does this by itself, a day after a run's end: see
+record.compactAfter.
+${examples('millrace compact', 'millrace compact --older-than 0s --dry-run')}`,
+    )
+    .action(async (flags) => (await import('../commands/upkeep.ts')).compactCommand(flags))
+  prune
+    .addHelpText(
+      'after',
+      `
+Deletes their logs, views, rows, file logs and raw logs. A conversation that
+goes on forgets what was said in deleted runs. "millrace serve" does this by
+itself: see record.retention.
+${examples('millrace prune --older-than 7d --dry-run', 'millrace prune --max-size 500mb')}`,
+    )
+    .action(async (flags) => (await import('../commands/upkeep.ts')).pruneCommand(flags))
+}

@@ -1,0 +1,100 @@
+/** `POST /api/compact` and `POST /api/prune`: what keeps the store small, at once. The answer is NDJSON: progress, then the result. */
+import type { Hono } from 'hono'
+import { MillraceError, toErrorValue } from '../../part/error.ts'
+import type { Store } from '../../part/log.ts'
+import type { Upkeep } from '../../part/upkeep.ts'
+import { ageOf, ageWords, sizeOf, sizeWords } from '../../record/policy.ts'
+import { createRest } from '../../record/housekeeping.ts'
+import { compactRuns, pruneRuns } from '../../record/upkeep.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import type { HandlerContext } from '../handler.ts'
+import { readJson } from '../http/body.ts'
+import { bad } from '../http/query.ts'
+
+export function mountUpkeep(app: Hono, context: HandlerContext): void {
+  app.post('/api/compact', async ({ req }) => {
+    const { olderThan, dryRun } = await readOptions(context, req.raw, ['olderThan', 'dryRun'])
+    const endedBefore = Date.now() - (olderThan ?? 0)
+    return work(context, req.raw, dryRun, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
+  })
+  app.post('/api/prune', async ({ req }) => {
+    const { olderThan, maxBytes, dryRun } = await readOptions(context, req.raw, ['olderThan', 'maxBytes', 'dryRun'])
+    if (olderThan === undefined && maxBytes === undefined) throw bad('olderThan', `${ageWords}; or send maxBytes`)
+    const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
+    return work(context, req.raw, dryRun, (upkeep, options) => pruneRuns(upkeep, { idleBefore, maxBytes, ...options }))
+  })
+}
+
+interface Options {
+  olderThan?: number
+  maxBytes?: number
+  dryRun: boolean
+}
+
+async function readOptions({ maxBodyBytes }: HandlerContext, request: Request, known: string[]): Promise<Options> {
+  const body = await readJson(request, maxBodyBytes)
+  for (const key of Object.keys(body)) {
+    if (!known.includes(key)) throw new MillraceError('bad-input', `unknown key "${key}"${didYouMean(key, known)}`)
+  }
+  const { olderThan, maxBytes, dryRun = false } = body
+  if (typeof dryRun !== 'boolean') throw bad('dryRun', 'true or false')
+  const options: Options = { dryRun }
+  if (olderThan !== undefined) options.olderThan = amount('olderThan', olderThan, ageOf, ageWords)
+  if (maxBytes !== undefined) options.maxBytes = amount('maxBytes', maxBytes, sizeOf, sizeWords)
+  return options
+}
+
+function amount(
+  name: string,
+  value: unknown,
+  read: (value: string | number) => number | undefined,
+  words: string,
+): number {
+  const found = typeof value === 'string' || typeof value === 'number' ? read(value) : undefined
+  if (found === undefined) throw bad(name, words)
+  return found
+}
+
+type Task = (
+  upkeep: Upkeep,
+  options: { dryRun: boolean; rest: () => Promise<void>; tell: (runs: number) => void },
+) => Promise<object>
+
+/** Runs the task while the client reads. A client that leaves ends it at the next slice; what is done stays done. */
+function work({ runtime }: HandlerContext, request: Request, dryRun: boolean, task: Task): Response {
+  const { upkeep, records }: Store = runtime.store
+  if (upkeep === undefined) {
+    throw new MillraceError(
+      'bad-request',
+      'The runs of this server are in memory: there is nothing to compact or delete.',
+    )
+  }
+  const leave = new AbortController()
+  const bytes = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      const say = (line: object) => {
+        if (!leave.signal.aborted) controller.enqueue(bytes.encode(`${JSON.stringify(line)}\n`))
+      }
+      try {
+        const rest = createRest(0.5, AbortSignal.any([leave.signal, request.signal]))
+        await records?.settle()
+        let told = performance.now()
+        const tell = (runs: number) => {
+          if (performance.now() - told < 500) return
+          told = performance.now()
+          say({ progress: { runs } })
+        }
+        const done = await task(upkeep, { dryRun, rest, tell })
+        if (!dryRun) await upkeep.vacuum({ rest })
+        const { used } = await upkeep.size()
+        say({ done: { ...done, dryRun, size: used } })
+      } catch (error) {
+        say({ error: runtime.redact(toErrorValue(error)) })
+      }
+      if (!leave.signal.aborted) controller.close()
+    },
+    cancel: () => leave.abort(),
+  })
+  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } })
+}
