@@ -4,6 +4,7 @@ export { recordedEntries, recordedRun, type Recording } from './part/recording.t
 export { keepSmall, type Kept } from './record/housekeeping.ts'
 export { policyOf, type Policy, type RetentionConfig, type UpkeepConfig } from './record/policy.ts'
 export { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './record/upkeep.ts'
+export { openFileLog, writeFileLog, type FileLog, type FileSummary, type LoggedPart } from './record/file-log.ts'
 export { exportRun } from './record/transfer/export.ts'
 export { importNdjson, type Imported, type ImportOptions } from './record/transfer/import.ts'
 export { replay, type ReplayOptions } from './record/replay/replay.ts'

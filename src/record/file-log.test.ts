@@ -15,7 +15,8 @@ const linesOf = (path: string) =>
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-const summaryOf = (path: string) => JSON.parse(readFileSync(path.replace('.ndjson', '.summary.json'), 'utf8')) as unknown
+const summaryOf = (path: string) =>
+  JSON.parse(readFileSync(path.replace('.ndjson', '.summary.json'), 'utf8')) as unknown
 
 const stream = [
   { type: 'text-start', id: 't' },
@@ -54,16 +55,23 @@ test('a stream that fails has a summary that says so, and the error goes on', as
 
 test('bytes, BigInt, errors, dates and cycles are written', async () => {
   const path = newPath()
-  const cycle: Record<string, unknown> = { n: 1n, error: new Error('e'), at: new Date(0), bytes: new Uint8Array([1, 2]) }
+  const cycle: Record<string, unknown> = {
+    n: 1n,
+    error: new Error('e'),
+    at: new Date(0),
+    bytes: new Uint8Array([1, 2]),
+  }
   cycle['self'] = cycle
   await writeFileLog(path, [
     { type: 'data', name: 'x', data: cycle },
     { type: 'tool-result', toolCallId: 'c', toolName: 't', result: cycle as never },
     { type: 'file', mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) } as never,
     { type: 'raw', rawValue: { deep: 2n ** 80n } },
+    { type: 'response-metadata', id: 'r', timestamp: new Date(5) },
     { type: 'error', error: cycle },
   ])
-  expect(linesOf(path).length).toBe(5)
+  expect(linesOf(path).length).toBe(6)
+  expect(linesOf(path)[4]).toMatchObject({ timestamp: expect.any(Number), responseTimestamp: 5 })
   expect(linesOf(path)[2]).toMatchObject({ type: 'file', data: 'AQID' })
 })
 
@@ -86,7 +94,10 @@ test('entries keep their seq, timestamp and step; a file is continued after its 
   appendFileSync(path, '{"seq":6,"ti')
   const next = await openFileLog(path)
   await next.append({ type: 'text-end', id: 'x' })
-  expect(linesOf(path)).toMatchObject([{ seq: 5, timestamp: 17, step: 'main/a' }, { seq: 6, type: 'text-end' }])
+  expect(linesOf(path)).toMatchObject([
+    { seq: 5, timestamp: 17, step: 'main/a' },
+    { seq: 6, type: 'text-end' },
+  ])
 })
 
 test('a reader sees whole lines only, also of large batches', async () => {

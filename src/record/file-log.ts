@@ -11,8 +11,8 @@ import type { Summary } from '../fold/run-view.ts'
 import { readTail } from './log-tail.ts'
 import { appendLines } from './append-lines.ts'
 
-/** A part, or an entry of a run. What it has of `seq`, `timestamp` and `step` is kept. */
-export type LoggedPart = (Part | SourcePart | Entry) & Partial<Envelope>
+/** A part, or an entry of a run. What it has of `seq`, `timestamp` (epoch ms) and `step` is kept. */
+export type LoggedPart = Part | SourcePart | Entry
 
 /** What `<name>.summary.json` holds. The counts are there twice: also as `stream_summary`. */
 export interface FileSummary extends Summary {
@@ -53,11 +53,15 @@ export async function openFileLog(path: string): Promise<FileLog> {
   let failure: ErrorValue | undefined
   let writing: Promise<void> = Promise.resolve()
 
-  function toEntry({ seq: own, timestamp = Date.now(), step = '', ...part }: LoggedPart): Entry {
-    seq = own ?? seq + 1
+  function toEntry(given: LoggedPart): Entry {
+    const { seq: own, timestamp: at, step = '', ...part } = given as Part & { [K in keyof Envelope]?: unknown }
+    seq = typeof own === 'number' ? own : seq + 1
+    // Metadata of a response have a time of their own, a Date.
+    const timestamp = typeof at === 'number' ? at : Date.now()
     startedAt ??= timestamp
     endedAt = timestamp
-    return { seq, timestamp, step, ...toRecorded(part as Part) } as Entry
+    const recorded = toRecorded((at instanceof Date ? { ...part, timestamp: at } : part) as Part)
+    return { seq, timestamp, step, ...recorded } as Entry
   }
 
   function count(entry: Entry): void {

@@ -3,14 +3,15 @@
  * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
  * copied from the log later. The log never waits for them.
  */
-import { appendFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
-import { messageOf } from '../part/error.ts'
+import { messageOf, MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import { encodeEntries } from '../store/encode.ts'
 import { readView } from '../fold/read-view.ts'
+import { appendLines } from './append-lines.ts'
 import { readTail } from './log-tail.ts'
 import { summaryOf } from './summary.ts'
 
@@ -66,6 +67,9 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       } catch (error) {
         // A line may have been written partially: read the file again.
         copy.after = undefined
+        // The file ends inside deltas that were merged since: it is written anew.
+        if (error instanceof MillraceError && error.code === 'compacted')
+          await rm(fileOf(run, '.ndjson'), { force: true }).catch(() => undefined)
         reportFailure(error)
         if (closing.signal.aborted) break
         await pause(delay, closing.signal, { background: true })
@@ -102,7 +106,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     if (copy.after >= copy.last) return
     for await (const batch of inner.log.read(run, { after: copy.after })) {
       if (batch.length === 0) continue
-      await appendFile(file, `${encodeEntries(run, batch)}\n`, { mode: 0o600 })
+      await appendLines(file, `${encodeEntries(run, batch)}\n`)
       copy.after = batch.at(-1)!.seq
       failing = false
     }

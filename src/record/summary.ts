@@ -6,5 +6,19 @@ export function summaryOf(view: RunView) {
   // It can be negative in logs of earlier versions, if the clock was set back.
   const duration = Math.max(0, endedAt - startedAt)
   const { totalTokens: tokens } = usage
-  return { id, agent, threadId, status, startedAt, endedAt, duration, ...summary, tokens, usage, cost, error }
+  return {
+    id,
+    agent,
+    threadId,
+    status,
+    startedAt,
+    endedAt,
+    duration,
+    ...summary,
+    stream_summary: summary,
+    tokens,
+    usage,
+    cost,
+    error,
+  }
 }

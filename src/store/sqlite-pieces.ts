@@ -5,7 +5,7 @@ import { decodeEntries } from './encode.ts'
 import { refillRun } from './tables/remove-run.ts'
 
 /** Characters of a piece: what can be read and merged in a few ms. The row that reaches it is included. */
-const pieceLength = 128 * 1024
+const pieceLength = 64 * 1024
 
 interface Row {
   id: number

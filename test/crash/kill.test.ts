@@ -1,5 +1,5 @@
 /**
- * The server is killed (SIGKILL) at 50 seeded moments under load, on one data folder. What any client had received is a
+ * The server is killed (SIGKILL) at 30 seeded moments (`MILLRACE_KILLS=100` for more) under load, on one data folder. What any client had received is a
  * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { grammarFaults, only } from '../support/engine.ts'
 import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 
-const kills = 30
+const kills = Number(process.env['MILLRACE_KILLS'] ?? 30)
 const dir = mkdtempSync(join(tmpdir(), 'millrace-crash-'))
 const data = join(dir, 'data')
 const effects = join(dir, 'effects.txt')
