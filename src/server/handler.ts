@@ -194,7 +194,6 @@ export function createHandler(options: HandlerOptions): Handler {
   mountOpenAi(app, context)
   mountAgUi(app, context)
   if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
-
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
