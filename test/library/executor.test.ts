@@ -100,7 +100,7 @@ test('the registries are records without a prototype, with the tools that ship',
     expect(Object.getPrototypeOf(registry)).toBe(null)
     expect('constructor' in registry).toBe(false)
   }
-  expect(Object.keys(toolRegistry)).toEqual(['calculator', 'getCurrentTime'])
+  expect(Object.keys(toolRegistry)).toEqual(['calculator', 'getCurrentTime', 'searchConversations'])
 })
 
 test('a runtime without registries of its own uses them; one that has its own does not', async () => {
