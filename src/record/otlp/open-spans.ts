@@ -23,7 +23,7 @@ export type Named = Pick<Span, 'name' | 'kind' | 'attributes'>
 
 /** `onEnd`: called with the key of each span that ends. */
 export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void): OpenSpans {
-  const { traceId, parentSpanId } = traceRootOf(run)
+  const { traceId, parentSpanId, sampled } = traceRootOf(run)
   const done: Span[] = []
   const open = new Map<string, Span>()
   const resets = new Map<string, number>()
@@ -66,6 +66,7 @@ export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) 
         ...given,
         startedAt: at,
         endedAt: at,
+        flags: (sampled ? 0x1 : 0) | 0x100 | (parent === undefined && parentSpanId !== undefined ? 0x200 : 0),
         events: [],
       }
       open.set(key, span)

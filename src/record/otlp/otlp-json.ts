@@ -22,11 +22,13 @@ export function toOtlp(spans: readonly Span[], { serviceName, serviceVersion }: 
   return { resourceSpans: [{ resource: { attributes }, scopeSpans }] }
 }
 
-function toSpan({ traceId, spanId, parentSpanId, name, kind, startedAt, endedAt, attributes, events, error }: Span) {
+function toSpan({ attributes, error, ...span }: Span) {
+  const { traceId, spanId, parentSpanId, flags, name, kind, startedAt, endedAt, events } = span
   return {
     traceId,
     spanId,
     ...(parentSpanId === undefined ? undefined : { parentSpanId }),
+    flags,
     name,
     kind: kinds[kind],
     startTimeUnixNano: nanoseconds(startedAt),
