@@ -83,3 +83,17 @@ test('a fork runs on from a place, with another message or another agent; --list
     expect([refused.code, refused.out, refused.err]).toEqual([2, '', expect.stringContaining(message)])
   }
 })
+
+test('diff: two runs that say the same are exit 0, whatever their ids; else it is shown where they part, exit 1', async () => {
+  const cwd = folder(agents)
+  const [one, two] = [await recorded(cwd), await recorded(cwd)]
+  const same = await ran(['diff', one.run, two.run], { cwd })
+  expect([same.code, same.out]).toEqual([0, expect.stringContaining('say the same')])
+  const other = await ran(['run', 'a', '-m', 'Something else', '--format', 'parts'], { cwd })
+  const { runId } = JSON.parse(other.out.slice(0, other.out.indexOf('\n'))) as { runId: string }
+  const found = await ran(['diff', one.run, runId], { cwd })
+  expect([found.code, found.out]).toEqual([1, expect.stringContaining('They part at entry 1: input differs.')])
+  expect(found.out).toMatch(/\n {2}agent +a +a\n {2}outcome +completed +completed\n≠ text /u)
+  const json = await ran(['diff', one.run, runId, '--json'], { cwd })
+  expect(JSON.parse(json.out)).toMatchObject({ same: false, divergence: { fields: ['input'] }, a: { id: one.run } })
+})

@@ -146,3 +146,20 @@ test('a fork is a run of its own; the same key is the same fork; a bad place nam
   }
   expect((await server.post('/api/runs/none/fork', { at: 1 })).status).toBe(404)
 })
+
+test('two runs are compared; without ids it is said what is missing', async () => {
+  const { live, run, server } = await answered(
+    createScriptedModel([
+      [text('Hello'), finish()],
+      [text('Hello'), finish()],
+    ]),
+  )
+  await live.text()
+  const second = await server.post('/api/chat', body)
+  await second.text()
+  const other = second.headers.get('x-millrace-run-id')!
+  const found = await fetch(`${server.url}/api/diff?a=${run}&b=${other}`)
+  expect(await found.json()).toMatchObject({ same: true, a: { id: run, text: 'Hello' }, b: { id: other } })
+  expect((await fetch(`${server.url}/api/diff?a=${run}`)).status).toBe(400)
+  expect((await fetch(`${server.url}/api/diff?a=${run}&b=none`)).status).toBe(404)
+})

@@ -75,4 +75,21 @@ ${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -
     )
     .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(run, flags))
   anywhere(fork)
+
+  const diff = program
+    .command('diff')
+    .summary('Compare two runs')
+    .description('Print where two runs part, and side by side what each came to.')
+    .argument('<a>', runAbout)
+    .argument('<b>', runAbout)
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      `
+Ids, times and durations are not compared. Exit codes: 0 the runs say the same, 1
+they do not.
+${examples('millrace diff run_1a2b3c run_4d5e6f')}`,
+    )
+    .action(async (a: string, b: string, flags) => (await import('../commands/diff.ts')).diffCommand(a, b, flags))
+  anywhere(diff)
 }

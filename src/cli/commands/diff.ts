@@ -1,0 +1,79 @@
+/** `millrace diff`: where two runs part, and what each came to. Exit code 0: the same, 1: not, as diff has it. */
+import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
+import type { RunDigest } from '../../record/diff/digest.ts'
+import { accessRecording } from '../access-recording.ts'
+import { openAccess, type Where } from '../access.ts'
+import { findRun } from '../find-run.ts'
+import { forStream, printable } from '../printable.ts'
+import { paint } from '../style.ts'
+import { formatTable } from '../table.ts'
+import { cut } from '../width.ts'
+
+export async function diffCommand(a: string, b: string, { json = false, ...where }: Where & { json?: boolean }) {
+  const access = await openAccess(where)
+  try {
+    const [left, right] = [await findRun(access, a), await findRun(access, b)]
+    const found = await diffRuns(accessRecording(access, left.id), accessRecording(access, right.id))
+    const { stdout } = process
+    stdout.write(json ? forStream(`${JSON.stringify(found, null, 2)}\n`, stdout) : `${toText(found)}\n`)
+    process.exitCode = found.same ? 0 : 1
+  } finally {
+    await access.close()
+  }
+}
+
+function toText({ same, divergence, a, b }: RunDiff): string {
+  if (same) return printable(`${a.id} and ${b.id} say the same: ${a.entries} entries, ${a.outcome}`)
+  return [divergence && firstOf(divergence), '', sideBySide(a, b)].join('\n')
+}
+
+function firstOf({ a, b, fields }: Divergence): string {
+  const seq = (a ?? b)!.seq
+  const what =
+    fields.length === 0 ? 'one of them ends here' : `${fields.join(', ')} ${fields.length === 1 ? 'differs' : 'differ'}`
+  const line = (mark: string, entry: Divergence['a']) => {
+    if (entry === undefined) return `${mark} (no entry)`
+    const { seq: _, timestamp: __, ...rest } = entry
+    return printable(cut(`${mark} ${JSON.stringify(rest)}`, 200))
+  }
+  return [`They part at entry ${seq}: ${what}.`, removed(line('-', a)), added(line('+', b))].join('\n')
+}
+
+function removed(text: string): string {
+  return paint('red', text, process.stdout)
+}
+
+function added(text: string): string {
+  return paint('green', text, process.stdout)
+}
+
+/** What differs stands out, what is the same is said once. */
+function sideBySide(a: RunDigest, b: RunDigest): string {
+  const width = Math.max(30, Math.floor(((process.stdout.columns || 120) - 16) / 2))
+  const rows: string[][] = []
+  const add = (name: string, x: string, y: string) => {
+    const marks = x === y ? ' ' : '≠'
+    const lines = [x.split('\n'), y.split('\n')] as const
+    for (let i = 0; i < Math.max(lines[0].length, lines[1].length); i++) {
+      rows.push([i === 0 ? `${marks} ${name}` : '', cut(lines[0][i] ?? '', width), cut(lines[1][i] ?? '', width)])
+    }
+  }
+  add('agent', a.agent, b.agent)
+  add('outcome', [a.outcome, a.error].filter(Boolean).join(': '), [b.outcome, b.error].filter(Boolean).join(': '))
+  add('text', a.text, b.text)
+  add('tools', toolsOf(a), toolsOf(b))
+  add('steps', a.steps.join('\n'), b.steps.join('\n'))
+  add('model calls', String(a.modelCalls), String(b.modelCalls))
+  add('tokens', String(a.usage?.totalTokens ?? '-'), String(b.usage?.totalTokens ?? '-'))
+  add('cost', a.cost === undefined ? 'unknown' : `$${a.cost}`, b.cost === undefined ? 'unknown' : `$${b.cost}`)
+  add('duration', `${a.duration} ms`, `${b.duration} ms`)
+  return formatTable(['', a.id, b.id], rows)
+}
+
+function toolsOf({ tools }: RunDigest): string {
+  return tools
+    .map(
+      ({ name, input, output, isError }) => `${name}(${input}) ${isError === true ? '✗' : '→'} ${output ?? '(none)'}`,
+    )
+    .join('\n')
+}

@@ -1,0 +1,116 @@
+/** What a run came to, for a comparison side by side. */
+import type { Entry } from '../../part/entry.ts'
+import type { Usage } from '../../part/usage.ts'
+import { compact } from '../../part/compact.ts'
+import { kindOf } from '../../part/step-kind.ts'
+import { callKey } from '../../fold/open-items.ts'
+
+/** A tool call and its result, as JSON. */
+export interface ToolDigest {
+  name: string
+  input: string
+  output?: string
+  isError?: boolean
+}
+
+/** What a run came to. */
+export interface RunDigest {
+  id: string
+  agent: string
+  outcome: string
+  entries: number
+  /** Of all model calls, in order; cut off after 100,000 characters. */
+  text: string
+  tools: ToolDigest[]
+  /** Steps of the pipelines, by path, with what they are. */
+  steps: string[]
+  modelCalls: number
+  usage?: Usage
+  cost?: number
+  /** ms */
+  duration: number
+  error?: string
+}
+
+export interface Digest {
+  apply(entry: Entry): void
+  read(): RunDigest
+}
+
+const mostText = 100_000
+const mostListed = 1000
+const mostValue = 4000
+
+export function createDigest(id: string): Digest {
+  const texts: string[] = []
+  let length = 0
+  const tools: ToolDigest[] = []
+  const open = new Map<string, ToolDigest>()
+  const found = { agent: '', outcome: 'running', entries: 0, modelCalls: 0 }
+  const steps: string[] = []
+  let ended: Pick<RunDigest, 'usage' | 'cost' | 'error'> = {}
+  let first = 0
+  let last = 0
+
+  function apply(entry: Entry): void {
+    found.entries++
+    first ||= entry.timestamp
+    last = entry.timestamp
+    switch (entry.type) {
+      case 'run-start':
+        found.agent = entry.agent
+        return
+      case 'text-delta':
+        if (length < mostText) texts.push(entry.delta.slice(0, mostText - length))
+        length += entry.delta.length
+        return
+      case 'text-end':
+        if (length < mostText) texts.push('\n')
+        return
+      case 'step-start': {
+        const kind = kindOf(entry)
+        if (kind === 'model-call') found.modelCalls++
+        else if (steps.length < mostListed) steps.push(`${entry.step} (${entry.toolName ?? kind})`)
+        return
+      }
+      case 'tool-call': {
+        if (tools.length >= mostListed) return
+        const tool: ToolDigest = { name: entry.toolName, input: entry.input.slice(0, mostValue) }
+        tools.push(tool)
+        open.set(callKey(entry.step, entry.toolCallId), tool)
+        return
+      }
+      case 'tool-result': {
+        const tool = open.get(callKey(entry.step, entry.toolCallId))
+        if (tool === undefined || entry.preliminary === true) return
+        tool.output = JSON.stringify(entry.result)?.slice(0, mostValue) ?? ''
+        if (entry.isError === true) tool.isError = true
+        return
+      }
+      case 'suspend':
+        found.outcome = 'suspended'
+        return
+      case 'resume':
+        found.outcome = 'running'
+        return
+      case 'run-end':
+        found.outcome = entry.outcome
+        ended = compact({ usage: entry.usage, cost: entry.cost, error: entry.error?.message })
+        return
+      default:
+    }
+  }
+
+  return {
+    apply,
+    read: () => ({
+      id,
+      ...found,
+      text: texts.join('').trimEnd(),
+      tools,
+      steps,
+      ...ended,
+      duration: Math.max(0, last - first),
+    }),
+  }
+}
