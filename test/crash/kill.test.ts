@@ -1,14 +1,17 @@
 /**
  * The server is killed (SIGKILL) at 30 seeded moments (`MILLRACE_KILLS=100` for more) under load, on one data folder. What any client had received is a
- * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client.
+ * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client. The files of the runs and the tables
+ * agree with the log.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
+import { expectBeginning, fileText, logText, tablesOf } from '../support/agreement.ts'
 import { grammarFaults, only } from '../support/engine.ts'
 import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
@@ -98,7 +101,7 @@ afterAll(async () => {
 })
 
 async function boot(): Promise<void> {
-  server = await spawnServer(join(dir, 'agents'), data, '--endpoint', `up=${upstream.baseURL}`)
+  server = await spawnServer(join(dir, 'agents'), data, '--log-files', '--endpoint', `up=${upstream.baseURL}`)
 }
 
 /** A client and all that it has received so far. */
@@ -192,12 +195,13 @@ function random(seed: number): () => number {
 
 test(
   `${kills} kills under load lose nothing that a client saw, and nothing happens twice`,
-  { timeout: 170_000 },
+  { timeout: Math.max(170_000, kills * 6000) },
   async () => {
     const next = random(20260901)
     const seen: Client[] = []
     const waiting: string[] = []
     let cut = 0
+    let begun = 0
     for (let life = 0; life < kills; life++) {
       const clients: Client[] = []
       const fatal = Math.floor(next() * 50)
@@ -218,9 +222,12 @@ test(
       await Promise.race([strike.promise, settled])
       await server.kill()
       await settled
+      const files = clients.map(({ run }) => ({ run, text: fileText(data, run) }))
+      begun += files.filter(({ text }) => text !== '' && !text.includes('run-end')).length
       cut += clients.filter(({ text }) => text !== '' && !text.includes('run-end') && !text.includes('[DONE]')).length
       await boot()
       for (const client of clients) await expectPrefix(client)
+      for (const { run, text } of files) expectBeginning(text, await stored(run))
       for (const { run } of clients) {
         const entries = parse(await stored(run))
         expect(grammarFaults(entries, true), run).toEqual([])
@@ -236,6 +243,7 @@ test(
     }
     // Streams were cut in their middle, or this shows nothing.
     expect(cut).toBeGreaterThan(kills)
+    expect(begun).toBeGreaterThan(kills / 3)
 
     const { runs } = (await (await fetch(`${server.url}/api/runs?limit=1000`)).json()) as { runs: RunRow[] }
     expect(runs.length).toBeGreaterThan(kills * 3)
@@ -261,8 +269,28 @@ test(
     expect(misfits).toEqual([])
     const verified = await millrace('verify', 'all', '--data', data)
     expect(verified.code, verified.stdout + verified.stderr.slice(-500)).toBe(0)
+    await expectAgreement(runs.map(({ id }) => id))
   },
 )
+
+/** The files are the log, and the tables are those that it gives when they are built again. */
+async function expectAgreement(runs: string[]): Promise<void> {
+  const late = sqliteStore(join(data, 'millrace.db'), { readOnly: true })
+  for (const run of runs) {
+    const log = await logText(late, run)
+    await expect.poll(() => fileText(data, run) === log, { timeout: 20_000 }).toBe(true)
+  }
+  await late.close()
+  await server.kill()
+  const [file, copy] = [join(data, 'millrace.db'), join(dir, 'copy.db')]
+  for (const ending of ['', '-wal']) cpSync(file + ending, copy + ending)
+  const stores = [sqliteStore(file), sqliteStore(copy)] as const
+  await stores[1].records!.reindex()
+  const [kept, built] = [await tablesOf(stores[0], 'word3'), await tablesOf(stores[1], 'word3')]
+  await Promise.all(stores.map((store) => store.close()))
+  expect(kept).toEqual(built)
+  await boot()
+}
 
 async function answerOne(waiting: string[], next: () => number): Promise<void> {
   const [run] = waiting.splice(Math.floor(next() * waiting.length), 1)
