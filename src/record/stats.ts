@@ -1,5 +1,7 @@
 /** Totals and percentiles over many runs, from the tables. */
-import type { Records } from '../part/records.ts'
+import type { Store } from '../part/log.ts'
+import { addUpStats } from './add-up-stats.ts'
+import { queryRows } from './own-query.ts'
 
 /** Which runs count: those that started in this time, of this agent. Times are epoch ms. */
 export interface StatsQuery {
@@ -8,16 +10,67 @@ export interface StatsQuery {
   agent?: string | undefined
 }
 
-type Row = Record<string, unknown>
+/** How often something was. */
+export interface Count {
+  name: string
+  count: number
+}
+
+/** Durations in ms. */
+export interface Percentiles extends Count {
+  p50: number
+  p95: number
+  p99: number
+}
+
+/** An unknown price is not 0: `knownCost` is what those with a known price have cost, in USD. */
+export interface UsageSum {
+  calls: number
+  /** Model calls, and the pieces in which CLI agents report. */
+  reports: number
+  inputTokens: number | null
+  outputTokens: number | null
+  cachedInputTokens: number | null
+  reasoningTokens: number | null
+  /** 1: some of it was estimated. */
+  estimated: number
+  knownCost: number
+  unpriced: number
+}
+export interface UsageOf extends UsageSum {
+  name: string
+}
+
+/** Each list has at most a thousand rows, the most frequent first. */
+export interface Stats {
+  since: number
+  until: number
+  outcomes: Count[]
+  errors: Count[]
+  agents: Count[]
+  days: Count[]
+  duration: Percentiles | null
+  usage: UsageSum | null
+  usageByModel: UsageOf[]
+  usageByAgent: UsageOf[]
+  usageByDay: UsageOf[]
+  usageByThread: UsageOf[]
+  modelCalls: Percentiles[]
+  firstToken: Percentiles[]
+  toolCalls: Percentiles[]
+}
 
 const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
 const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}`
 const within = (table: string, time: string) =>
   `${table} t WHERE t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
 
-const usageSums = `count(*) AS reports, sum(input_tokens) AS inputTokens, sum(output_tokens) AS outputTokens,
+const usageSums = `count(DISTINCT t.run || ' ' || t.step) AS calls, count(*) AS reports, sum(input_tokens) AS inputTokens, sum(output_tokens) AS outputTokens,
   sum(cached_input_tokens) AS cachedInputTokens, sum(reasoning_tokens) AS reasoningTokens,
-  coalesce(sum(cost), 0) AS knownCost, count(*) - count(cost) AS unpriced`
+  coalesce(max(source = 'estimated'), 0) AS estimated,
+  coalesce(sum(t.cost), 0) AS knownCost, count(*) - count(t.cost) AS unpriced`
+const usageBy = (name: string, order = 'reports DESC') =>
+  `SELECT ${name} AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY 1 ORDER BY ${order}`
 
 /** The count and the percentiles of a value, for each name. */
 function percentiles(name: string, value: string, from: string): string {
@@ -36,22 +89,31 @@ const queries = {
   days: `SELECT strftime('%Y-%m-%d', started_at / 1000, 'unixepoch') AS name, count(*) AS count FROM ${runsIn} GROUP BY 1 ORDER BY 1`,
   duration: percentiles(`'all'`, 'r.ended_at - r.started_at', runsIn),
   usage: `SELECT ${usageSums} FROM ${within('usage', 'timestamp')}`,
-  usageByModel: `SELECT model AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY model ORDER BY reports DESC`,
-  usageByAgent: `SELECT agent AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY agent ORDER BY reports DESC`,
+  usageByModel: usageBy('t.model'),
+  usageByAgent: usageBy('t.agent'),
+  usageByDay: usageBy(`strftime('%Y-%m-%d', t.timestamp / 1000, 'unixepoch')`, '1'),
+  usageByThread: usageBy('(SELECT thread_id FROM runs WHERE id = t.run)'),
   modelCalls: percentiles('t.model', 't.duration', within('model_calls', 'started_at')),
   firstToken: percentiles('t.model', 't.time_to_first_token', within('model_calls', 'started_at')),
   toolCalls: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at')),
 }
 
-/** Each list has at most a thousand rows, the most frequent first. Durations are in ms. */
-export async function readStats(records: Records, { since, until, agent }: StatsQuery) {
+/**
+ * Statistics over the runs of a store. One without tables keeps so few runs that they are added up instead; times to the first token
+ * are not known then.
+ */
+export async function readStats(store: Pick<Store, 'log' | 'runs' | 'records'>, query: StatsQuery): Promise<Stats> {
+  const { records } = store
+  if (records === undefined) return addUpStats(store, query)
   await records.settle()
-  const parameters = { since, until, agent: agent ?? null }
-  const rows = async (sql: string): Promise<Row[]> => {
-    const { columns, rows: values } = await records.query(sql, { parameters, limit: 1000 })
-    return values.map((each) => Object.fromEntries(columns.map((column, i) => [column, each[i]])))
-  }
-  const found = await Promise.all(Object.entries(queries).map(async ([name, sql]) => [name, await rows(sql)] as const))
-  const { duration = [], usage = [], ...lists } = Object.fromEntries(found)
-  return { since, until, duration: duration[0] ?? null, usage: usage[0] ?? null, ...lists }
+  const { since, until, agent } = query
+  const options = { parameters: { since, until, agent: agent ?? null }, limit: 1000 }
+  const found = await Promise.all(
+    Object.entries(queries).map(async ([name, sql]) => [
+      name,
+      await queryRows(records, 'read statistics', sql, options),
+    ]),
+  )
+  const { duration, usage, ...lists } = Object.fromEntries(found) as Record<keyof typeof queries, unknown[]>
+  return { since, until, duration: duration[0] ?? null, usage: usage[0] ?? null, ...lists } as Stats
 }

@@ -1,5 +1,4 @@
 /** `GET /api/stats`: totals and percentiles over many runs. */
-import { MillraceError } from '../../part/error.ts'
 import { readStats } from '../../record/stats.ts'
 import type { HandlerContext } from '../handler.ts'
 import { bad, readQuery } from '../http/query.ts'
@@ -9,16 +8,9 @@ const week = 7 * 24 * 60 * 60 * 1000
 /** Default: the last seven days. */
 export async function getStats({ runtime }: HandlerContext, url: URL): Promise<Response> {
   const { since, until, agent } = readQuery(url, { since: 40, until: 40, agent: 256 })
-  const { records } = runtime.store
-  if (records === undefined) {
-    const cure = 'Start the server with a data folder.'
-    throw new MillraceError('no-records', `This server keeps runs in memory and has no statistics. ${cure}`, {
-      status: 501,
-    })
-  }
   const end = until === undefined ? Date.now() + 1 : toTime(until, 'until')
   const start = since === undefined ? end - week : toTime(since, 'since')
-  return Response.json(await readStats(records, { since: start, until: end, agent }))
+  return Response.json(await readStats(runtime.store, { since: start, until: end, agent }))
 }
 
 /** Epoch ms or ISO 8601. */
