@@ -8,6 +8,7 @@ import { version } from '../server/version.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
 import { sendConsoleToStderr } from './console-lines.ts'
+import { addStatsCommand } from './record-commands/stats.ts'
 import { addThreadsCommand } from './record-commands/threads.ts'
 import { readEnvFiles } from './env-files.ts'
 import {
@@ -192,6 +193,7 @@ export function createProgram(): Command {
     )
 
   addThreadsCommand(program)
+  addStatsCommand(program)
   addAnswerCommand(program)
 
   program

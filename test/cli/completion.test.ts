@@ -85,7 +85,7 @@ describe.skipIf(!has('bash'))('bash', () => {
       `source completion.bash
       complete -p millrace
       try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s;' "\${COMPREPLY[@]}"; echo; }
-      try millrace stat; try millrace sh; try millrace run ass; try millrace run --form; try millrace run ''`,
+      try millrace nothing; try millrace sh; try millrace run ass; try millrace run --form; try millrace run ''`,
     )
     expect(said.split('\n')).toEqual([
       'complete -F _millrace millrace',

@@ -1,0 +1,110 @@
+/** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
+import { compact } from '../../part/compact.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { Used } from '../../fold/usage-fold.ts'
+import { ageOf } from '../../record/policy.ts'
+import { readStats, type Percentiles, type Stats, type StatsQuery, type UsageSum } from '../../record/stats.ts'
+import type { Where } from '../access.ts'
+import { formatDuration, formatTime } from '../amounts.ts'
+import { checkData } from '../folders.ts'
+import { findServer, namedServer } from '../live-server.ts'
+import { printable } from '../printable.ts'
+import type { statsGroups } from '../record-commands/stats.ts'
+import { createRequest } from '../remote-request.ts'
+import { openSettled } from '../settled-store.ts'
+import { formatTable } from '../table.ts'
+import { formatUsage } from '../usage-table.ts'
+import { writeOut } from '../write-out.ts'
+
+export interface StatsFlags extends Where {
+  by: (typeof statsGroups)[number]
+  since: string
+  until?: string
+  agent?: string
+  json?: boolean
+}
+
+export async function statsCommand({ by, since, until, agent, json = false, ...where }: StatsFlags): Promise<void> {
+  const now = Date.now()
+  const query = {
+    since: toTime('--since', since, now),
+    until: until === undefined ? now + 1 : toTime('--until', until, now),
+    agent,
+  }
+  if (query.since >= query.until) throw new MillraceError('usage', '--since must be a time before --until.')
+  const stats = await read(where, query)
+  if (json) return writeOut(`${JSON.stringify(stats, null, 2)}\n`)
+  const sections = [summary(stats), ...tables(stats, by)].filter((text) => text !== '')
+  await writeOut(`${sections.join('\n\n')}\n`)
+}
+
+async function read({ data, url }: Where, query: StatsQuery): Promise<Stats> {
+  if (url === undefined) checkData(data)
+  const server = url === undefined ? await findServer(data) : namedServer(url)
+  if (server !== undefined) {
+    const given = Object.entries(compact({ ...query })).map(([name, value]) => [name, String(value)])
+    const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
+    return (await (await createRequest(server.url, server)(`/api/stats?${search}`)).json()) as Stats
+  }
+  const store = await openSettled(data)
+  try {
+    return await readStats(store, query)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Epoch ms of a duration that has passed, of a date, or as given. */
+function toTime(flag: string, text: string, now: number): number {
+  const age = /[a-z]$/iu.test(text.trim()) ? ageOf(text) : undefined
+  const time = age !== undefined ? now - age : /^\d{10,}$/u.test(text) ? Number(text) : Date.parse(text)
+  if (Number.isFinite(time) && time >= 0) return time
+  throw new MillraceError(
+    'usage',
+    `${flag} must be a duration such as 7d or 12h, or a time such as 2026-01-31, not "${text}".`,
+  )
+}
+
+function summary({ since, until, outcomes, errors, duration }: Stats): string {
+  const runs = outcomes.reduce((sum, { count }) => sum + count, 0)
+  const list = (all: Stats['outcomes']) => all.map(({ name, count }) => `${count} ${printable(name)}`).join(', ')
+  const lines = [
+    `${formatTime(since)} to ${formatTime(until)} UTC`,
+    `runs      ${runs}${runs === 0 ? '' : `: ${list(outcomes)}`}`,
+    ...(errors.length === 0 ? [] : [`errors    ${list(errors)}`]),
+    ...(duration === null ? [] : [`duration  ${timesOf(duration).join(', ')} (p50, p95, p99)`]),
+  ]
+  return lines.join('\n')
+}
+
+function tables(stats: Stats, by: StatsFlags['by']): string[] {
+  if (by === 'tool') return [formatTimes('TOOL', stats.toolCalls)]
+  const lists = {
+    model: stats.usageByModel,
+    agent: stats.usageByAgent,
+    day: stats.usageByDay,
+    thread: stats.usageByThread,
+  }
+  const rows = lists[by].map((row) => [row.name, toUsed(row)] as const)
+  const total = stats.usage !== null && rows.length > 1 ? [['total', toUsed(stats.usage)] as const] : []
+  const usage = formatUsage(by.toUpperCase(), [...rows, ...total])
+  return by === 'model' ? [usage, formatTimes('MODEL', stats.modelCalls)] : [usage]
+}
+
+function toUsed(sum: UsageSum): Used {
+  const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, estimated, knownCost, unpriced } = sum
+  const tokens = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+  const known = Object.fromEntries(Object.entries(tokens).filter(([, count]) => count !== null))
+  const usage = { ...known, source: estimated === 1 ? 'estimated' : 'reported' } as const
+  return { calls, usage, knownCost, unpriced, ...(unpriced === 0 ? { cost: knownCost } : undefined) }
+}
+
+function formatTimes(head: string, rows: readonly Percentiles[]): string {
+  if (rows.length === 0) return ''
+  const cells = rows.map((row) => [row.name, String(row.count), ...timesOf(row)])
+  return formatTable([head, 'CALLS', 'P50', 'P95', 'P99'], cells)
+}
+
+function timesOf({ p50, p95, p99 }: Percentiles): string[] {
+  return [p50, p95, p99].map(formatDuration)
+}
