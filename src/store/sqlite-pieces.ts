@@ -1,11 +1,17 @@
 /** Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
 import type { DatabaseSync } from 'node:sqlite'
 import { createCompaction } from '../fold/compaction.ts'
+import type { Entry } from '../part/entry.ts'
 import { decodeEntries } from './encode.ts'
-import { refillRun } from './tables/remove-run.ts'
+import { createMove, seqOf } from './tables/move-rows.ts'
 
-/** Characters of a piece: what can be read and merged in a few ms. The row that reaches it is included. */
+/** Characters of a piece: what can be merged and written in a few ms. The row that reaches it is included. */
 const pieceLength = 64 * 1024
+/** Longer lines are not parsed: entries that long are no deltas of a model, and it only matters that they are there. */
+const longLine = 64 * 1024
+
+/** In ms. */
+export const sliceLength = 5
 
 interface Row {
   id: number
@@ -23,7 +29,8 @@ export interface Piece {
 }
 
 export interface Pieces {
-  read(run: string, after: number): Row[]
+  /** Leave the loop before something is written. */
+  read(run: string, after: number): Iterable<Row>
   /** The `seq`s at which forks branch off, forks of forks included. */
   bounds(run: string): Set<number>
   /** Call this inside a transaction. Changes nothing and returns false if the rows are not what they were. */
@@ -45,18 +52,10 @@ export function createPieces(db: DatabaseSync): Pieces {
   )
   const remove = db.prepare('DELETE FROM ticks WHERE run = ? AND first_seq BETWEEN ? AND ?')
   const insert = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
+  const move = createMove(db)
 
   return {
-    read(run, after) {
-      const rows: Row[] = []
-      let length = 0
-      for (const row of select.iterate(run, after) as Iterable<unknown>) {
-        rows.push(row as Row)
-        length += (row as Row).entries.length
-        if (length >= pieceLength) break
-      }
-      return rows
-    },
+    read: (run, after) => select.iterate(run, after) as Iterable<unknown> as Iterable<Row>,
     bounds: (run) => new Set(forks.all(run).map(({ seq }) => Number(seq))),
     replace(run, rows, text) {
       const [from, to] = [rows[0]!, rows.at(-1)!]
@@ -65,28 +64,60 @@ export function createPieces(db: DatabaseSync): Pieces {
       remove.run(run, from.first_seq, to.first_seq)
       // The last position is kept: readers of changes that have come so far miss nothing.
       insert.run(to.id, run, from.first_seq, to.last_seq, text)
-      // The tables over the log say where in a row an entry stands.
-      refillRun(db, run)
+      move(run, { firstSeq: from.first_seq, lastSeq: to.last_seq, tick: to.id, text })
       return true
     },
   }
 }
 
-/** Returns a function that gives the next piece of a run, or undefined. */
-export function compactPieces(run: string, pieces: Pieces): () => Piece | undefined {
+/**
+ * Returns a function that reads on for one slice. It gives the next piece of a run, or `reading` if the piece is not complete yet, or
+ * undefined after the last.
+ */
+export function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
   const merge = createCompaction(pieces.bounds(run))
   let after = 0
-  return () => {
-    const rows = pieces.read(run, after)
-    if (rows.length === 0) return undefined
-    after = rows.at(-1)!.first_seq
-    const before = rows.map(({ entries }) => entries).join('\n')
-    const lines = before.split('\n')
-    const entries = decodeEntries([before])
-    const lineOf = new Map(entries.map((entry, i) => [entry, lines[i]!]))
+  let rows: Row[] = []
+  let length = 0
+  const lineOf = new Map<Entry, string>()
+
+  /** Returns whether the slice ended before the piece did. */
+  function readOn(): boolean {
+    const began = clock()
+    for (const row of pieces.read(run, after)) {
+      after = row.first_seq
+      rows.push(row)
+      for (const line of row.entries.split('\n')) lineOf.set(toEntry(line), line)
+      length += row.entries.length
+      if (length >= pieceLength) return false
+      if (clock() - began >= sliceLength) return true
+    }
+    return false
+  }
+
+  function finish(): Piece {
+    const entries = [...lineOf.keys()]
     const merged = merge(entries)
     // What was not merged stays as it was written.
     const text = merged.map((entry) => lineOf.get(entry) ?? JSON.stringify(entry)).join('\n')
-    return { rows, text, bytes: Buffer.byteLength(before), entries: { before: lines.length, after: merged.length } }
+    const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.entries) + 1, -1)
+    const piece = { rows, text, bytes, entries: { before: entries.length, after: merged.length } }
+    rows = []
+    length = 0
+    lineOf.clear()
+    return piece
   }
+
+  return () => {
+    if (readOn()) return 'reading'
+    return rows.length === 0 ? undefined : finish()
+  }
+}
+
+function toEntry(line: string): Entry {
+  const isLong = line.length > longLine && !/"type":"[a-z-]+-delta"/u.test(line.slice(0, 2000))
+  const seq = isLong ? seqOf(line) : undefined
+  return seq === undefined
+    ? decodeEntries([line])[0]!
+    : ({ seq, timestamp: 0, step: '', type: 'finish' } as unknown as Entry)
 }

@@ -3,9 +3,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
 import type { Upkeep, UpkeepPage } from '../part/upkeep.ts'
 import type { Dropped } from './sqlite-dropped.ts'
-import { compactPieces, createPieces } from './sqlite-pieces.ts'
+import { compactPieces, createPieces, sliceLength } from './sqlite-pieces.ts'
 import type { RunTable } from './sqlite-runs.ts'
-import { removeRunRows } from './tables/remove-run.ts'
+import { createTrim, refillRun, refillWithheld, removeRunRows } from './tables/remove-run.ts'
 
 export interface UpkeepContext {
   runs: RunTable
@@ -15,19 +15,23 @@ export interface UpkeepContext {
   reading<T>(what: string, read: () => T): T
   /** Called when a run was rewritten, or deleted. */
   changed(run: string, isDropped: boolean): void
+  /** Tells how long a slice takes. Default `performance.now`. */
+  clock?: () => number
 }
 
 /** How many runs are looked at in one slice. */
 const window = 100
-/** How many rows are deleted in one slice. */
-const mostRows = 64
-/** How many pages are moved in one slice. */
-const mostPages = 100
+/** How many rows are deleted in one go. */
+const mostRows = 16
+/** How many pages are moved in one go. */
+const mostPages = 20
 
 const noRest = async (): Promise<void> => undefined
 
-export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, changed }: UpkeepContext): Upkeep {
+export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
+  const { runs, dropped, write, reading, changed, clock = () => performance.now() } = context
   const pieces = createPieces(db)
+  const trim = createTrim(db)
   let deletions = 0
   const toCompact = db.prepare(
     `SELECT id FROM runs WHERE compacted_at IS NULL AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?`,
@@ -59,9 +63,17 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
     return (statement.get() as unknown as [number])[0]
   }
 
+  /** Does something again and again until it returns false or the slice is over. Returns whether more is to do. */
+  function slice(step: () => boolean): boolean {
+    const began = clock()
+    let more = step()
+    while (more && clock() - began < sliceLength) more = step()
+    return more
+  }
+
   async function sweep(run: string, rest = noRest): Promise<void> {
-    const slice = () => someRows.run(run).changes
-    while ((await write(`delete run ${run}`, slice, mostRows * 4)) > 0) await rest()
+    const rows = () => slice(() => someRows.run(run).changes > 0)
+    while (await write(`delete run ${run}`, rows, 256)) await rest()
     await write(`delete run ${run}`, () => dropped.over(run), 1)
   }
 
@@ -77,8 +89,10 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
       const row = reading(`get run ${run}`, () => runs.get(run))
       if (row === undefined || !hasEnded(row.status)) return undefined
       const total = { entriesBefore: 0, entriesAfter: 0, bytesBefore: 0, bytesAfter: 0 }
-      const next = compactPieces(run, pieces)
+      const next = compactPieces(run, pieces, clock)
       for (let piece; (piece = reading(`read run ${run}`, next)) !== undefined;) {
+        await rest()
+        if (piece === 'reading') continue
         const { rows, text, entries } = piece
         total.entriesBefore += entries.before
         total.entriesAfter += entries.after
@@ -113,11 +127,28 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
         return rows.length < window ? found : { ...found, next: Number(rows.at(-1)!.number) }
       }),
     async drop(run, { rest = noRest } = {}) {
+      let isWithheld = false
+      // Its rows of the tables first: they may be many.
+      const some = () => (stillFree.get(Infinity, run) === undefined ? undefined : slice(() => trim(run)))
+      for (let more: boolean | undefined = true; more === true;) {
+        more = await write(`delete run ${run}`, some, 256)
+        isWithheld ||= more !== undefined
+        if (more !== undefined) {
+          await rest().catch(async (error: unknown) => {
+            await write(`keep run ${run}`, () => refillRun(db, run), 256)
+            throw error
+          })
+        }
+      }
       const began = await write(
         `delete run ${run}`,
         () => {
           const row = stillFree.get(Infinity, run)
-          if (row === undefined) return false
+          if (row === undefined) {
+            // It was forked meanwhile, for example: it stays.
+            if (isWithheld && runs.get(run) !== undefined) refillRun(db, run)
+            return false
+          }
           dropped.begin(run)
           removeRunRows(db, run)
           for (const each of removals) each.run(run)
@@ -136,12 +167,17 @@ export function createUpkeep(db: DatabaseSync, { runs, dropped, write, reading, 
     deletions: () => deletions,
     async vacuum({ rest = noRest } = {}) {
       for (const run of dropped.unfinished()) await sweep(run, rest)
-      const slice = () => {
-        db.exec(`PRAGMA incremental_vacuum(${mostPages})`)
+      await write('fill the tables again', () => refillWithheld(db), 10)
+      const pages = () => {
+        slice(() => {
+          const before = pragma('freelist_count')
+          db.exec(`PRAGMA incremental_vacuum(${mostPages})`)
+          return pragma('freelist_count') < before
+        })
         return pragma('freelist_count')
       }
       for (let before = Infinity; ;) {
-        const left = await write('vacuum', slice, 3 * mostPages)
+        const left = await write('vacuum', pages, 300)
         // A file of an early version cannot be vacuumed.
         if (left === 0 || left >= before) return
         before = left

@@ -68,7 +68,8 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
           return { text: pieces.join(''), next: at }
         }
         pieces.push(entry.delta)
-        length += entry.delta.length
+        // One that was merged since may begin before the piece.
+        if ((entry.firstSeq ?? entry.seq) > start) length += entry.delta.length
         at = entry.seq
       }
       if (lastSeq >= last) break

@@ -1,10 +1,11 @@
 /**
- * For whoever changes the log behind the tables (retention, compaction). Both are called inside the transaction that changes
+ * For whoever changes the log behind the tables (retention, compaction). All are called inside the transaction that changes
  * `ticks`, on the store's own connection:
  *
- * - {@link removeRunRows} before a run's rows of `runs` and `ticks` are deleted;
- * - {@link refillRun} after a run's rows of `ticks` were replaced: its rows are removed now and filled again in the background,
- *   and so are those of its forks, which point to the same rows of `ticks`.
+ * - {@link createTrim} removes rows of a run that is to be deleted, some at a time;
+ * - {@link removeRunRows} removes what is left, before its rows of `runs` and `ticks` are deleted;
+ * - {@link refillRun} has them filled again, for a run that stays;
+ * - `move-rows.ts` is for rows of `ticks` that became one.
  *
  * New rows of `ticks` get higher ids than all before only while the highest row is there: keep the last row of the table, or
  * insert before you delete.
@@ -25,6 +26,46 @@ const keyedByRun = [
   'indexed_agents',
 ]
 
+/** Tables with many rows of a long run, and how many of them are removed in one go. */
+const bulky = [
+  ['indexed_events', 200],
+  ['indexed_blocks', 200],
+  ['indexed_steps', 200],
+  ['indexed_tool_calls', 200],
+] as const
+
+/**
+ * Returns a function that removes some rows of a run that has ended, and says whether more are left. From the first call on nothing fills
+ * the run: it is neither among the filled ones nor queued.
+ */
+export function createTrim(db: DatabaseSync): (run: string) => boolean {
+  const number = db.prepare('SELECT number FROM runs WHERE id = ?')
+  const dequeue = db.prepare('DELETE FROM index_queue WHERE run = ?')
+  const withhold = ['indexed_runs', 'indexed_later'].map((table) => db.prepare(`DELETE FROM ${table} WHERE run = ?`))
+  const texts = db.prepare('SELECT id FROM indexed_texts WHERE run = ? LIMIT 20')
+  const removeText = db.prepare('DELETE FROM search WHERE rowid = ?')
+  const forgetText = db.prepare('DELETE FROM indexed_texts WHERE id = ?')
+  const some = bulky.map(([table, most]) => ({
+    most,
+    remove: db.prepare(
+      `DELETE FROM ${table} WHERE run = ?1 AND seq IN (SELECT seq FROM ${table} WHERE run = ?1 LIMIT ${most})`,
+    ),
+  }))
+  return (run) => {
+    const row = number.get(run)?.number
+    if (row === undefined) return false
+    for (const each of withhold) each.run(row)
+    dequeue.run(run)
+    const found = texts.all(row)
+    for (const { id } of found) {
+      removeText.run(id!)
+      forgetText.run(id!)
+    }
+    if (found.length > 0) return true
+    return some.some(({ most, remove }) => Number(remove.run(row).changes) === most)
+  }
+}
+
 /** Removes the rows of a run from all tables. */
 export function removeRunRows(db: DatabaseSync, run: string): void {
   const row = db.prepare('SELECT number, thread_id FROM runs WHERE id = ?').get(run)
@@ -41,9 +82,17 @@ export function removeRunRows(db: DatabaseSync, run: string): void {
   else db.prepare('UPDATE indexed_threads SET last_run = ? WHERE id = ?').run(last.number!, thread)
 }
 
-/** Removes the rows of a run and of its forks, and has them filled again. */
+/** Removes the rows of a run, and has them filled again in the background. */
 export function refillRun(db: DatabaseSync, run: string): void {
   removeRunRows(db, run)
   db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)').run(run)
-  for (const fork of db.prepare('SELECT run FROM forks WHERE source = ?').all(run)) refillRun(db, String(fork.run))
+}
+
+/** Has runs filled again whose removal a crash has cut off. */
+export function refillWithheld(db: DatabaseSync): void {
+  const withheld = db.prepare(
+    `SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN (SELECT run FROM indexed_runs)
+       AND id NOT IN (SELECT run FROM index_queue)`,
+  )
+  for (const { id } of withheld.all()) refillRun(db, String(id))
 }
