@@ -3,7 +3,8 @@ import type { RunRow, Store } from '../part/log.ts'
 import { readView } from '../fold/read-view.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
 import { sumUsed, type Used } from '../fold/usage-fold.ts'
-import type { Count, Percentiles, Stats, StatsQuery, UsageOf, UsageSum } from './stats.ts'
+import type { Count, Percentiles, Stats, StatsQuery, UsageOf } from './stats.ts'
+import type { UsageSum } from './usage-sums.ts'
 
 type Runs = Pick<Store, 'log' | 'runs'>
 

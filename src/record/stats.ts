@@ -2,6 +2,7 @@
 import type { Store } from '../part/log.ts'
 import { addUpStats } from './add-up-stats.ts'
 import { queryRows } from './own-query.ts'
+import { usageSums, type UsageSum } from './usage-sums.ts'
 
 /** Which runs count: those that started in this time, of this agent. Times are epoch ms. */
 export interface StatsQuery {
@@ -23,20 +24,6 @@ export interface Percentiles extends Count {
   p99: number
 }
 
-/** An unknown price is not 0: `knownCost` is what those with a known price have cost, in USD. */
-export interface UsageSum {
-  calls: number
-  /** Model calls, and the pieces in which CLI agents report. */
-  reports: number
-  inputTokens: number | null
-  outputTokens: number | null
-  cachedInputTokens: number | null
-  reasoningTokens: number | null
-  /** 1: some of it was estimated. */
-  estimated: number
-  knownCost: number
-  unpriced: number
-}
 export interface UsageOf extends UsageSum {
   name: string
 }
@@ -65,10 +52,6 @@ const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AN
 const within = (table: string, time: string) =>
   `${table} t WHERE t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
 
-const usageSums = `count(DISTINCT t.run || ' ' || t.step) AS calls, count(*) AS reports, sum(input_tokens) AS inputTokens, sum(output_tokens) AS outputTokens,
-  sum(cached_input_tokens) AS cachedInputTokens, sum(reasoning_tokens) AS reasoningTokens,
-  coalesce(max(source = 'estimated'), 0) AS estimated,
-  coalesce(sum(t.cost), 0) AS knownCost, count(*) - count(t.cost) AS unpriced`
 const usageBy = (name: string, order = 'reports DESC') =>
   `SELECT ${name} AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY 1 ORDER BY ${order}`
 

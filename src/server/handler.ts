@@ -8,14 +8,14 @@ import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
-import { stepsInside } from '../pipeline/calls.ts'
-import type { Step } from '../pipeline/pipeline.ts'
 import { unknownAgent } from '../runtime/runtime-errors.ts'
-import type { Agent, Runtime } from '../runtime/runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { wireRegistry } from '../project/registries.ts'
 import { textWire } from '../wire/text/text.ts'
 import { uiWire } from '../wire/ui/ui.ts'
 import type { Wire } from '../wire/wire.ts'
+import { describeAgent } from './describe-agent.ts'
+import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { foreignFault } from './http/foreign.ts'
 import { hashText } from './http/hash-text.ts'
@@ -82,6 +82,8 @@ export interface HandlerOptions {
   sockets?: boolean
   /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
+  /** More metrics of the process for `/metrics`, in Prometheus' text format. */
+  metrics?: () => string
 }
 
 export interface HandlerContext extends AnswerContext {
@@ -91,6 +93,7 @@ export interface HandlerContext extends AnswerContext {
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string
+  metrics: () => string
 }
 
 /** For any server with a `fetch` interface. Never rejects: every failure is a Response. */
@@ -114,9 +117,11 @@ export function createHandler(options: HandlerOptions): Handler {
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
-  const context: HandlerContext = { runtime, ...limits, onError, waitUntil, openai, wires, sockets, protocol }
   const began = performance.now()
   const app = new Hono()
+  const requests = createRequestCount(app)
+  const metrics = () => requests.text() + (options.metrics?.() ?? '')
+  const context: HandlerContext = { runtime, ...limits, onError, waitUntil, openai, wires, sockets, protocol, metrics }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
@@ -180,13 +185,13 @@ export function createHandler(options: HandlerOptions): Handler {
     return Response.json(body, isDegraded ? { status: 503, headers: { 'cache-control': 'no-store' } } : undefined)
   })
   app.get('/api/agents', () =>
-    Response.json({ agents: listedAgents(runtime.agents).map(describe), errors: agentErrors() }),
+    Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: agentErrors() }),
   )
   app.get('/api/agents/:id', async (c) => {
     const id = c.req.param('id')
     const agent = runtime.agents.get(id)
     if (agent === undefined) throw unknownAgent(id, runtime.agents)
-    return Response.json({ ...describe(agent), hash: await hashText(agent.pipeline.text) })
+    return Response.json({ ...describeAgent(agent), hash: await hashText(agent.pipeline.text) })
   })
   app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
   app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
@@ -197,7 +202,14 @@ export function createHandler(options: HandlerOptions): Handler {
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
-  return async (request) => cors.preflight(request) ?? cors.allow(request, await answer(request))
+  return async (request) => {
+    const preflight = cors.preflight(request)
+    if (preflight !== undefined) return preflight
+    const began = performance.now()
+    const response = await answer(request)
+    requests.count(request, response, began)
+    return cors.allow(request, response)
+  }
 }
 
 /** Paths of routes whose `POST` may start a run. */
@@ -224,27 +236,4 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   app.post('/api/runs/:id/requests/:requestId', (c) =>
     answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
   )
-}
-
-function describe({ id, pipeline }: Agent) {
-  const { metadata, input, workflow, after } = pipeline
-  const steps = workflow.concat(after).map((step) => ({
-    id: step.id,
-    type: step.type === 'custom' ? step.stepType : step.type,
-    ...(step.type === 'llm' || step.type === 'router' ? { model: step.config.model } : undefined),
-    ...(step.type === 'llm' ? { stream: step.config.stream } : undefined),
-  }))
-  const all = (step: Step): Step[] => [step, ...stepsInside(step).flatMap(all)]
-  const tools = workflow
-    .concat(after)
-    .flatMap(all)
-    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
-  return {
-    id,
-    ...metadata,
-    ...(pipeline.history && { history: pipeline.history }),
-    ...(input && { input }),
-    steps,
-    tools: [...new Set(tools.map(({ name }) => name))],
-  }
 }

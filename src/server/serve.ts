@@ -19,6 +19,7 @@ import { refuse } from './http/refuse.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { reapProcesses } from '../processes/process-records.ts'
+import { createProcessMetrics } from './process-metrics.ts'
 import { reportRequests } from './report-requests.ts'
 import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
 import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
@@ -55,7 +56,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const config = await loadConfig(options.dir)
   const { host, port: wanted, data, logFiles } = settingsOf(config, options)
   const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs, rateLimit: limited } = config.server ?? {}
-  const rateLimit = limited && createRateLimit(limited.runsPerMinute)
+  const metrics = createProcessMetrics()
+  const rateLimit = limited && metrics.limit(createRateLimit(limited.runsPerMinute))
   const openai = openAiSettingsOf(config, options.env)
   // An empty key counts as no key.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
@@ -125,13 +127,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
         openai,
         apiKey,
         sockets: true,
+        metrics: metrics.text,
       }),
     )
     const sockets = createSocketListener(
       compact({ runtime, onError, apiKey, localOnly, allowedOrigins, maxBodyBytes, rateLimit }),
     )
     const { shouldUpgradeCallback } = sockets
-    const listener = createNodeListener(reportRequests(handler, report), onError)
+    const listener = createNodeListener(reportRequests(handler, report), onError, metrics.stream)
     const server = createServer({ noDelay: true, shouldUpgradeCallback }, sockets.before(listener))
     server.on('upgrade', sockets.upgrade).on('clientError', refuse)
     await listen(server, wanted, host)
@@ -186,6 +189,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       await closed.promise
       clearInterval(idle)
       clearTimeout(enough)
+      metrics.close()
       release()
     }
     return { url, project, recovered, close: () => (closing ??= close()) }

@@ -5,11 +5,15 @@ import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { ThreadRow, ThreadRule } from '../part/thread.ts'
 import { readThread, type ThreadSource } from '../record/threads/list-threads.ts'
+import { threadUsage } from '../record/threads/thread-usage.ts'
+import type { UsedByModel } from '../fold/usage-fold.ts'
 import { conversation } from '../runtime/conversation.ts'
 import { conversationPage } from '../runtime/conversation-page.ts'
 
 /** A conversation with its runs and its messages. */
 export interface ShownThread extends ThreadRow {
+  /** Over all of its runs. */
+  usageByModel: UsedByModel[]
   /** A page, newest first. */
   runs: RunRow[]
   /** Oldest first, as the newest run has them. If the client keeps the history, what it sent last and the answer. */
@@ -35,12 +39,13 @@ export async function showThread(
 ): Promise<ShownThread> {
   const row = await readThread(store, id, rule)
   if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${id}.`)
-  const [runs, said] = await Promise.all([
+  const [usageByModel, runs, said] = await Promise.all([
+    threadUsage(store, id),
     store.runs.list({ ...page, threadId: id }),
     size === undefined && messagesBefore === undefined
       ? conversation(store, id, row.lastRunId)
       : conversationPage(store, id, row.lastRunId, { limit: size ?? 50, before: messagesBefore }),
   ])
   const before = 'before' in said ? said.before : undefined
-  return { ...row, runs, messages: said.messages, ...compact({ messagesBefore: before }) }
+  return { ...row, usageByModel, runs, messages: said.messages, ...compact({ messagesBefore: before }) }
 }

@@ -1,9 +1,13 @@
 /** `GET /metrics`: what Prometheus reads. */
-import { expect, onTestFinished, test } from 'vitest'
+import { setTimeout as turns } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createHandler } from '../../src/server/handler.ts'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { createCounter } from '../../src/record/metrics/families.ts'
+import { folder } from '../support/cli.ts'
 import { agent, createEngine } from '../support/engine.ts'
+import { serve } from '../../src/server/serve.ts'
+import { createProcessMetrics } from '../../src/server/process-metrics.ts'
 
 const messages = [{ role: 'user' as const, content: 'canary-7f3a' }]
 
@@ -82,4 +86,61 @@ test('a label has at most 100 values, and any text in it is escaped', () => {
   const odd = createCounter('y_total', 'Help.')
   odd.add({ model: 'a"b\\c\nd' })
   expect(parse(odd.text()).get(String.raw`y_total{model="a\"b\\c\nd"}`)).toBe(1)
+})
+
+test('requests are counted by the pattern of their route, not by what stands in it', async () => {
+  const engine = createEngine({ agents: { a: agent() }, scripts: { m: createScriptedModel([[text('Hi'), finish()]]) } })
+  onTestFinished(() => engine.close())
+  const handler = createHandler({ runtime: engine.runtime, authorize: () => true })
+  const ask = (path: string, init?: RequestInit) => handler(new Request(`http://x${path}`, init))
+  await ask('/api/runs/canary-7f3a')
+  await ask('/api/runs/canary-7f3b')
+  await ask('/canary-7f3a', { method: 'CANARY' })
+  const headers = { 'content-type': 'application/json' }
+  await (await ask('/api/chat', { method: 'POST', headers, body: JSON.stringify({ agentId: 'a', messages }) })).text()
+  const body = await (await ask('/metrics')).text()
+  expect(body).not.toMatch(/canary/iu)
+  const samples = parse(body)
+  expect(samples.get('millrace_http_requests_total{route="/api/runs/:id",method="GET",status="404"}')).toBe(2)
+  expect(samples.get('millrace_http_requests_total{route="other",method="other",status="404"}')).toBe(1)
+  expect(samples.get('millrace_http_requests_total{route="/api/chat",method="POST",status="200"}')).toBe(1)
+  expect(samples.get('millrace_http_request_duration_seconds_count{route="/api/runs/:id"}')).toBe(2)
+  // A stream lasts as long as its run.
+  expect(samples.has('millrace_http_request_duration_seconds_count{route="/api/chat"}')).toBe(false)
+})
+
+test('a server tells its open streams, its event loop and the starts that it has refused', async () => {
+  const dir = folder({
+    'a.yaml': agent().replace('script:m', 'demo:assistant'),
+    'millrace.config.mjs': 'export default { server: { rateLimit: { runsPerMinute: 1 } } }',
+  })
+  const server = await serve({ dir, data: 'none', port: 0, env: {}, log: () => undefined })
+  onTestFinished(() => server.close())
+  const read = async () => parse(await (await fetch(`${server.url}/metrics`)).text())
+  const leave = new AbortController()
+  await fetch(`${server.url}/api/events`, { signal: leave.signal })
+  const first = await read()
+  expect([first.get('millrace_active_streams'), first.get('millrace_rate_limited_total')]).toEqual([1, 0])
+  expect(first.get('nodejs_eventloop_lag_max_seconds')).toBe(0)
+  leave.abort()
+  await vi.waitUntil(async () => (await read()).get('millrace_active_streams') === 0)
+  const chat = { method: 'POST', headers: { 'content-type': 'application/json' } }
+  const ask = () => fetch(`${server.url}/api/chat`, { ...chat, body: JSON.stringify({ agentId: 'a', messages }) })
+  await (await ask()).text()
+  expect((await ask()).status).toBe(429)
+  expect((await read()).get('millrace_rate_limited_total')).toBe(1)
+})
+
+test('a blocked event loop is seen', async () => {
+  const metrics = createProcessMetrics()
+  onTestFinished(() => void metrics.close())
+  const longest = () => parse(metrics.text()).get('nodejs_eventloop_lag_max_seconds')!
+  expect(longest()).toBe(0)
+  await vi.waitUntil(async () => {
+    // Its timer must have begun, and must fire after the block.
+    await turns(60)
+    for (const end = performance.now() + 150; performance.now() < end;);
+    await turns(60)
+    return longest() > 0.1
+  })
 })

@@ -1,6 +1,7 @@
 /** `GET /api/threads/:id`: a conversation as a whole. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import { threadUsage } from '../../src/record/threads/thread-usage.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -10,6 +11,7 @@ afterEach(() => server.close())
 interface Thread {
   id: string
   runs: { id: string; status: string }[]
+  usageByModel: object[]
   messages: { role: string; content: string | { text: string }[]; id?: string }[]
 }
 
@@ -43,6 +45,11 @@ test('where the server keeps the history: all runs, newest first, page by page, 
   }
   const whole = await thread('my thread/1')
   expect(whole.id).toBe('my thread/1')
+  const usage = { inputTokens: 30, outputTokens: 15, source: 'reported' }
+  const used = [{ model: 'script:m', calls: 3, usage, knownCost: 0, unpriced: 3 }]
+  expect(whole.usageByModel).toEqual(used)
+  const { log, runs } = server.store
+  expect(await threadUsage({ log, runs }, 'my thread/1')).toMatchObject(used)
   expect(whole.runs.map(({ id }) => id)).toEqual(ids.slice(1))
   expect(whole.runs[0]).toMatchObject({ status: 'completed', agent: 'a', title: 'third' })
   expect(words(whole)).toEqual(['first', 'one', 'second', 'two', 'third', 'three'])

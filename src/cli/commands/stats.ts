@@ -1,9 +1,9 @@
 /** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { Used } from '../../fold/usage-fold.ts'
 import { ageOf } from '../../record/policy.ts'
-import { readStats, type Percentiles, type Stats, type StatsQuery, type UsageSum } from '../../record/stats.ts'
+import { readStats, type Percentiles, type Stats, type StatsQuery } from '../../record/stats.ts'
+import { toUsed } from '../../record/usage-sums.ts'
 import type { Where } from '../access.ts'
 import { formatDuration, formatTime } from '../amounts.ts'
 import { checkData } from '../folders.ts'
@@ -89,14 +89,6 @@ function tables(stats: Stats, by: StatsFlags['by']): string[] {
   const total = stats.usage !== null && rows.length > 1 ? [['total', toUsed(stats.usage)] as const] : []
   const usage = formatUsage(by.toUpperCase(), [...rows, ...total])
   return by === 'model' ? [usage, formatTimes('MODEL', stats.modelCalls)] : [usage]
-}
-
-function toUsed(sum: UsageSum): Used {
-  const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, estimated, knownCost, unpriced } = sum
-  const tokens = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
-  const known = Object.fromEntries(Object.entries(tokens).filter(([, count]) => count !== null))
-  const usage = { ...known, source: estimated === 1 ? 'estimated' : 'reported' } as const
-  return { calls, usage, knownCost, unpriced, ...(unpriced === 0 ? { cost: knownCost } : undefined) }
 }
 
 function formatTimes(head: string, rows: readonly Percentiles[]): string {

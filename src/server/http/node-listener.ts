@@ -13,11 +13,20 @@ import { sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 /** ms for which the rest of a refused body is read and discarded, so that its sender receives the response. */
 const lingerMs = 1000
 
-export function createNodeListener(handler: Handler, onError: (error: unknown) => void): RequestListener {
+/** `onStream`: called with each response whose body is streamed. */
+export function createNodeListener(
+  handler: Handler,
+  onError: (error: unknown) => void,
+  onStream: (outgoing: ServerResponse) => void = () => undefined,
+): RequestListener {
   return (incoming, outgoing) => {
     // Sent outside `answer`, so that an open stream keeps neither its request nor its response in memory.
     answer(handler, incoming, outgoing)
-      .then((body) => body && pump(sourceOf(body) ?? fromStream(body), outgoing))
+      .then((body) => {
+        if (body === undefined) return
+        onStream(outgoing)
+        pump(sourceOf(body) ?? fromStream(body), outgoing)
+      })
       .catch((error: unknown) => {
         onError(error)
         outgoing.destroy()

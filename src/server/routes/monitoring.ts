@@ -13,7 +13,10 @@ export function mountMonitoring(app: Hono, context: HandlerContext): void {
   app.get('/api/stats', (c) => getStats(context, new URL(c.req.url)))
   app.get('/metrics', async () => {
     const text =
-      (await metrics.read()) + gauge('millrace_active_runs', 'Runs of this process.', runtime.active) + memory()
+      (await metrics.read()) +
+      gauge('millrace_active_runs', 'Runs of this process.', runtime.active) +
+      context.metrics() +
+      memory()
     return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
   })
 }

@@ -1,0 +1,27 @@
+/** An agent as `/api/agents` tells of it. */
+import { stepsInside } from '../pipeline/calls.ts'
+import type { Step } from '../pipeline/pipeline.ts'
+import type { Agent } from '../runtime/runtime.ts'
+
+export function describeAgent({ id, pipeline }: Agent) {
+  const { metadata, input, workflow, after } = pipeline
+  const steps = workflow.concat(after).map((step) => ({
+    id: step.id,
+    type: step.type === 'custom' ? step.stepType : step.type,
+    ...(step.type === 'llm' || step.type === 'router' ? { model: step.config.model } : undefined),
+    ...(step.type === 'llm' ? { stream: step.config.stream } : undefined),
+  }))
+  const all = (step: Step): Step[] => [step, ...stepsInside(step).flatMap(all)]
+  const tools = workflow
+    .concat(after)
+    .flatMap(all)
+    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
+  return {
+    id,
+    ...metadata,
+    ...(pipeline.history && { history: pipeline.history }),
+    ...(input && { input }),
+    steps,
+    tools: [...new Set(tools.map(({ name }) => name))],
+  }
+}

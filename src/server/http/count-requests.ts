@@ -1,0 +1,30 @@
+/** Counts requests by the pattern of their route, for Prometheus. */
+import type { Hono } from 'hono'
+import { getPath } from 'hono/utils/url'
+import { createCounter, createHistogram } from '../../record/metrics/families.ts'
+
+export function createRequestCount(app: Hono) {
+  const requests = createCounter('millrace_http_requests_total', 'HTTP requests, by route, method and status.')
+  const duration = createHistogram('millrace_http_request_duration_seconds', 'Until a response that is no stream.')
+
+  /** Never the path itself: it has ids. */
+  function patternOf(method: string, path: string): string | undefined {
+    const [found] = app.router.match(method === 'HEAD' ? 'GET' : method, path)
+    return found.at(-1)?.[0][1].path
+  }
+
+  return {
+    count(request: Request, { status, headers }: Response, began: number): void {
+      const { method } = request
+      const route = patternOf(method, getPath(request))
+      requests.add(
+        route === undefined
+          ? { route: 'other', method: 'other', status: String(status) }
+          : { route, method, status: String(status) },
+      )
+      if (/^text\/event-stream|ndjson/u.test(headers.get('content-type') ?? '')) return
+      duration.add({ route: route ?? 'other' }, (performance.now() - began) / 1000)
+    },
+    text: () => requests.text() + duration.text(),
+  }
+}
