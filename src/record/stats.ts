@@ -49,8 +49,9 @@ export interface Stats {
 
 const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
 const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}`
+/** What a fork shares is counted once, where it happened. */
 const within = (table: string, time: string) =>
-  `${table} t WHERE t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
+  `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
 
 const usageBy = (name: string, order = 'reports DESC') =>
   `SELECT ${name} AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY 1 ORDER BY ${order}`

@@ -7,7 +7,7 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Answer } from '../part/request-part.ts'
-import { createCleaner } from '../fold/redact.ts'
+import { createCleaner, createRedactor, type Redactor } from '../fold/redact.ts'
 import { systemClock } from '../engine/run-clock.ts'
 import type { CallSettings } from '../part/settings.ts'
 import { defaultCloseAfterMs, type ThreadRule } from '../part/thread.ts'
@@ -120,6 +120,8 @@ export interface Runtime {
   ): Promise<Map<string, Answer>>
   /** A deep copy without this runtime's secrets, for values that are printed or stored outside the log. */
   redact<T>(value: T): T
+  /** Removes this runtime's secrets from the parts of one run, such as one that is imported. */
+  redactor(): Redactor
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
   /**
    * Calls `tell` once if the store fails, so that the log cannot have the run's error; at once if the store has failed already.
@@ -207,6 +209,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     answer: (runId, requestId, answer, wake) => answerRequest(answers, runId, requestId, answer, wake),
     answerAll: async (runId, given, wake, headers) => answerAll(answers, runId, given, wake, checkHeaders(headers)),
     redact,
+    redactor: () => createRedactor(secrets),
     attach: supervisor.attach,
     onLost: supervisor.onLost,
     threadRule: () => ({ closeAfterMs, now: clock.wall() }),

@@ -1,5 +1,5 @@
 /** `millrace replay`, `export`, and what is exported imported again: from the database and through a server. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder, ran, serving } from '../support/cli.ts'
@@ -48,6 +48,13 @@ test('what is exported is imported as it was, also through a server', async () =
     code: 1,
     err: expect.stringContaining('no/such/run.ndjson cannot be written'),
   })
+  // Into a folder: without what is secret here.
+  writeFileSync(join(cwd, 'canary.ndjson'), log.replaceAll('Hello', 'canary-7f3a9c').replaceAll(run, 'run_canary'))
+  const secret = { cwd, env: { MY_API_KEY: 'canary-7f3a9c' } }
+  expect((await ran(['import', 'canary.ndjson'], secret)).out).toBe('run_canary\n')
+  const stored = (await ran(['export', 'run_canary'], { cwd })).out
+  expect(stored).toContain('[redacted]')
+  expect(stored).not.toContain('canary-7')
   const elsewhere = folder(agents)
   const server = await serving([], { cwd: elsewhere })
   expect((await ran(['import', join(cwd, 'run.ndjson')], { cwd: elsewhere })).out).toBe(`${run}\n`)

@@ -163,3 +163,26 @@ test('two runs are compared; without ids it is said what is missing', async () =
   expect((await fetch(`${server.url}/api/diff?a=${run}`)).status).toBe(400)
   expect((await fetch(`${server.url}/api/diff?a=${run}&b=none`)).status).toBe(404)
 })
+
+test('what is imported is stored without the secrets of the server, wherever they stand', async () => {
+  const { live, get } = await answered()
+  await live.text()
+  const canary = 'canary-7f3a9c'
+  const said = (await (await get('export')).text()).replace('"Hi"', `"${canary}"`)
+  const lines = said.replace('"delta":"Hel"', '"delta":"It is cana"').replace('"delta":"lo"', '"delta":"ry-7f3a9c."')
+  const other = await startServer({ agents: { a: agent() }, environment: { MY_API_KEY: canary } })
+  try {
+    const headers = { 'content-type': 'application/x-ndjson' }
+    const post = () => fetch(`${other.url}/api/runs/import`, { method: 'POST', body: lines, headers })
+    const { id } = (await (await post()).json()) as { id: string }
+    expect((await post()).status).toBe(200)
+    const stored = await (await fetch(`${other.url}/api/runs/${id}/export`)).text()
+    const shown = await (await fetch(`${other.url}/api/runs/${id}`)).text()
+    expect(stored + shown).not.toContain(canary)
+    expect(shown).toContain('It is [redacted].')
+    const { rows } = await other.store.records!.query('SELECT * FROM agent_stream_events')
+    expect(JSON.stringify(rows)).not.toContain('canary')
+  } finally {
+    await other.close()
+  }
+})

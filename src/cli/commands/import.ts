@@ -1,7 +1,9 @@
 /** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
 import { MillraceError } from '../../part/error.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
+import { createRedactor } from '../../fold/redact.ts'
 import { openStore } from '../../project/project.ts'
+import { secretValues } from '../../project/secrets.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
@@ -57,7 +59,8 @@ async function transcript(bytes: Buffer, cli: CliName, message: string | undefin
 
 /** Writes into the data folder, or asks the server that has locked it. */
 async function keep(data: string, lines: Uint8Array[], name: string): Promise<Told> {
-  const importing = createImport(name)
+  const secrets = secretValues({}, process.env)
+  const importing = createImport({ name, redactor: () => createRedactor(secrets) })
   for (const piece of lines) importing.feed(piece)
   // What is refused must not create a data folder.
   importing.end()

@@ -38,13 +38,33 @@ export async function foldThreads(
     const rows = threads.get(thread)!
     if (agent !== undefined && rows.every((row) => row.agent !== agent)) continue
     const runs: KeptRow[] = []
-    for (const row of rows) runs.push({ row, kept: await keptOf(store, row) })
+    for (const row of rows) runs.push({ row: await withOwnUsage(store, row), kept: await keptOf(store, row) })
     const match = q === undefined ? undefined : matchOf(runs, queryWords(q))
     if (q !== undefined && match === undefined) continue
     const row = { ...toRow(thread, runs, rule), ...compact({ match }) }
     if (status === undefined || row.status === status) found.push(row)
   }
   return found
+}
+
+/** A fork shares what its source has used up to there, and it is counted once, there. */
+async function withOwnUsage({ log }: ThreadSource, row: RunRow): Promise<RunRow> {
+  let forkedAt = 0
+  for await (const [first] of log.read(row.id, { limit: 1 })) {
+    if (first?.type === 'run-start') forkedAt = first.forkedFrom?.seq ?? 0
+  }
+  if (forkedAt === 0) return row
+  const { cost: _, ...counted } = row
+  let usage = noUsage
+  let cost: number | undefined = 0
+  for await (const batch of log.read(row.id, { after: forkedAt, before: row.lastSeq + 1, types: ['usage'] })) {
+    for (const entry of batch) {
+      if (entry.type !== 'usage') continue
+      usage = addUsage(usage, entry.usage)
+      cost = cost === undefined || entry.cost === undefined ? undefined : cost + entry.cost
+    }
+  }
+  return { ...counted, usage, ...compact({ cost }) }
 }
 
 /** `runs`: newest first. */

@@ -63,6 +63,10 @@ const ofStatus: Record<ThreadStatus, string> = {
   closed: `NOT ${running} AND NOT ${suspended} AND ${isOld}`,
 }
 
+/** Of the usage of a run what is its own: a fork shares the rest with its source, where it is counted. */
+const own = (column: string, shared: string) =>
+  `${column} - coalesce((SELECT sum(u.${shared}) FROM forks f JOIN indexed_usage u ON u.run = runs.number AND u.seq <= f.seq WHERE f.run = runs.id), 0)`
+
 /** Exported for the test that explains it. */
 export function threadsQuery(
   { id, status, agent, before, limit = 50 }: ThreadQuery & { id?: string },
@@ -98,8 +102,9 @@ WITH page AS MATERIALIZED (
     sum(octet_length(v.view)) AS kept_bytes
   FROM page p
   JOIN (
-    SELECT number, id, thread_id, status, started_at, updated_at, error, cost, usage ->> '$.inputTokens' AS input,
-      usage ->> '$.outputTokens' AS output, usage ->> '$.totalTokens' AS total
+    SELECT number, id, thread_id, status, started_at, updated_at, error, ${own('cost', 'cost')} AS cost,
+      ${own("usage ->> '$.inputTokens'", 'input_tokens')} AS input, ${own("usage ->> '$.outputTokens'", 'output_tokens')} AS output,
+      ${own("usage ->> '$.totalTokens'", 'total_tokens')} AS total
     FROM runs
   ) x ON x.thread_id = p.id
   LEFT JOIN views v ON v.run = x.id

@@ -1,5 +1,5 @@
 /**
- * A log of Millrace as a run of a store: its entries as they are, byte for byte. One whose process crashed gets its end. The text is
+ * A log of Millrace as a run of a store: its entries as they are, byte for byte, without secrets. One whose process crashed gets its end. The text is
  * checked as it comes and kept as bytes; entries are made of it in pieces, so that a long run needs no more memory than its file.
  */
 import type { Entry } from '../../part/entry.ts'
@@ -7,9 +7,11 @@ import { MillraceError } from '../../part/error.ts'
 import type { KeptView, RunRow, Store } from '../../part/log.ts'
 import type { Part } from '../../part/part.ts'
 import { noUsage } from '../../part/usage.ts'
+import type { Redactor } from '../../fold/redact.ts'
 import { viewOf } from '../../fold/read-view.ts'
 import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
+import { createEntryCleaner, type EntryCleaner } from './clean-entries.ts'
 import { checkRecording, type CheckedRecording } from './check-recording.ts'
 
 /** What an import came to. */
@@ -24,6 +26,8 @@ export interface Imported {
 export interface ImportOptions {
   /** What errors call it. Default `The recording`. */
   name?: string
+  /** Removes secrets before anything is stored: `runtime.redactor()`. */
+  redactor?: () => Redactor
 }
 
 /** Bytes that are stored in one write, about: a shorter run is imported whole or not at all. */
@@ -36,9 +40,9 @@ const mostAtOnce = 1024 * 1024
 export async function importNdjson(
   store: Store,
   source: string | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
-  { name }: ImportOptions = {},
+  options: ImportOptions = {},
 ): Promise<Imported> {
-  const importing = createImport(name)
+  const importing = createImport(options)
   for await (const chunk of typeof source === 'string' ? [source] : source) importing.feed(chunk)
   return importing.finish(store)
 }
@@ -51,12 +55,13 @@ export interface Import {
   finish(store: Store): Promise<Imported>
 }
 
-export function createImport(name = 'The recording'): Import {
+export function createImport({ name = 'The recording', redactor }: ImportOptions = {}): Import {
   const utf8 = new TextEncoder()
   const pieces: Uint8Array[] = []
   const check = checkRecording(name)
   let checked: CheckedRecording | undefined
   const end = () => (checked ??= check.end())
+  const read = (fold: FoldedRun) => entriesOf(pieces, fold, createEntryCleaner(redactor?.()))
   return {
     feed(chunk) {
       const bytes = typeof chunk === 'string' ? utf8.encode(chunk) : chunk
@@ -67,8 +72,8 @@ export function createImport(name = 'The recording'): Import {
     async finish(store) {
       const { id, epoch } = end()
       const known = await store.runs.get(id)
-      if (known === undefined) await write(store, pieces, { id, epoch })
-      else if (!(await isSame(store, known, pieces))) throw exists(id)
+      if (known === undefined) await write(store, read, { id, epoch })
+      else if (!(await isSame(store, known, read))) throw exists(id)
       return { id, isNew: known === undefined, row: known ?? (await store.runs.get(id))! }
     },
   }
@@ -81,7 +86,7 @@ interface Batch {
 }
 
 /** The entries of bytes that were checked, in batches, each applied to the fold, and the end that a crash has cut off. */
-function* entriesOf(pieces: readonly Uint8Array[], fold: FoldedRun): Generator<Batch> {
+function* entriesOf(pieces: readonly Uint8Array[], fold: FoldedRun, cleaner: EntryCleaner): Generator<Batch> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
   let last = 0
@@ -93,18 +98,16 @@ function* entriesOf(pieces: readonly Uint8Array[], fold: FoldedRun): Generator<B
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += mostAtOnce) {
       const part = piece.subarray(at, at + mostAtOnce)
-      yield batch(reader.feed(decoder.decode(part, { stream: true })), part.length)
+      yield batch(cleaner.clean(reader.feed(decoder.decode(part, { stream: true }))), part.length)
     }
   }
-  yield batch([...reader.feed(decoder.decode()), ...reader.end()], 0)
+  yield batch([...cleaner.clean([...reader.feed(decoder.decode()), ...reader.end()]), ...cleaner.end()], 0)
   yield batch(missingEnd(fold, last), 0)
 }
 
-async function write(
-  store: Store,
-  pieces: readonly Uint8Array[],
-  { id, epoch }: Pick<CheckedRecording, 'id' | 'epoch'>,
-): Promise<void> {
+type Read = (fold: FoldedRun) => Iterable<Batch>
+
+async function write(store: Store, read: Read, { id, epoch }: Pick<CheckedRecording, 'id' | 'epoch'>): Promise<void> {
   const fold = foldRun()
   let waiting: Entry[] = []
   let bytes = 0
@@ -114,7 +117,7 @@ async function write(
     bytes = 0
     if (entries.length > 0 && (await store.log.append(id, epoch, entries, view)) === 'fenced') throw exists(id)
   }
-  for (const batch of entriesOf(pieces, fold)) {
+  for (const batch of read(fold)) {
     if (bytes + batch.bytes > mostAtOnce) await flush()
     for (const entry of batch.entries) waiting.push(entry)
     bytes += batch.bytes
@@ -135,13 +138,13 @@ function missingEnd(fold: FoldedRun, timestamp: number): Entry[] {
 }
 
 /** Whether the stored run has exactly these entries. */
-async function isSame(store: Store, row: RunRow, pieces: readonly Uint8Array[]): Promise<boolean> {
+async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
   const stored = store.log.read(row.id)[Symbol.asyncIterator]()
   const fold = foldRun()
   let batch: Entry[] = []
   let at = 0
   try {
-    for (const { entries } of entriesOf(pieces, fold)) {
+    for (const { entries } of read(fold)) {
       for (const entry of entries) {
         if (at === batch.length) {
           batch = ((await stored.next()).value as Entry[] | undefined) ?? []

@@ -24,7 +24,7 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
 
 /** Body: a log as NDJSON. 201 for a new run, 200 if it is here already, 409 if another run has its id. */
 export async function importRun({ runtime }: HandlerContext, request: Request): Promise<Response> {
-  const importing = createImport('The body')
+  const importing = createImport({ name: 'The body', redactor: runtime.redactor })
   await readPieces(request, { type: 'application/x-ndjson', maxBytes: mostBytes }, importing.feed)
   const { id, isNew, row } = await importing.finish(runtime.store)
   const { agent, status, lastSeq } = row

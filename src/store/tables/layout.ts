@@ -4,7 +4,8 @@
  *
  * Times are epoch ms. `run` is a run's id, `seq` the entry that a row begins with, `step` a path such as `main/answer/2`,
  * `agent` the name of an agent. `superseded` is 1 for what a crash ended and a later attempt replaced: it happened (and its
- * usage was paid), but its outcome does not count.
+ * usage was paid), but its outcome does not count. `shared` is 1 for what a fork shares with its source: a total over runs counts it
+ * once, where it happened.
  *
  * - `threads`: one row per conversation, a chain of runs.
  * - `agents`: one row per execution: a run, the `call-agent` step that calls another agent, a `cli-agent` step. The id is the
@@ -25,7 +26,7 @@ import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
 /** Increase it when a table or a view changes, or what is filled in: the tables of older databases are then built again. */
-const layoutVersion = 2
+const layoutVersion = 3
 
 /**
  * Creates `index_state`, which says how far the tables are filled: up to this row of `ticks`, and besides the runs of

@@ -14,7 +14,7 @@ const costs = (by: string, name: string) => `
 SELECT ${by} AS ${name}, count(DISTINCT run) AS runs, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, round(sum(cost), 6) AS cost, sum(cost IS NULL) AS without_price
 FROM usage
-WHERE timestamp >= ${since}
+WHERE timestamp >= ${since} AND shared = 0
 GROUP BY 1
 ORDER BY `
 
@@ -26,12 +26,12 @@ export const namedQueries: Readonly<Record<string, NamedQuery>> = {
 SELECT 'took' AS state, ended_at - called_at AS ms, tool_name, agent, run, tool_call_id, agent_id, outcome,
   ${time('called_at')}
 FROM tool_calls
-WHERE ended_at - called_at > :ms AND superseded = 0
+WHERE ended_at - called_at > :ms AND superseded = 0 AND shared = 0
 UNION ALL
 SELECT 'running', CAST(unixepoch('subsec') * 1000 AS INTEGER) - called_at, tool_name, agent, run, tool_call_id, agent_id,
   NULL, ${time('called_at')}
 FROM tool_calls
-WHERE outcome IS NULL AND superseded = 0 AND unixepoch('subsec') * 1000 - called_at > :ms
+WHERE outcome IS NULL AND superseded = 0 AND shared = 0 AND unixepoch('subsec') * 1000 - called_at > :ms
   AND run IN (SELECT id FROM runs WHERE status IN ('running', 'suspended'))
 ORDER BY state, ms DESC`,
   },
@@ -42,7 +42,7 @@ ORDER BY state, ms DESC`,
 SELECT tool_name, count(*) AS calls, sum(outcome <> 'completed') AS not_completed, round(avg(duration)) AS average_ms,
   max(duration) AS longest_ms, count(DISTINCT run) AS runs
 FROM tool_calls
-WHERE called_at >= ${since} AND superseded = 0
+WHERE called_at >= ${since} AND superseded = 0 AND shared = 0
 GROUP BY tool_name
 ORDER BY calls DESC`,
   },
@@ -53,7 +53,7 @@ ORDER BY calls DESC`,
 SELECT model, agent, duration AS ms, time_to_first_token AS first_token_ms, input_tokens, output_tokens, run, step,
   ${time('started_at')}
 FROM model_calls
-WHERE started_at >= ${since} AND duration IS NOT NULL AND superseded = 0
+WHERE started_at >= ${since} AND duration IS NOT NULL AND superseded = 0 AND shared = 0
 ORDER BY duration DESC`,
   },
   models: {
@@ -63,7 +63,7 @@ ORDER BY duration DESC`,
 SELECT model, count(*) AS calls, sum(error IS NOT NULL) AS failed, round(avg(time_to_first_token)) AS first_token_ms,
   round(avg(duration)) AS average_ms, max(duration) AS longest_ms
 FROM model_calls
-WHERE started_at >= ${since} AND superseded = 0
+WHERE started_at >= ${since} AND superseded = 0 AND shared = 0
 GROUP BY model
 ORDER BY calls DESC`,
   },
@@ -102,11 +102,11 @@ WHERE error IS NOT NULL AND ended_at >= ${since}
 UNION ALL
 SELECT ${time('ended_at', 'at')}, kind, agent, run, step, error ->> 'code', error ->> 'message'
 FROM steps
-WHERE error IS NOT NULL AND superseded = 0 AND ended_at >= ${since}
+WHERE error IS NOT NULL AND superseded = 0 AND shared = 0 AND ended_at >= ${since}
 UNION ALL
 SELECT ${time('ended_at', 'at')}, 'tool ' || tool_name, agent, run, step, outcome, output
 FROM tool_calls
-WHERE outcome <> 'completed' AND superseded = 0 AND ended_at >= ${since}
+WHERE outcome <> 'completed' AND superseded = 0 AND shared = 0 AND ended_at >= ${since}
 ORDER BY at DESC`,
   },
   timeline: {

@@ -11,6 +11,7 @@ const agentId = 'The execution it belongs to: `agents.id`'
 const agent = 'Name of that agent'
 const step = 'Path of the step, such as `main/answer/2`'
 const superseded = '1: a crash ended it and a later attempt replaced it'
+const shared = '1: a fork shares it with its source, where it is counted'
 
 export const tableDocs: Readonly<Record<string, TableDoc>> = {
   runs: {
@@ -112,6 +113,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       finish_reason: 'Why the model stopped',
       error: 'JSON: `code`, `message`',
       superseded,
+      shared,
     },
   },
   model_calls: {
@@ -137,6 +139,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       cost: 'USD; NULL if the price is unknown',
       error: 'JSON: `code`, `message`',
       superseded,
+      shared,
     },
   },
   tool_calls: {
@@ -158,6 +161,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       ended_at: 'When its result was there',
       duration: 'ms from `started_at` to `ended_at`',
       superseded,
+      shared,
     },
   },
   requests: {
@@ -202,6 +206,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       source: '`reported` or `estimated`',
       cost: 'USD; NULL if the price is unknown',
       timestamp: 'Time',
+      shared,
     },
   },
 }

@@ -14,9 +14,12 @@ function fieldOf(table: string, seq: string, path: string): string {
 
 const isoTime = (time: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${time} / 1000.0, 'unixepoch')`
 
+/** 1 for what a fork shares with its source, whose row is the one to count. */
+const shared = (table: string) => `${table}.seq <= coalesce((SELECT f.seq FROM forks f WHERE f.run = r.id), 0)`
+
 /** A sum over the runs of a thread. */
 const ofThread = (what: string, table: string, more = '') =>
-  `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id${more})`
+  `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
 
 export const views: readonly (readonly [name: string, sql: string])[] = [
   [
@@ -53,7 +56,8 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'steps',
     `SELECT r.id AS run, s.seq, s.path AS step, a.id AS agent_id, a.agent, s.step_type, s.kind, s.attempt, s.answer,
-       s.tool_call_id, s.tool_name, s.started_at, s.ended_at, s.duration, s.finish_reason, s.error, s.superseded
+       s.tool_call_id, s.tool_name, s.started_at, s.ended_at, s.duration, s.finish_reason, s.error, s.superseded,
+       ${shared('s')} AS shared
      FROM indexed_steps s JOIN runs r ON r.number = s.run JOIN indexed_agents a ON a.number = s.agent`,
   ],
   [
@@ -67,7 +71,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        (SELECT sum(u.total_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS total_tokens,
        (SELECT CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END
         FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS cost,
-       s.error, s.superseded
+       s.error, s.superseded, ${shared('m')} AS shared
      FROM indexed_model_calls m JOIN runs r ON r.number = m.run JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq
        JOIN indexed_agents a ON a.number = s.agent`,
   ],
@@ -77,7 +81,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        ${fieldOf('c', 'seq', `->> '$.input'`)} AS input,
        ${fieldOf('c', 'result_seq', `-> '$.result'`)} AS output,
        c.outcome, c.called_at, coalesce(c.started_at, c.called_at) AS started_at, c.ended_at,
-       c.ended_at - coalesce(c.started_at, c.called_at) AS duration, c.superseded
+       c.ended_at - coalesce(c.started_at, c.called_at) AS duration, c.superseded, ${shared('c')} AS shared
      FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
        LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step`,
   ],
@@ -93,7 +97,8 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'usage',
     `SELECT r.id AS run, u.seq, s.path AS step, a.id AS agent_id, a.agent, u.model, u.input_tokens, u.output_tokens,
-       u.total_tokens, u.reasoning_tokens, u.cached_input_tokens, u.cache_write_input_tokens, u.source, u.cost, u.timestamp
+       u.total_tokens, u.reasoning_tokens, u.cached_input_tokens, u.cache_write_input_tokens, u.source, u.cost, u.timestamp,
+       ${shared('u')} AS shared
      FROM indexed_usage u JOIN runs r ON r.number = u.run JOIN indexed_agents a ON a.number = u.agent
        LEFT JOIN indexed_steps s ON s.run = u.run AND s.seq = u.step`,
   ],
