@@ -77,9 +77,13 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
     await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool))
     return
   }
+  // The step of a call that is open, because it was about to wait, gets what becomes of the call without waiting.
+  const waiting = [call.approvalAt, call.askedAt].find((path) => path !== undefined && scope.state.open.steps.has(path))
   if (tool === undefined) {
     const known = [...loop.tools.keys()].join(', ') || 'none'
-    await inTool(nextPath(), 'tool-call', async () => fault(`There is no tool "${toolName}". Known tools: ${known}.`))
+    await inTool(waiting ?? nextPath(), 'tool-call', async () =>
+      fault(`There is no tool "${toolName}". Known tools: ${known}.`),
+    )
     return
   }
   const { implementation, approval = false } = tool
@@ -91,7 +95,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
   }
   const written = await parse(implementation, call.input)
   if (!written.ok) {
-    await inTool(nextPath(), 'tool-call', async () => fault(written.error))
+    await inTool(waiting ?? nextPath(), 'tool-call', async () => fault(written.error))
     return
   }
   let input = written.value

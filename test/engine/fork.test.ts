@@ -1,12 +1,9 @@
 /** A fork shares the log of a run up to an entry and goes on by itself: at every entry, of every kind of run. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { createNdjsonReader } from '../../src/store/ndjson.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { importNdjson } from '../../src/record/transfer/import.ts'
 import type { ForkOptions } from '../../src/runtime/runtime.ts'
-import { readStored } from '../../src/engine/stored-pipeline.ts'
 import { z } from 'zod'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 
@@ -203,82 +200,28 @@ test('a run that goes on is forked without being disturbed; a run time-out does 
   })
 })
 
-const folder = new URL('../../src/wire/golden/', import.meta.url)
-// Without those that need a program or a client's tools, which the test below has.
-const goldens = readdirSync(folder).filter(
-  (file) => file.endsWith('.ndjson') && !/^(?:approval|client-tools?|cli-agent)\./u.test(file),
-)
-
-describe('at each entry', () => {
-  test('of a run with an approval that was given: it waits again, or goes on behind it', async () => {
-    const scripts = {
-      m: createScriptedModel([
-        [toolCall('c', 'pay', {}), finish('tool-calls')],
-        ...Array.from({ length: 200 }, () => say('paid')),
-      ]),
-    }
-    const tools = { pay: { parameters: z.object({}), execute: () => 'done' } }
-    const yaml = agent('tools: [{ name: pay, approval: true }]')
-    const { runtime, run, store, entries: before } = await recorded({ agents: { a: yaml }, scripts, tools })
-    await run.answer(only(before, 'request')[0]!.requestId, { kind: 'approval', approved: true })
-    await until(store, run.id, ({ type }) => type === 'run-end')
-    const entries = await entriesOf(store, run.id)
-    const seen = new Set<string>()
-    for (let at = 1; at <= entries.length; at++) {
-      const forked = await runtime.fork(run.id, { at })
-      await forked.result
-      await entriesOf(store, forked.id)
-      const { status } = (await store.runs.get(forked.id))!
-      const waits = at >= only(entries, 'request')[0]!.seq && at < only(entries, 'response')[0]!.seq
-      if (waits) expect(status, `at ${at}`).toBe('suspended')
-      seen.add(status)
-    }
-    expect(seen).toEqual(new Set(['completed', 'suspended']))
-  })
-
-  test.each(goldens)('%s: the fork is legal and runs to an end, or waits as its source did', async (file) => {
-    const reader = createNdjsonReader()
-    const entries = [...reader.feed(readFileSync(new URL(file, folder), 'utf8')), ...reader.end()].map(withPipeline)
-    const source = entries.map((entry) => JSON.stringify(entry)).join('\n')
-    const any = createScriptedModel(Array.from({ length: 200 }, () => say('forked')))
-    const forking = createEngine({
-      agents: { a: agent() },
-      models: { providers: Object.fromEntries(providersIn(entries).map((name) => [name, () => any])) },
-    })
-    onTestFinished(() => forking.close())
-    const { store, runtime } = forking
-    const { id } = await importNdjson(store, source)
-    let forks = 0
-    for (let at = 1; at <= entries.length; at++) {
-      const forked = await runtime.fork(id, { at }).catch((error: unknown) => {
-        // The time of a request is over.
-        expect((error as { code: string }).code, `${at}`).toBe('bad-fork')
-        return undefined
-      })
-      if (forked === undefined) continue
-      forks++
-      await forked.result
-      const { status } = (await store.runs.get(forked.id))!
-      await entriesOf(store, forked.id)
-      expect(status, `at ${at}`).not.toBe('running')
-    }
-    expect(forks).toBeGreaterThan(0)
-  })
+test('at each entry of a run with an approval that was given: it waits again, or goes on behind it', async () => {
+  const scripts = {
+    m: createScriptedModel([
+      [toolCall('c', 'pay', {}), finish('tool-calls')],
+      ...Array.from({ length: 200 }, () => say('paid')),
+    ]),
+  }
+  const tools = { pay: { parameters: z.object({}), execute: () => 'done' } }
+  const yaml = agent('tools: [{ name: pay, approval: true }]')
+  const { runtime, run, store, entries: before } = await recorded({ agents: { a: yaml }, scripts, tools })
+  await run.answer(only(before, 'request')[0]!.requestId, { kind: 'approval', approved: true })
+  await until(store, run.id, ({ type }) => type === 'run-end')
+  const entries = await entriesOf(store, run.id)
+  const seen = new Set<string>()
+  for (let at = 1; at <= entries.length; at++) {
+    const forked = await runtime.fork(run.id, { at })
+    await forked.result
+    await entriesOf(store, forked.id)
+    const { status } = (await store.runs.get(forked.id))!
+    const waits = at >= only(entries, 'request')[0]!.seq && at < only(entries, 'response')[0]!.seq
+    if (waits) expect(status, `at ${at}`).toBe('suspended')
+    seen.add(status)
+  }
+  expect(seen).toEqual(new Set(['completed', 'suspended']))
 })
-
-/** Some of these runs were made without an agent: they get one with their steps. */
-function withPipeline(entry: Entry, _: number, entries: Entry[]): Entry {
-  if (entry.type !== 'run-start' || readStored(entry.pipeline) !== undefined) return entry
-  const steps = only(entries, 'step-start').flatMap(({ step, answer = false }) => {
-    const id = /^main\/(\w+)$/u.exec(step)?.[1]
-    return id === undefined ? [] : `  - { id: ${id}, type: llm, config: { model: "made:up", stream: ${answer} } }`
-  })
-  return { ...entry, pipeline: `workflow:\n${steps.join('\n')}\n` }
-}
-
-function providersIn(entries: readonly Entry[]): string[] {
-  const models = only(entries, 'prompt').map(({ model }) => model)
-  return [...new Set(['made:up', ...models].map((model) => model.split(':')[0]!))].filter(
-    (name) => !/^(?:openai|google|anthropic|demo)$/u.test(name),
-  )
-}
