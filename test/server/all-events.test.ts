@@ -3,7 +3,14 @@ import { get, type IncomingMessage } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Change, Store } from '../../src/part/log.ts'
-import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  text,
+  toolCall,
+  type ScriptStep,
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, type EngineOptions } from '../support/engine.ts'
 import { startServer } from '../support/server.ts'
 import { parseSse } from '../sse.ts'
@@ -79,6 +86,30 @@ test('an entry is at the monitor while the model is held; deltas only when they 
   expect(frames[0]).toMatchObject({ run: run.id, seq: 1, type: 'run-start', agent: 'a' })
   expect(frames.some(({ type }) => type === 'text-delta')).toBe(false)
   expect(framesIn(deltas.text).map(({ type }) => type)).toContain('text-delta')
+})
+
+test('no secret reaches a monitor: not from a prompt, an answer or a tool', async () => {
+  const secret = 'canary-7f3a-9c21'
+  const model = createScriptedModel([
+    [toolCall('c', 'look', { q: secret }), finish('tool-calls')],
+    [text('It is canary-', '7f3a-9c21'), finish()],
+  ])
+  const tools = { look: { parameters: { type: 'object' }, execute: () => secret } }
+  const { watch, runtime } = await start({
+    agents: { a: agent('tools: [look]') },
+    scripts: { m: model },
+    tools,
+    secrets: { values: [secret] },
+  })
+  const monitors = [await watch(), await watch('?types=text-delta,tool-input-delta,run-end')]
+  await (
+    await runtime.start('a', { messages: [{ role: 'user', content: secret }] })
+  ).result
+  for (const each of monitors) {
+    const frames = await until(each, ({ type }) => type === 'run-end')
+    expect(JSON.stringify(frames)).not.toMatch(/canary|7f3a/u)
+  }
+  expect(monitors[0]!.text).toContain('"type":"tool-result"')
 })
 
 test('from any frame on a monitor gets exactly the rest', async () => {

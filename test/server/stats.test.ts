@@ -68,6 +68,8 @@ test('outcomes, errors, usage with what has no price, and percentiles by model a
   expect(stats.firstToken.length).toBeGreaterThan(0)
   const added = await readStats({ log, runs }, query)
   expect(comparable(added)).toEqual(comparable({ ...stats, firstToken: [] }))
+  expect(added.duration).toEqual(stats.duration)
+  expect(await readStats({ log, runs }, { ...query, since: 0, until: query.since })).toMatchObject({ outcomes: [] })
   expect(await readStats({ log, runs }, { ...query, agent: 'b' })).toMatchObject({
     agents: [{ name: 'b', count: 1 }],
     toolCalls: [],
