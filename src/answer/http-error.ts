@@ -28,6 +28,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'method-not-allowed': 405,
     aborted: 409,
     'thread-busy': 409,
+    'run-kept': 409,
     'answer-conflict': 409,
     'interrupts-open': 409,
     'idempotency-key-reused': 422,

@@ -25,6 +25,7 @@ import { addQueryCommands } from './record-commands/query.ts'
 import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
+import { addRemoveCommand } from './record-commands/rm.ts'
 import { addTestCommand } from './record-commands/test.ts'
 import { addUpkeepCommands } from './record-commands/upkeep.ts'
 import { addImportCommand, addParseCommand } from './transcript-commands.ts'
@@ -216,6 +217,7 @@ export function createProgram(): Command {
   addQueryCommands(program)
   addImportCommand(program)
   addUpkeepCommands(program)
+  addRemoveCommand(program)
 
   program.commandsGroup('Other:')
   addParseCommand(program)

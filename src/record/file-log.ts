@@ -31,6 +31,7 @@ export interface FileSummary extends Summary {
   error?: ErrorValue
 }
 
+/** A file that {@link openFileLog} has opened. */
 export interface FileLog {
   /** Resolves when the parts are in the file, as whole lines. Calls are written in their order. */
   append(...parts: LoggedPart[]): Promise<void>

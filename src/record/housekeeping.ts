@@ -11,6 +11,7 @@ const every = 3_600_000
 /** Unused space that is left for new runs, as a share of what is used. */
 const spare = 0.1
 
+/** What {@link keepSmall} did; `compacted` is absent if the policy merges nothing. */
 export interface Kept {
   compacted: CompactedRuns | undefined
   pruned: PrunedRuns

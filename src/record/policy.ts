@@ -8,6 +8,7 @@ export interface RetentionConfig {
   maxBytes?: string | number
 }
 
+/** What a config says about keeping the store small. */
 export interface UpkeepConfig {
   compactAfter?: string | number
   retention?: RetentionConfig

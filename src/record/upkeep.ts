@@ -7,10 +7,12 @@ interface Work extends Paced {
   tell?: (runs: number) => void
 }
 
+/** What {@link compactRuns} merged, over all runs. */
 export interface CompactedRuns extends Compacted {
   runs: number
 }
 
+/** What {@link pruneRuns} deleted. */
 export interface PrunedRuns {
   runs: number
   /** About how many bytes they took. */

@@ -11,8 +11,6 @@ import { MillraceError } from '../part/error.ts'
 import { unknownAgent } from '../runtime/runtime-errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { wireRegistry } from '../project/registries.ts'
-import { textWire } from '../wire/text/text.ts'
-import { uiWire } from '../wire/ui/ui.ts'
 import type { Wire } from '../wire/wire.ts'
 import { describeAgent } from './describe-agent.ts'
 import { createRequestCount } from './http/count-requests.ts'
@@ -20,19 +18,11 @@ import { createCors } from './http/cors.ts'
 import { foreignFault } from './http/foreign.ts'
 import { hashText } from './http/hash-text.ts'
 import { createKeyCheck } from './http/key.ts'
-import { getChatStream, postChat } from './routes/chat.ts'
 import { homeResponse } from './routes/home.ts'
+import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { realRequest } from './http/incoming-request.ts'
-import { answerRequest, getEvents, listRequests, listRuns, showRun, startRun, stopRun } from './routes/runs.ts'
-import { mountMonitoring } from './routes/monitoring.ts'
-import { mountAgUi } from './routes/ag-ui.ts'
-import { mountOpenAi } from './routes/openai.ts'
-import { mountRecorded } from './routes/recorded.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
-import { mountThreads } from './routes/threads.ts'
-import { mountSearch } from './routes/search.ts'
-import { mountUpkeep } from './routes/upkeep.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import { listedAgents } from '../runtime/listed.ts'
@@ -193,12 +183,10 @@ export function createHandler(options: HandlerOptions): Handler {
     if (agent === undefined) throw unknownAgent(id, runtime.agents)
     return Response.json({ ...describeAgent(agent), hash: await hashText(agent.pipeline.text) })
   })
-  app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
-  app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
-  app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
-  mountOpenAi(app, context)
-  mountAgUi(app, context)
-  if (allowsKey !== undefined || authorize !== undefined || localOnly) mountRuns(app, context)
+  for (const mount of talkRoutes) mount(app, context)
+  if (allowsKey !== undefined || authorize !== undefined || localOnly) {
+    for (const mount of runRoutes) mount(app, context)
+  }
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
@@ -219,21 +207,4 @@ const startsRun =
 /** Paths that need no key. Without one, the page at `/` shows no agents. */
 function isOpen(path: string, method: string): boolean {
   return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
-}
-
-function mountRuns(app: Hono, context: HandlerContext): void {
-  mountRecorded(app, context)
-  app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
-  app.post('/api/runs', (c) => startRun(context, c.req.raw))
-  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
-  app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
-  mountMonitoring(app, context)
-  mountThreads(app, context)
-  mountSearch(app, context)
-  mountUpkeep(app, context)
-  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
-  app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
-  app.post('/api/runs/:id/requests/:requestId', (c) =>
-    answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
-  )
 }

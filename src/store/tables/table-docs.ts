@@ -37,6 +37,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       title_folded: 'The same in lower case',
       requests: 'JSON: its open requests',
       due_at: 'The earliest deadline of a suspended run',
+      compacted_at: 'When its deltas were merged; 0 if there was nothing to merge',
     },
   },
   threads: {

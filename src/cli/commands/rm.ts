@@ -1,0 +1,84 @@
+/** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { setImmediate as turn } from 'node:timers/promises'
+import { MillraceError } from '../../part/error.ts'
+import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
+import { withRunFiles } from '../../record/run-files.ts'
+import { sqliteStore } from '../../store/sqlite-store.ts'
+import { databaseIn, type Where } from '../access.ts'
+import { checkData } from '../folders.ts'
+import { findServer, namedServer } from '../live-server.ts'
+import { createRequest } from '../remote-request.ts'
+
+interface RemoveFlags extends Where {
+  yes?: boolean
+  json?: boolean
+}
+
+interface Remover {
+  run(id: string): Promise<Deleted>
+  thread(id: string): Promise<Deleted>
+  close(): Promise<void>
+}
+
+export async function removeCommand(targets: string[], flags: RemoveFlags): Promise<void> {
+  if (flags.yes !== true && !(await agreed(targets))) return
+  const remover = await openRemover(flags)
+  const deleted: string[] = []
+  try {
+    for (const target of targets) deleted.push(...(await remove(remover, target)))
+  } finally {
+    await remover.close()
+    if (flags.json === true) process.stdout.write(`${JSON.stringify({ deleted })}\n`)
+    else if (deleted.length > 0)
+      process.stderr.write(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`)
+  }
+}
+
+async function agreed(targets: string[]): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new MillraceError('usage', 'What is deleted cannot be brought back. Add --yes.')
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await lines.question(`Delete ${targets.join(', ')}? This cannot be undone. [y/N] `)
+  lines.close()
+  return /^y(?:es)?$/iu.test(answer.trim())
+}
+
+async function remove(remover: Remover, target: string): Promise<string[]> {
+  try {
+    return (await remover.run(target)).deleted
+  } catch (error) {
+    if (codeOf(error) !== 'unknown-run') throw error
+  }
+  try {
+    return (await remover.thread(target)).deleted
+  } catch (error) {
+    if (codeOf(error) !== 'unknown-thread') throw error
+    throw new MillraceError(
+      'unknown-run',
+      `There is no run and no thread ${target}. millrace ps and millrace threads list them.`,
+    )
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof MillraceError ? error.code : undefined
+}
+
+async function openRemover({ data, url }: Where): Promise<Remover> {
+  if (url === undefined) checkData(data)
+  const server = url === undefined ? await findServer(data) : namedServer(url)
+  if (server !== undefined) {
+    const request = createRequest(server.url, server)
+    const ask = async (path: string, id: string) =>
+      (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
+    return { run: (id) => ask('/api/runs', id), thread: (id) => ask('/api/threads', id), close: async () => undefined }
+  }
+  const inner = sqliteStore(databaseIn(data))
+  const store = { ...inner, upkeep: withRunFiles(inner.upkeep!, join(resolve(data), 'runs')) }
+  return {
+    run: (id) => deleteRun(store, id, { rest: turn }),
+    thread: (id) => deleteThread(store, id, { rest: turn }),
+    close: () => store.close(),
+  }
+}

@@ -1,0 +1,15 @@
+/** `DELETE /api/runs/:id` and `DELETE /api/threads/:id`: runs that have ended, with everything that is kept of them. */
+import type { Hono } from 'hono'
+import { deleteRun, deleteThread } from '../../record/delete.ts'
+import { createRest } from '../../record/housekeeping.ts'
+import type { HandlerContext } from '../handler.ts'
+
+export function mountDelete(app: Hono, { runtime }: HandlerContext): void {
+  const paced = () => ({ rest: createRest(0.5) })
+  app.delete('/api/runs/:id', async ({ req }) =>
+    Response.json(await deleteRun(runtime.store, req.param('id'), paced())),
+  )
+  app.delete('/api/threads/:id', async ({ req }) =>
+    Response.json(await deleteThread(runtime.store, req.param('id'), paced())),
+  )
+}

@@ -1,0 +1,77 @@
+/** `DELETE /api/runs/:id` and `/api/threads/:id`: what goes, what is refused, and why. */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import { withRunFiles } from '../../src/record/run-files.ts'
+import { folder } from '../support/cli.ts'
+import { agent, until } from '../support/engine.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+afterEach(() => server.close())
+
+const start = async (threadId: string): Promise<string> => {
+  const input = { messages: [{ role: 'user', content: 'Hi' }] }
+  return ((await (await server.post('/api/runs', { agentId: 'a', threadId, input })).json()) as { id: string }).id
+}
+const ended = async (threadId: string) => {
+  const id = await start(threadId)
+  await until(server.store, id, ({ type }) => type === 'run-end')
+  return id
+}
+const send = async (method: string, path: string) => {
+  const response = await fetch(server.url + path, { method })
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+test('ended runs and conversations go with their files; active ones, and sources of forks, are refused with the cure', async () => {
+  const dir = join(folder(), 'runs')
+  mkdirSync(dir)
+  const gate = latch()
+  const scripts = [...'123456'].map((word) => [text(word), finish()])
+  server = await startServer({
+    agents: { a: agent() },
+    scripts: { m: createScriptedModel([...scripts, [gate, finish()]]) },
+    wrapStore: (store) => ({ ...store, upkeep: withRunFiles(store.upkeep!, dir) }),
+  })
+  const [one, two, three, source, other, last] = [
+    await ended('t'),
+    await ended('t'),
+    await ended('u'),
+    await ended('v'),
+    await ended('w'),
+    await ended('x'),
+  ]
+  for (const run of [one, three])
+    for (const ending of ['ndjson', 'summary.json', 'main%2Fcode.raw'])
+      writeFileSync(join(dir, `${run}.${ending}`), '{}')
+
+  expect(await send('DELETE', `/api/runs/${three}`)).toEqual({ status: 200, body: { deleted: [three] } })
+  expect((await send('GET', `/api/runs/${three}`)).status).toBe(404)
+  expect(readdirSync(dir).filter((name) => name.startsWith(three))).toEqual([])
+  expect(await send('DELETE', `/api/runs/${three}`)).toMatchObject({
+    status: 404,
+    body: { error: { code: 'unknown-run' } },
+  })
+  expect(await send('DELETE', '/api/threads/t')).toEqual({ status: 200, body: { deleted: [two, one] } })
+  expect(readdirSync(dir)).toEqual([])
+  expect(await send('DELETE', '/api/threads/t')).toMatchObject({
+    status: 404,
+    body: { error: { code: 'unknown-thread' } },
+  })
+
+  await server.store.log.fork(source, 2, 'fork')
+  const shared = { code: 'run-kept', message: `Forks share the log of run ${source}: fork. Delete them first.` }
+  expect(await send('DELETE', `/api/runs/${source}`)).toMatchObject({ status: 409, body: { error: shared } })
+
+  const active = await start('w')
+  await gate.reached
+  const stop = { code: 'run-kept', message: expect.stringContaining(`Stop it first: millrace stop ${active}`) }
+  for (const path of [`/api/runs/${active}`, `/api/runs/${other}`, '/api/threads/w'])
+    expect(await send('DELETE', path)).toMatchObject({ status: 409, body: { error: stop } })
+  gate.open()
+  await until(server.store, active, ({ type }) => type === 'run-end')
+  expect(await send('DELETE', '/api/threads/w')).toMatchObject({ status: 200 })
+  expect((await send('GET', `/api/runs/${last}`)).status).toBe(200)
+})
