@@ -43,6 +43,8 @@ export interface QueryResult {
 export interface QueryOptions {
   /** At most this many rows. Default 10,000. */
   limit?: number
+  /** How long it may take, in ms. Then it is stopped and rejects with `bad-query`. Default 30,000. */
+  timeoutMs?: number
   /** Values of named parameters, without their colon: `{ run: 'run_1' }` for `:run`. */
   parameters?: Record<string, string | number | null>
 }

@@ -6,6 +6,7 @@ import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
+import { withoutResult } from './big-lines.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import { tickLines } from './tick-lines.ts'
@@ -22,22 +23,34 @@ export interface Tick {
 /** Entries with text that can be searched once the run has them. */
 const texts: ReadonlySet<Entry['type']> = new Set(['run-start', 'tool-call', 'tool-result'])
 
-/** Adds the entries of a tick that the run does not have yet, up to `end`. */
-export function fillTick(statements: Statements, state: RunState, tick: Tick, end = Infinity): void {
-  for (const { text, at, length, isDelta: plain } of tickLines(tick.entries)) {
-    // Of a delta nothing is needed but the time of the first one.
-    if (plain && state.waiting.size === 0) continue
-    const entry = decodeLine(text)
-    if (entry === undefined || entry.seq <= state.seq) continue
-    if (entry.seq > end) break
+/**
+ * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether
+ * it came to the end.
+ */
+export function fillTick(
+  statements: Statements,
+  state: RunState,
+  tick: Tick,
+  { end = Infinity, isOver }: { end?: number | undefined; isOver: () => boolean },
+): boolean {
+  // Of a delta nothing is needed but the time of the first one.
+  const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
+  for (const { text, at, length, seq } of lines) {
+    if (seq > end) break
+    const entry = decodeLine(withoutResult(text))
+    if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
       else add(statements, state, entry, { tick, at, length })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
+    state.seq = seq
+    // Not before: reading the tick may have taken all of the time.
+    if (isOver() && seq < Math.min(tick.lastSeq, end)) return false
   }
   state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
+  return true
 }
 
 /** Whether the entry is to blame, not the file: programs may append entries whose fields are not what they should be. */

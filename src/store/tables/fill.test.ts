@@ -8,6 +8,8 @@ import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts
 import type { Entry } from '../../part/entry.ts'
 import { cutAt } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
+import { openDatabase } from '../sqlite-schema.ts'
+import { createIndexer } from './indexer.ts'
 import { refillRun, removeRunRows } from './remove-run.ts'
 import { views } from './views.ts'
 
@@ -35,10 +37,15 @@ function rename(entries: readonly Entry[], run: string): Entry[] {
 test('filled piece by piece while runs are recorded, the tables are what a rebuild makes of the log', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun), { minLength: 1, maxLength: 3 }),
+      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun), {
+        minLength: 1,
+        maxLength: 3,
+      }),
       fc.array(fc.nat(60), { maxLength: 6 }),
       fc.option(fc.nat(40), { nil: undefined }),
-      async (runs, cuts, fork) => {
+      fc.boolean(),
+      fc.boolean(),
+      async (runs, cuts, fork, compact, settled) => {
         const path = newFile()
         const store = sqliteStore(path)
         const batches = runs.map((entries, i) => cutAt(rename(entries, `run-${i}`), cuts))
@@ -47,9 +54,11 @@ test('filled piece by piece while runs are recorded, the tables are what a rebui
             const batch = each[n]
             if (batch !== undefined) await store.log.append(`run-${i}`, 1, batch)
           }
-          if (n % 2 === 0) await store.records!.settle()
+          if (n % 2 === 0 && (settled || n % 4 === 0)) await store.records!.settle()
         }
         if (fork !== undefined) await store.log.fork('run-0', Math.min(runs[0]!.length - 1, fork) + 1, 'fork')
+        if (settled) await store.records!.settle()
+        for (const i of compact ? runs.keys() : []) await store.upkeep!.compact(`run-${i}`)
         await store.records!.settle()
         const live = tablesOf(path)
         expect(live.agents!.length).toBeGreaterThanOrEqual(runs.length + (fork === undefined ? 0 : 1))
@@ -66,7 +75,10 @@ test('filled piece by piece while runs are recorded, the tables are what a rebui
 test('every entry is one event, whatever the run', async () => {
   const path = newFile()
   const store = sqliteStore(path)
-  const runs = fc.sample(fc.oneof(arbitraryRun, arbitraryNestedRun), { numRuns: 40, seed: 7 })
+  const runs = fc.sample(fc.oneof(arbitraryRun, arbitraryNestedRun), {
+    numRuns: 40,
+    seed: 7,
+  })
   for (const [i, entries] of runs.entries()) await store.log.append(`run-${i}`, 1, rename(entries, `run-${i}`))
   await store.records!.settle()
   for (const [i, entries] of runs.entries()) {
@@ -107,4 +119,26 @@ test('the rows of a run can be removed, and filled again', async () => {
   expect(left).toEqual([])
   expect(await store.records!.search({ q: 'hi' })).toEqual([])
   await store.close()
+})
+
+test('a slice whose time is over ends at the next entry, however long the tick is, and the tables are the same', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const [entries] = fc.sample(arbitraryNestedRun, { numRuns: 1, seed: 5 })
+  await store.log.append('run', 1, rename(entries!, 'run'))
+  for (let seq = 1; seq <= entries!.length; seq++) await store.log.fork('run', seq, `fork-${seq}`)
+  await store.records!.settle()
+  const whole = tablesOf(path)
+  await store.close()
+  const db = openDatabase(path, 1000)
+  let time = 0
+  let slices = 0
+  const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
+  const indexer = createIndexer(db, undefined, { ...times, now: () => (time += 1), worked: () => slices++ })
+  await indexer.rebuild()
+  indexer.close()
+  db.close()
+  const written = entries!.filter(({ type }) => !type.endsWith('-delta')).length
+  expect(slices).toBeGreaterThan(written)
+  expect(tablesOf(path)).toEqual(whole)
 })

@@ -12,8 +12,8 @@ const mostStates = 200
 export interface Fill {
   /** Call it first in each transaction, and after one that was rolled back: another process may have gone on. */
   begin(): void
-  /** Returns false if nothing is left to do. */
-  step(): boolean
+  /** Does a little, or less if the time is over. Returns false if nothing is left to do. */
+  step(isOver: () => boolean): boolean
   /** Before COMMIT. */
   save(): void
 }
@@ -52,13 +52,14 @@ export function createFill(db: DatabaseSync): Fill {
     return state
   }
 
-  function fill(state: RunState, row: Tick, end?: number): void {
-    fillTick(statements, state, row, end)
+  function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
+    const done = fillTick(statements, state, row, { end, isOver })
     statements.setFilled.run(state.number, state.seq)
+    return done
   }
 
   /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */
-  function stepOfRun(run: string): boolean {
+  function stepOfRun(run: string, isOver: () => boolean): boolean {
     const state = stateOf(run)
     const last = Number(lastSeq.get(run)?.last_seq ?? 0)
     if (state === undefined || state.seq >= last) return false
@@ -72,15 +73,15 @@ export function createFill(db: DatabaseSync): Fill {
     const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)
     const row = firstOf(ticks.from(log, next))
     if (row === undefined) return false
-    fill(state, { ...row, log: number }, end)
+    if (!fill(state, { ...row, log: number }, isOver, end)) return true
     if (state.seq >= end) statements.cutBlocks.run(end, state.number)
     return state.seq < last
   }
 
-  function stepOfQueue(): boolean {
+  function stepOfQueue(isOver: () => boolean): boolean {
     const run = queued.get()?.run
     if (run === undefined) return false
-    if (!stepOfRun(String(run))) dequeue.run(run)
+    if (!stepOfRun(String(run), isOver)) dequeue.run(run)
     return true
   }
 
@@ -92,14 +93,14 @@ export function createFill(db: DatabaseSync): Fill {
       generation = state?.generation
       saved = tick = Number(state?.tick ?? 0)
     },
-    step() {
+    step(isOver) {
       const row = ticks.after(tick)
-      if (row === undefined) return stepOfQueue() || texts.step()
+      if (row === undefined) return stepOfQueue(isOver) || texts.step()
       const state = stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.
         if (row.firstSeq > state.seq + 1) enqueue.run(row.run)
-        else fill(state, { ...row, log: state.number })
+        else if (!fill(state, { ...row, log: state.number }, isOver)) return true
       }
       tick = row.id
       return true

@@ -254,3 +254,13 @@ test('a query has as many rows as it may, also of what never ends, and nothing w
   expect((await busy).rows).toEqual([[300_000]])
   await store.close()
 })
+
+test('a query that never ends is stopped, and the next one runs', async () => {
+  const store = sqliteStore(newFile())
+  const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`
+  const stopped = store.records!.query(endless, { timeoutMs: 50 })
+  const next = store.records!.query('SELECT 1')
+  await expect(stopped).rejects.toMatchObject({ code: 'bad-query', message: expect.stringMatching(/after 0\.05 s/u) })
+  expect((await next).rows).toEqual([[1]])
+  await store.close()
+})

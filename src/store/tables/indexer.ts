@@ -26,6 +26,10 @@ export interface IndexerTimes {
   /** How often to look for what another process has left, and when for the first time. */
   look: number
   first: number
+  /** The clock that a slice looks at. */
+  now?(): number
+  /** Called after each slice. */
+  worked?(ms: number): void
 }
 
 export interface Indexer {
@@ -38,7 +42,14 @@ export interface Indexer {
   close(): void
 }
 
-const usual: IndexerTimes = { slice: 3, share: 20, pause: 100, calm: 300, look: 2000, first: 500 }
+const usual: IndexerTimes = {
+  slice: 3,
+  share: 20,
+  pause: 100,
+  calm: 300,
+  look: 2000,
+  first: 500,
+}
 
 export function createIndexer(
   db: DatabaseSync,
@@ -47,6 +58,7 @@ export function createIndexer(
 ): Indexer {
   // Made when there is something to fill: a short command need not wait for its statements.
   let made: Fill | undefined
+  const now = times.now ?? (() => performance.now())
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const lastTick = db.prepare('SELECT coalesce(max(id), 0) AS id FROM ticks')
@@ -62,7 +74,8 @@ export function createIndexer(
 
   /** Works for about so long. Returns whether more is left, or `busy` if it could not begin. */
   function slice(most: number): boolean | 'busy' {
-    const started = performance.now()
+    const started = now()
+    const isOver = () => now() - started >= most
     db.exec('PRAGMA busy_timeout = 0')
     try {
       begin.run()
@@ -77,10 +90,10 @@ export function createIndexer(
     try {
       const fill = (made ??= createFill(db))
       fill.begin()
-      while (more && performance.now() - started < most) {
-        more = fill.step()
+      do {
+        more = fill.step(isOver)
         steps++
-      }
+      } while (more && !isOver())
       fill.save()
       commit.run()
     } catch (error) {
@@ -88,6 +101,7 @@ export function createIndexer(
       throw error
     }
     checkpoints?.wrote(steps)
+    times.worked?.(now() - started)
     return more
   }
 

@@ -18,6 +18,8 @@ export function createQueries(path: string): Queries {
   const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
   let worker: Worker | undefined
   let ids = 0
+  /** The queries before this one: the worker runs one at a time, and the time of each begins with it. */
+  let turn: Promise<unknown> = Promise.resolve()
   let closed = false
 
   function start(): Worker {
@@ -41,21 +43,43 @@ export function createQueries(path: string): Queries {
     pending.clear()
   }
 
+  async function ask(message: object, timeoutMs: number): Promise<QueryResult> {
+    if (closed) throw storeClosed('run a query')
+    const waiting = Promise.withResolvers<QueryResult>()
+    const id = ++ids
+    pending.set(id, waiting)
+    const running = (worker ??= start())
+    running.ref()
+    running.postMessage({ id, ...message })
+    const timer = setTimeout(
+      () => {
+        pending.delete(id)
+        // Nothing else stops a statement. The next query starts another thread.
+        if (worker === running) worker = undefined
+        const seconds = timeoutMs / 1000
+        waiting.reject(badQuery(`The query was stopped after ${seconds} s. Narrow it down, or raise timeoutMs.`))
+        void running.terminate()
+      },
+      Math.min(timeoutMs, 2 ** 31 - 1),
+    )
+    try {
+      return await waiting.promise
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   return {
-    async run(sql, { limit = 10_000, parameters = {} } = {}) {
+    async run(sql, { limit = 10_000, timeoutMs = 30_000, parameters = {} } = {}) {
       const names = checkStatement(sql)
       const missing = names.filter((name) => !Object.hasOwn(parameters, name))
       if (missing.length > 0) throw badQuery(`The query needs a value for :${missing.join(', :')}.`)
       const unknown = Object.keys(parameters).filter((name) => !names.includes(name))
       if (unknown.length > 0) throw badQuery(`The query has no parameter :${unknown.join(', :')}.`)
-      if (closed) throw storeClosed('run a query')
-      const waiting = Promise.withResolvers<QueryResult>()
-      const id = ++ids
-      pending.set(id, waiting)
-      worker ??= start()
-      worker.ref()
-      worker.postMessage({ id, sql, parameters, limit })
-      return waiting.promise
+      if (!(timeoutMs > 0)) throw badQuery('timeoutMs must be a number of ms greater than 0.')
+      const asked = turn.then(() => ask({ sql, parameters, limit }, timeoutMs))
+      turn = asked.catch(() => undefined)
+      return asked
     },
     async close() {
       closed = true

@@ -1,29 +1,44 @@
 /** Splits a row of `ticks` into its entries, without parsing deltas: they are most of a log, and the tables need few of them. */
+import { decodeLine } from '../encode.ts'
 
 /** A line of a tick: `at` (from 1) and `length` are its place in bytes. */
 export interface TickLine {
+  seq: number
   text: string
   at: number
   length: number
   isDelta: boolean
 }
 
-/** A delta as this version writes it. Others are recognised once they are parsed. */
-const delta =
-  /\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
+/** The start of a line as this version writes it; with its type, if that is a delta. Others are recognised once they are parsed. */
+const start = /\{"seq":(\d+),/y
+const delta = /"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
 
-export function* tickLines(entries: string): Generator<TickLine> {
+/** `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. */
+export function* tickLines(entries: string, after = 0, wantsDeltas = () => true): Generator<TickLine> {
   const isAscii = Buffer.byteLength(entries) === entries.length
+  /** How far `at` has been counted: up to this character. */
+  let counted = 0
   let at = 1
-  for (let from = 0; from < entries.length;) {
+  for (let from = 0, end = 0; from < entries.length; from = end + 1) {
     const found = entries.indexOf('\n', from)
-    const end = found < 0 ? entries.length : found
-    delta.lastIndex = from
-    const isDelta = delta.test(entries)
+    end = found < 0 ? entries.length : found
+    start.lastIndex = from
+    const head = start.exec(entries)
+    delta.lastIndex = start.lastIndex
+    const isDelta = head !== null && delta.test(entries)
+    if (isDelta && !wantsDeltas()) continue
     const text = entries.slice(from, end)
-    const length = isAscii ? text.length : Buffer.byteLength(text)
-    yield { text, at, length, isDelta }
-    at += length + 1
-    from = end + 1
+    const seq = head === null ? (decodeLine(text)?.seq ?? 0) : Number(head[1])
+    if (seq <= after) continue
+    at += isAscii ? from - counted : Buffer.byteLength(entries.slice(counted, from))
+    counted = from
+    yield {
+      seq,
+      text,
+      at,
+      length: isAscii ? text.length : Buffer.byteLength(text),
+      isDelta,
+    }
   }
 }

@@ -47,7 +47,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
      SELECT a.run_id || ':' || (d.value ->> 'seq'), a.id, b.type, b.event_id,
        b.tool_name, CAST(d.value ->> 'delta' AS TEXT), CAST(d.value ->> 'timestamp' AS INTEGER),
        ${isoTime(`(d.value ->> 'timestamp')`)}
-     FROM indexed_blocks b JOIN indexed_agents a ON a.number = b.agent JOIN runs l ON l.number = b.log
+     FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
        JOIN ticks k ON k.run = l.id AND k.first_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
        JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
      WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
