@@ -30,7 +30,7 @@ export interface AgUiTurn {
  * the protocol demands. Throws `interrupts-open` (409), or `bad-input` (400).
  */
 export async function toAgUiTurn(
-  { store }: Runtime,
+  { store, redact }: Runtime,
   { id: agentId, pipeline }: Agent,
   asked: AgUiRequest,
   { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
@@ -67,7 +67,7 @@ export async function toAgUiTurn(
   const warnings = unknown.map(({ requestId }) => {
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`
   })
-  return { turn, messages: fromServer ? undefined : asked.shown, warnings }
+  return { turn, messages: fromServer ? undefined : redact(asked.shown), warnings }
 }
 
 /**
