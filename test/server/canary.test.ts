@@ -120,8 +120,18 @@ test('a secret in prompts, tools, errors and answers is in no file and in no ans
   ])
   const [a, b] = runs
   for (const path of [
-    ...['/', '/health', '/metrics', '/api/stats', '/api/runs', '/api/agents', '/api/threads', '/v1/models'],
-    ...[`/api/diff?a=${a!.id}&b=${b!.id}`, '/api/search?q=key', `/api/search?q=${secret}`, '/api/runs?q=canary'],
+    '/',
+    '/health',
+    '/metrics',
+    '/api/stats',
+    '/api/runs',
+    '/api/agents',
+    '/api/threads',
+    '/v1/models',
+    `/api/diff?a=${a!.id}&b=${b!.id}`,
+    '/api/search?q=key',
+    `/api/search?q=${secret}`,
+    '/api/runs?q=canary',
     ...paths,
   ]) {
     const response = await fetch(url + path)
