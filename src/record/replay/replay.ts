@@ -60,6 +60,16 @@ export function checkReplay({ speed = 1, from = 1, to }: ReplayOptions<Piece>, l
   if (to < from) throw bad('to', `at least ${from}, where the replay begins`)
 }
 
+/** Throws `compacted` if `from` or `to` cuts through merged deltas: what is on one side of it is not known any more. */
+export async function checkPlaces(
+  recording: Recording,
+  { from = 1, to = Infinity }: ReplayOptions<Piece>,
+): Promise<void> {
+  for (const after of [from - 1, to]) {
+    if (after > 0 && after < Infinity) for await (const _ of recording.read({ after, limit: 1 })) break
+  }
+}
+
 function bad(name: string, must: string): MillraceError {
   return new MillraceError('bad-input', `"${name}" must be ${must}.`)
 }
@@ -71,6 +81,7 @@ export async function* replayRecording<Out extends Piece = string, Options exten
 ): AsyncGenerator<Out, void, void> {
   const { speed = 1, from = 1, to = Infinity, signal, step, unfinished, clock = steadyClock } = options
   const wire = wireOf(options)
+  await checkPlaces(recording, options)
   const { superseded, resumedAt } = await lookAhead(recording, to)
   const encoder: Encoder<Out> = wire.createEncoder(
     { resumedAt, ...(options.history && { history: options.history }) },

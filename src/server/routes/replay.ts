@@ -1,10 +1,11 @@
 /** `GET /api/runs/:id/replay`: a recorded run through any wire, in the rhythm in which it was recorded. */
 import { hasEnded } from '../../part/log.ts'
+import { recordedRun } from '../../part/recording.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { answerResponse } from '../../answer/answer-response.ts'
 import { readHistory } from '../../answer/open-answer.ts'
 import type { BodySource } from '../../answer/streamed-body.ts'
-import { checkReplay, replay } from '../../record/replay/replay.ts'
+import { checkPlaces, checkReplay, replay } from '../../record/replay/replay.ts'
 import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { HandlerContext } from '../handler.ts'
@@ -39,6 +40,7 @@ export async function replayRun(context: HandlerContext, id: string, url: URL): 
       }),
   }
   checkReplay(options, row.lastSeq)
+  await checkPlaces(recordedRun(runtime.store.log, id), options)
   const pieces = replay(runtime.store, id, options)
   const source: BodySource = {
     next: async () => (await pieces.next()).value ?? undefined,
