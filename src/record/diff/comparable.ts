@@ -1,8 +1,11 @@
 /** What of an entry counts when two runs are compared. Ids count by their order: the third block of one is the third of the other. */
 import type { Entry } from '../../part/entry.ts'
+import type { Delta } from './texts.ts'
 
-/** Fields that are others in every run: where it runs, when, how long, under which names. */
+/** Fields that are others in every run: where it runs, when, how long, under which names, and how its texts are cut. */
 const ignored: ReadonlySet<string> = new Set([
+  'seq',
+  'firstSeq',
   'timestamp',
   'runId',
   'threadId',
@@ -25,20 +28,29 @@ const names: ReadonlySet<string> = new Set(['id', 'toolCallId', 'providerCallId'
 /** The fields of an entry that count, as JSON. */
 export type Comparable = ReadonlyMap<string, string>
 
-export function createComparable(): (entry: Entry) => Comparable {
+export interface Comparer {
+  fields(entry: Entry): Comparable
+  /** The block of a delta. */
+  blockOf(entry: Delta): string
+}
+
+export function createComparer(): Comparer {
   const numbers = new Map<string, number>()
   const numberOf = (id: string) => {
     let number = numbers.get(id)
     if (number === undefined) numbers.set(id, (number = numbers.size + 1))
     return number
   }
-  return (entry) => {
-    const found = new Map<string, string>()
-    for (const [key, value] of Object.entries(entry)) {
-      if (ignored.has(key)) continue
-      found.set(key, textOf(key, value, numberOf))
-    }
-    return found
+  return {
+    fields(entry) {
+      const found = new Map<string, string>()
+      for (const [key, value] of Object.entries(entry)) {
+        if (ignored.has(key)) continue
+        found.set(key, textOf(key, value, numberOf))
+      }
+      return found
+    },
+    blockOf: ({ type, step, id }) => `${type}\n${step}\n${numberOf(id)}`,
   }
 }
 

@@ -1,17 +1,19 @@
 /**
- * Compares two recordings. Both logs are read side by side, once: memory holds one batch of each, and what the runs come to.
+ * Compares two recordings. Both logs are read side by side, once: memory holds one batch of each, the text that one is ahead, and
+ * what the runs come to.
  * Ids, times and durations of two runs always differ, so they are not compared: docs/replay.md says what counts as equal.
  */
-import type { Entry } from '../../part/entry.ts'
+import { isDelta, type Entry } from '../../part/entry.ts'
 import type { Recording } from '../../part/recording.ts'
 import { createDigest, type Digest, type RunDigest } from './digest.ts'
-import { createComparable, type Comparable } from './comparable.ts'
+import { createComparer, type Comparer } from './comparable.ts'
+import { createTexts, type Pair } from './texts.ts'
 
 /** The first place at which two runs differ. An absent entry: this run has ended there. */
 export interface Divergence {
   a?: Entry
   b?: Entry
-  /** The fields that differ. */
+  /** The fields that differ; none if one run has ended. */
   fields: string[]
 }
 
@@ -28,11 +30,8 @@ export async function diffRuns(a: Recording, b: Recording): Promise<RunDiff> {
   const [left, right] = [open(a), open(b)]
   let divergence: Divergence | undefined
   try {
-    for (;;) {
-      const [x, y] = [await left.next(), await right.next()]
-      if (x === undefined && y === undefined) break
-      divergence ??= compare(left, right, x, y)
-    }
+    divergence = await findDivergence(left, right)
+    for (const side of [left, right]) while ((await side.peek()) !== undefined) side.take()
   } finally {
     await Promise.all([left.close(), right.close()])
   }
@@ -46,8 +45,9 @@ export async function diffRuns(a: Recording, b: Recording): Promise<RunDiff> {
 
 interface Side {
   digest: Digest
-  comparable: (entry: Entry) => Comparable
-  next(): Promise<Entry | undefined>
+  comparer: Comparer
+  peek(): Promise<Entry | undefined>
+  take(): void
   close(): Promise<void>
 }
 
@@ -58,25 +58,58 @@ function open(recording: Recording): Side {
   let at = 0
   return {
     digest,
-    comparable: createComparable(),
-    async next() {
+    comparer: createComparer(),
+    async peek() {
       while (at === batch.length) {
         const { done, value } = await batches.next()
         if (done) return undefined
         batch = value
         at = 0
       }
-      const entry = batch[at++]!
-      digest.apply(entry)
-      return entry
+      return batch[at]
     },
+    take: () => digest.apply(batch[at++]!),
     close: async () => void (await batches.return?.()),
   }
 }
 
-function compare(left: Side, right: Side, a: Entry | undefined, b: Entry | undefined): Divergence | undefined {
+/** Between two entries that are no deltas, each block must say the same on both sides, however it is cut. */
+async function findDivergence(left: Side, right: Side): Promise<Divergence | undefined> {
+  let texts = createTexts()
+  /** By how many characters the left side is ahead. */
+  let ahead = 0
+  for (;;) {
+    const [a, b] = [await left.peek(), await right.peek()]
+    const isLeft = a !== undefined && isDelta(a) && (ahead <= 0 || b === undefined || !isDelta(b))
+    const [name, side, entry] = isLeft ? (['a', left, a] as const) : (['b', right, b] as const)
+    if (entry !== undefined && isDelta(entry)) {
+      side.take()
+      ahead += isLeft ? entry.delta.length : -entry.delta.length
+      const found = texts.say(name, side.comparer.blockOf(entry), entry)
+      if (found !== undefined) return differingText(left, right, found)
+      continue
+    }
+    const pair = { ...(a && { a }), ...(b && { b }) }
+    const rest = texts.rest()
+    if (rest !== undefined) return differingText(left, right, { ...pair, ...rest })
+    if (a === undefined && b === undefined) return undefined
+    const found = differing(left, right, pair)
+    if (a === undefined || b === undefined || found.fields.length > 0) return found
+    left.take()
+    right.take()
+    texts = createTexts()
+    ahead = 0
+  }
+}
+
+/** Two equal deltas may stand at different places of a text. */
+function differingText(left: Side, right: Side, pair: Pair): Divergence {
+  const found = differing(left, right, pair)
+  return pair.a && pair.b && found.fields.length === 0 ? { ...found, fields: ['delta'] } : found
+}
+
+function differing(left: Side, right: Side, { a, b }: Pair): Divergence {
   if (a === undefined || b === undefined) return { ...(a && { a }), ...(b && { b }), fields: [] }
-  const [x, y] = [left.comparable(a), right.comparable(b)]
-  const fields = [...new Set([...x.keys(), ...y.keys()])].filter((key) => x.get(key) !== y.get(key))
-  return fields.length === 0 ? undefined : { a, b, fields }
+  const [x, y] = [left.comparer.fields(a), right.comparer.fields(b)]
+  return { a, b, fields: [...new Set([...x.keys(), ...y.keys()])].filter((key) => x.get(key) !== y.get(key)) }
 }

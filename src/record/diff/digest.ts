@@ -42,7 +42,9 @@ const mostListed = 1000
 const mostValue = 4000
 
 export function createDigest(id: string): Digest {
-  const texts: string[] = []
+  /** By block, in the order of their starts: parallel ones alternate. */
+  const texts: string[][] = []
+  const speaking = new Map<string, string[]>()
   let length = 0
   const tools: ToolDigest[] = []
   const open = new Map<string, ToolDigest>()
@@ -61,11 +63,18 @@ export function createDigest(id: string): Digest {
         found.agent = entry.agent
         return
       case 'text-delta':
-        if (length < mostText) texts.push(entry.delta.slice(0, mostText - length))
+        if (length < mostText) speaking.get(blockOf(entry))?.push(entry.delta.slice(0, mostText - length))
         length += entry.delta.length
         return
+      case 'text-start': {
+        if (length >= mostText) return
+        const pieces: string[] = []
+        texts.push(pieces)
+        speaking.set(blockOf(entry), pieces)
+        return
+      }
       case 'text-end':
-        if (length < mostText) texts.push('\n')
+        speaking.delete(blockOf(entry))
         return
       case 'step-start': {
         const kind = kindOf(entry)
@@ -106,11 +115,18 @@ export function createDigest(id: string): Digest {
     read: () => ({
       id,
       ...found,
-      text: texts.join('').trimEnd(),
+      text: texts
+        .map((pieces) => pieces.join(''))
+        .join('\n')
+        .trimEnd(),
       tools,
       steps,
       ...ended,
       duration: Math.max(0, last - first),
     }),
   }
+}
+
+function blockOf({ step, id }: { step: string; id: string }): string {
+  return `${step}\n${id}`
 }
