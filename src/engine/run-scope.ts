@@ -18,6 +18,7 @@ export interface ScopeParts {
   limit: Limit | undefined
   speaking: Scope['speaking']
   leftover: Leftover
+  inputOf: Scope['inputOf']
   now(): number
 }
 
@@ -80,6 +81,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
       })
     },
     speaking: parts.speaking,
+    inputOf: parts.inputOf,
     notifyAbort: (root, error) => callAbort({ error, root }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void leftover.deferred.push(task),

@@ -15,6 +15,7 @@ import { runLeftover, type Leftover } from './after.ts'
 import type { Attribute } from './attribute.ts'
 import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './emit-end.ts'
+import { createHiddenInputs } from './hidden-inputs.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
@@ -59,6 +60,7 @@ export interface RunnerOptions {
   agent(id: string): Pipeline | undefined
   env: Readonly<Record<string, string>>
   secrets: readonly string[]
+  secretKeys: readonly string[]
   controller: AbortController
   clock: Clock
   /** ms that the steps of a stopped run have to settle before the run ends without them. */
@@ -98,16 +100,21 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   /** Set when the outcome is decided. From then on, parts and inbox messages change nothing. */
   let decided: 'suspended' | 'ending' | undefined
 
+  const hidden = createHiddenInputs(state)
+  const { secrets, secretKeys } = options
+  const hides = secrets.length > 0 || secretKeys.length > 0
+
   const writer = createWriter({
     log,
     run: runId,
     epoch: options.epoch,
     lastSeq: state.lastSeq,
-    redactor: options.secrets.length === 0 ? undefined : createRedactor(options.secrets),
+    redactor: hides ? createRedactor(secrets, secretKeys, hidden.next) : undefined,
     now,
     view: () => viewOf(state),
     onEntry(entry) {
       state.apply(entry)
+      if (entry.type === 'tool-call') hidden.keep(entry)
       if (entry.type === 'response') requests.resolve(entry)
     },
     onStored: options.onStored,
@@ -132,7 +139,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const speaking: Scope['speaking'] = new Map()
   const limit = limitOfRun(options, speaking, now)
   limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
-  const parts = { writer, strands, requests, limit, speaking, leftover, now }
+  const parts = { writer, strands, requests, limit, speaking, leftover, now, inputOf: hidden.inputOf }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {

@@ -11,6 +11,7 @@ import type { Attribute } from './attribute.ts'
 import type { Limit, Speaking } from './limits.ts'
 import type { Registry } from './registry.ts'
 import type { RunState } from './state.ts'
+import type { Call } from '../fold/reply.ts'
 import { nameFailure, type StepName } from './step-name.ts'
 import type { DefaultTimeouts, SilenceLimits } from './time-limits.ts'
 import { missingUsages } from './unfinished.ts'
@@ -54,6 +55,8 @@ export interface Scope {
     request: DistributiveOmit<RequestPart, 'type'>,
     signal: AbortSignal,
   ): Promise<EntryOf<'response'>>
+  /** The input of a tool call as the tool gets it: also what is hidden in the log, as long as this process runs the run. */
+  inputOf(call: Call): string
   /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
   /** Model calls in progress, by path. */

@@ -93,7 +93,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
     return
   }
-  const written = await parse(implementation, call.input)
+  const written = await parse(implementation, scope.inputOf(call))
   if (!written.ok) {
     await inTool(waiting ?? nextPath(), 'tool-call', async () => fault(written.error))
     return
@@ -179,7 +179,7 @@ async function execute(
   call: Call,
   { implementation, use }: OfferedTool,
 ): Promise<Result> {
-  const input = await parseToolInput(implementation!, call.edited ?? call.input)
+  const input = await parseToolInput(implementation!, call.edited ?? scope.inputOf(call))
   if (!input.ok) return fault(input.error)
   // The start must be stored before the tool can have any effect.
   await scope.stored()

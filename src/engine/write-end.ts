@@ -27,6 +27,7 @@ export interface EndContext {
   clock: Clock
   graceMs: number
   secrets: readonly string[]
+  secretKeys: readonly string[]
 }
 
 /**
@@ -34,7 +35,7 @@ export interface EndContext {
  * since. Rejects if the store fails.
  */
 export async function writeEnd(
-  { log, registry, clock, graceMs, secrets }: EndContext,
+  { log, registry, clock, graceMs, secrets, secretKeys }: EndContext,
   { run, epoch }: { run: string; epoch: number },
   state: RunState,
   { code, message, errorCode = code, outcome }: RunEnding,
@@ -45,7 +46,7 @@ export async function writeEnd(
     run,
     epoch,
     lastSeq: state.lastSeq,
-    redactor: createRedactor(secrets),
+    redactor: createRedactor(secrets, secretKeys),
     now,
     view: () => viewOf(state),
     onEntry: (entry) => state.apply(entry),

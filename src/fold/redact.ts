@@ -8,7 +8,8 @@
 import type { RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
 import { callKey } from './open-items.ts'
-import { formsOf } from './secret-forms.ts'
+import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact-keys.ts'
+import { formsOf, redacted } from './secret-forms.ts'
 import { createScan, type Scan } from './secret-scan.ts'
 import { cleanPiece, type Tail } from './secret-tail.ts'
 
@@ -17,11 +18,18 @@ export interface Redactor {
   redact(step: string, part: RecordedPart): RecordedPart[]
 }
 
-export const redacted = '[redacted]'
-
-/** Removes known secrets from any value, deeply; returns a value without secrets as it is. */
-export function createCleaner(secrets: readonly string[]): <T>(value: T) => T {
+/**
+ * Removes known secrets from any value, deeply; returns a value without secrets as it is. `keys`: in answers of clients, what tools
+ * give and get under these keys as well.
+ */
+export function createCleaner(secrets: readonly string[], keys: readonly string[] = []): <T>(value: T) => T {
   const clean = createClean(secrets)
+  const isSecret = createKeyCheck(keys)
+  if (isSecret !== undefined) {
+    const cleanAnswer = createAnswerCleaner(isSecret)
+    const cleanValues = createCleaner(secrets)
+    return (value) => cleanValues(cleanAnswer(recordable(value)))
+  }
   return clean === undefined ? (value) => value : (value) => redactDeep(recordable(value), clean.text, [])
 }
 
@@ -69,10 +77,36 @@ function makeClean(forms: readonly string[]): Clean | { scan?: undefined } {
 }
 
 /**
+ * By value, and in inputs and outputs of tools also by `keys`. `onHidden` gets the input of a tool call, without secret values,
+ * just before the call that hides some of it is returned: the tool needs it.
+ */
+export function createRedactor(
+  secrets: readonly string[],
+  keys: readonly string[] = [],
+  onHidden?: (input: string) => void,
+): Redactor {
+  const byValue = createValueRedactor(secrets)
+  const isSecret = createKeyCheck(keys)
+  if (isSecret === undefined) return byValue
+  const byKey = createKeyRedactor(isSecret)
+  return {
+    redact(step, part) {
+      const shown = byKey(step, part)
+      if (shown === undefined) return []
+      if (onHidden !== undefined && part.type === 'tool-call' && shown !== part) {
+        const [whole] = byValue.redact(step, part)
+        onHidden((whole as typeof part).input)
+      }
+      return byValue.redact(step, shown)
+    },
+  }
+}
+
+/**
  * Finds secrets by value in every string of a part, including object keys, in each form of `secret-forms.ts`. Leaves ids
  * (`id`, `toolCallId`, `runId`, …) as they are: they link parts and are never free text. Returns unchanged parts as they are.
  */
-export function createRedactor(secrets: readonly string[]): Redactor {
+function createValueRedactor(secrets: readonly string[]): Redactor {
   const found = createClean(secrets)
   if (found === undefined) return { redact: (_, part) => [part] }
   const { scan, text: clean } = found

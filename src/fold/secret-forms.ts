@@ -3,6 +3,9 @@
  * server.
  */
 
+/** What stands in place of a secret. */
+export const redacted = '[redacted]'
+
 /** Minimum length of a secret. Redacting shorter values would garble ordinary text. */
 export const shortestSecret = 6
 

@@ -39,6 +39,7 @@ const timeLimit = rule<number | 'none'>('a whole number of ms from 1, or "none"'
 })
 const text = rule<string>('a non-empty string', isText)
 const flag = rule<boolean>('true or false', (value) => typeof value === 'boolean')
+const keyName = rule<string>('the name of a key', (value) => isText(value) && /[^-_\s]/u.test(value))
 const usd = rule<number>('an amount in USD from 0', (value) => Number.isFinite(value) && (value as number) >= 0)
 
 // These messages omit the value: it may be the secret itself, and a URL may contain a password.
@@ -107,7 +108,7 @@ const config = settings<Config>({
     decoder: oneOf(['millrace', 'package']),
   }),
   env: list(rule('the name of an environment variable', isText)),
-  secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret) }),
+  secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),
   mcpServers: named(),
   pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
   limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),

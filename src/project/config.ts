@@ -87,6 +87,12 @@ export interface SecretsConfig {
   names?: string[]
   /** Other secret values, at least 6 characters each. Read them from a file or a vault; do not write them here. */
   values?: string[]
+  /**
+   * Keys of objects in inputs and outputs of tools, such as `password`: strings and numbers under them are redacted. Case, `-` and `_`
+   * do not matter. Default: none, because the log is all that is left of a run that waited for a client or an approval, or
+   * whose server crashed: what needs such a value then gets `[redacted]`. A tool that runs at once gets the real value.
+   */
+  keys?: string[]
 }
 
 /**

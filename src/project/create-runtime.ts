@@ -57,6 +57,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
       store,
       env: allowedEnv(config, environment),
       secrets: secretValues(config, environment),
+      secretKeys: config.secrets?.keys,
       defaultTimeouts: config.timeouts,
       requestDeadlineMs: config.requestDeadlineMs,
       closeThreadsAfterMs: config.closeThreadsAfterMs,

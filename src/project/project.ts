@@ -80,6 +80,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       store,
       env: allowedEnv(config, env),
       secrets: [...new Set([...secretValues(config, env), ...secrets, ...otlpSecrets(otlp)])],
+      secretKeys: config.secrets?.keys,
       requestDeadlineMs,
       closeThreadsAfterMs,
       defaultTimeouts: timeouts,

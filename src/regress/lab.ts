@@ -82,6 +82,7 @@ export function openBench(
       store,
       env: allowedEnv(config, env),
       secrets: secretValues(config, env),
+      secretKeys: config.secrets?.keys,
       defaultTimeouts: config.timeouts,
       attribute,
     }),

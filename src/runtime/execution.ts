@@ -29,6 +29,7 @@ export function startExecution(
   headers: McpHeaders = {},
 ): Execution {
   const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
+  const { secretKeys = [] } = options
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
   const begun = Promise.withResolvers<'stored' | 'moved'>()
   // Not every caller awaits it.
@@ -63,6 +64,7 @@ export function startExecution(
     canWait: store.durable,
     env,
     secrets: own === undefined ? secrets : [...secrets, ...secretsIn(headers)],
+    secretKeys,
     controller,
     clock,
     graceMs,

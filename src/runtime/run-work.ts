@@ -24,7 +24,7 @@ export interface WorkContext {
 }
 
 export function createWork({ options, send, rejoin, want }: WorkContext) {
-  const { registry, store, secrets = [], clock = systemClock, graceMs = 300, onRun } = options
+  const { registry, store, secrets = [], secretKeys = [], clock = systemClock, graceMs = 300, onRun } = options
 
   /** Claims the run if it wants an owner. Settles when what follows from that is stored. */
   async function claim(run: Supervised, reason: ClaimReason, epoch?: number): Promise<Looked> {
@@ -58,7 +58,7 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
   /** Ends a run that was claimed for that. */
   async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
     try {
-      const context = { log: store.log, registry, clock, graceMs, secrets }
+      const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys }
       const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
       if (how === 'ended') notify(onRun, state)
       send(run, { type: how })

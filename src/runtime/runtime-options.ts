@@ -15,6 +15,8 @@ export interface RuntimeOptions {
   env?: Readonly<Record<string, string>>
   /** Values that must never be recorded or sent. */
   secrets?: readonly string[]
+  /** Keys whose values in inputs and outputs of tools must never be recorded or sent. */
+  secretKeys?: readonly string[]
   clock?: Clock
   newRunId?: () => string
   /** ms that the steps of a stopped run have to settle. Default 300. */

@@ -146,11 +146,11 @@ export type { ForkOptions } from './fork-run.ts'
 export type { RunResult } from './run-result.ts'
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, store, secrets = [], graceMs = 300, clock = systemClock } = options
+  const { agents, store, secrets = [], secretKeys = [], graceMs = 300, clock = systemClock } = options
   const { closeThreadsAfterMs = defaultCloseAfterMs } = options
   const closeAfterMs = closeThreadsAfterMs === 'none' ? Infinity : closeThreadsAfterMs
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
-  const redact = createCleaner(secrets)
+  const redact = createCleaner(secrets, secretKeys)
   const closing = new AbortController()
   const shutdown = closing.signal
   const stop = (run: string, reason?: string) =>
@@ -167,7 +167,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.look })
   const redactOf = (run: string) => {
     const own = supervisor.headersOf(run)
-    return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)])
+    return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
   const answers = { store, redactOf, look: supervisor.look, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
@@ -209,7 +209,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     answer: (runId, requestId, answer, wake) => answerRequest(answers, runId, requestId, answer, wake),
     answerAll: async (runId, given, wake, headers) => answerAll(answers, runId, given, wake, checkHeaders(headers)),
     redact,
-    redactor: () => createRedactor(secrets),
+    redactor: () => createRedactor(secrets, secretKeys),
     attach: supervisor.attach,
     onLost: supervisor.onLost,
     threadRule: () => ({ closeAfterMs, now: clock.wall() }),
