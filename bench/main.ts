@@ -38,6 +38,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   ingest: ({ options }) => alone('ingest.ts', options),
   thread: ({ options }) => alone('thread.ts', options),
   suspended: ({ options }) => alone('suspended.ts', options),
+  record: ({ options }) => alone('record.ts', options),
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
     if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]
@@ -52,6 +53,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'ingest',
   'thread',
   'suspended',
+  'record',
   'log',
 ])
 

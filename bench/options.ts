@@ -20,6 +20,7 @@ export const usage = `npm run bench [-- scenario… options]
   provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
   ingest        CPU of the parsers of CLI agents, beside JSON.parse alone: µs a line, MB/s
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
+  record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
   thread        one chat turn in a thread of 10 and of 10,000 runs
 
@@ -56,6 +57,7 @@ export const scenarioNames = [
   'provider',
   'ingest',
   'suspended',
+  'record',
   'log',
   'thread',
 ] as const

@@ -1,0 +1,171 @@
+/**
+ * The record of a run of a million deltas: what it takes to write and to fill the tables, what is asked of it, and how large it is before
+ * and after its compaction. Run with `npm run bench -- record`.
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Entry } from '../src/part/entry.ts'
+import { readView } from '../src/fold/read-view.ts'
+import { replay } from '../src/record/replay/replay.ts'
+import { exportRun } from '../src/record/transfer/export.ts'
+import { getStreamEvents } from '../src/store/stream-events.ts'
+import { sqliteStore } from '../src/store/sqlite-store.ts'
+import { uiWire } from '../src/wire/ui/ui.ts'
+import { answerCalls } from './calls.ts'
+import type { Options, Result, ResultRow } from './scenario.ts'
+
+const run = 'run_record'
+const wordsOfBlock = 400
+/** Words of different lengths and frequencies, the same in every round. */
+const vocabulary = Array.from({ length: 5000 }, (_, i) => (i * 2_654_435_761).toString(36).slice(-3 - (i % 7)))
+
+function wordAt(n: number): string {
+  const random = ((n * 1_103_515_245 + 12_345) >>> 8) % 1_000_000
+  return `${vocabulary[Math.floor((random / 1_000_000) ** 2 * vocabulary.length)]!} `
+}
+
+/** One run with so many deltas, in blocks; every tenth block is followed by a tool call. */
+function* entriesOf(deltas: number): Generator<Entry> {
+  let seq = 0
+  const began = Date.now() - deltas
+  const entry = (step: string, part: object) =>
+    ({ seq: ++seq, timestamp: began + Math.floor(seq / 2), step, ...part }) as Entry
+  const messages = [{ role: 'user', content: 'go' }]
+  const start = { runId: run, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: { messages } }
+  yield entry('', { type: 'run-start', ...start })
+  yield entry('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
+  for (let block = 0; block * wordsOfBlock < deltas; block++) {
+    const step = `main/a/${block + 1}`
+    yield entry(step, { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 })
+    yield entry(step, { type: 'text-start', id: `${block}` })
+    for (let i = 0; i < wordsOfBlock; i++) {
+      yield entry(step, { type: 'text-delta', id: `${block}`, delta: wordAt(block * wordsOfBlock + i) })
+    }
+    yield entry(step, { type: 'text-end', id: `${block}` })
+    if (block % 10 === 0) {
+      const call = { toolCallId: `c${block}`, toolName: block % 20 === 0 ? 'search' : 'fetch' }
+      yield entry(step, { type: 'tool-call', ...call, input: JSON.stringify({ block }) })
+      yield entry(step, { type: 'tool-result', ...call, result: { block } })
+    }
+    yield entry(step, { type: 'step-finish', duration: 1 })
+  }
+  yield entry('main/a', { type: 'step-finish', duration: 1 })
+  yield entry('', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } })
+}
+
+/** The query of the Smithers document. */
+const slowCalls = `SELECT * FROM agent_stream_events WHERE event_type = 'tool-call' AND agent_id IN (
+  SELECT agent_id FROM agent_stream_events WHERE event_type = 'tool-result' AND timestamp - (
+    SELECT timestamp FROM agent_stream_events e2
+    WHERE e2.event_type = 'tool-call' AND e2.event_id = agent_stream_events.event_id) > 5000)`
+
+async function drain(pieces: AsyncIterable<string | Uint8Array>): Promise<number> {
+  let size = 0
+  for await (const piece of pieces) size += piece.length
+  return size
+}
+
+async function measure({ quick }: Options): Promise<Result[]> {
+  const deltas = quick ? 4000 : 1_000_000
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const file = join(dir, 'millrace.db')
+  const rows: ResultRow[] = []
+  const notes: string[] = []
+  let store = sqliteStore(file)
+  const records = () => store.records!
+
+  async function time(name: string, title: string, work: () => Promise<unknown>): Promise<void> {
+    globalThis.gc?.()
+    const before = process.memoryUsage().rss
+    let peak = before
+    const sampler = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
+    const cpu = process.cpuUsage()
+    const began = performance.now()
+    await work()
+    const ms = performance.now() - began
+    const { user, system } = process.cpuUsage(cpu)
+    clearInterval(sampler)
+    peak = Math.max(peak, process.memoryUsage().rss)
+    rows.push({ name, title, samples: [{ ms, cpu: (user + system) / 1000, mb: (peak - before) / 2 ** 20 }] })
+  }
+
+  /** The size of the file when everything is written back. */
+  async function sizeOf(): Promise<number> {
+    await store.close()
+    const { size } = statSync(file)
+    store = sqliteStore(file)
+    return size
+  }
+
+  async function ask(when: string): Promise<void> {
+    const named = (name: string) => `${name}${when === '' ? '' : '-compacted'}`
+    const titled = (title: string) => `${title}${when}`
+    const types = ['tool-call', 'tool-result']
+    await time(named('show'), titled('show: the view, folded or kept'), () => readView(store, run))
+    await time(named('events'), titled('tool calls and results by getStreamEvents'), () =>
+      getStreamEvents(store, run, { types }),
+    )
+    await time(named('page'), titled('1,000 deltas from the middle by getStreamEvents'), () =>
+      getStreamEvents(store, run, { types: ['text-delta'], after: deltas >> 1, limit: 1000 }),
+    )
+    await time(named('slow'), titled('tool calls over 5 s, as in the Smithers document'), () =>
+      records().query(slowCalls),
+    )
+    await time(named('search'), titled('search: two words, 50 places'), () =>
+      records().search({ q: `${wordAt(1)}${wordAt(2)}` }),
+    )
+    await time(named('replay'), titled('replay at once as a UI stream'), () =>
+      drain(replay(store, run, { wire: uiWire, speed: Infinity })),
+    )
+    await time(named('export'), titled('export as NDJSON'), () => drain(exportRun(store, run)))
+  }
+
+  try {
+    let text = 0
+    await time('append', 'append, 50 entries at a time', async () => {
+      let batch: Entry[] = []
+      for (const entry of entriesOf(deltas)) {
+        if (entry.type === 'text-delta') text += entry.delta.length
+        batch.push(entry)
+        if (batch.length < 50 && entry.type !== 'run-end') continue
+        await store.log.append(run, 1, batch)
+        batch = []
+      }
+    })
+    await time('fill', 'fill the tables and the search', () => records().settle())
+    notes.push(`${deltas} deltas with ${mb(text)} MB of text: the file has ${mb(await sizeOf())} MB.`)
+    await ask('')
+    const { lastSeq } = (await store.runs.get(run))!
+    await time('fork', 'fork at its end', () => store.log.fork(run, lastSeq, 'run_fork'))
+    await store.upkeep!.drop('run_fork')
+    await time('compact', 'compact', () => store.upkeep!.compact(run))
+    await time('vacuum', 'vacuum', () => store.upkeep!.vacuum())
+    const size = await sizeOf()
+    notes.push(`Compacted it has ${mb(size)} MB: ${(size / text).toFixed(2)} × its text, tables and search included.`)
+    await ask(', compacted')
+  } finally {
+    await store.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+  return [
+    {
+      scenario: 'record',
+      title: `One run of ${deltas} deltas in blocks of ${wordsOfBlock}`,
+      reference: 'append',
+      columns: [
+        { key: 'ms', title: 'ms', digits: 1 },
+        { key: 'cpu', title: 'CPU ms', digits: 1 },
+        { key: 'mb', title: 'memory +MB', digits: 0 },
+      ],
+      rows,
+      notes,
+    },
+  ]
+}
+
+function mb(bytes: number): string {
+  return (bytes / 1e6).toFixed(1)
+}
+
+answerCalls({ measure })
