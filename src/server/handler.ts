@@ -19,6 +19,7 @@ import { foreignFault } from './http/foreign.ts'
 import { hashText } from './http/hash-text.ts'
 import { createKeyCheck } from './http/key.ts'
 import { homeResponse } from './routes/home.ts'
+import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { realRequest } from './http/incoming-request.ts'
@@ -72,6 +73,8 @@ export interface HandlerOptions {
   sockets?: boolean
   /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
+  /** The files of the page at `/`. Without it, `/` is one plain page that loads nothing. */
+  web?: WebFiles
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
   metrics?: () => string
 }
@@ -127,7 +130,7 @@ export function createHandler(options: HandlerOptions): Handler {
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
     // A link on another site may open this page: that site cannot read it.
-    const site = path === '/' ? undefined : (headers.get('sec-fetch-site') ?? undefined)
+    const site = isPagePath(path) ? undefined : (headers.get('sec-fetch-site') ?? undefined)
     const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
     const fault = foreignFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
@@ -145,7 +148,8 @@ export function createHandler(options: HandlerOptions): Handler {
     const path = getPath(request)
     let refused: Response | undefined
     try {
-      let error = (isOpen(path, method) ? undefined : await refusal(request)) ?? foreign(request, path)
+      let error =
+        (isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ?? foreign(request, path)
       if (error === undefined && method === 'POST' && startsRun.test(path)) error = options.admit?.(request)
       if (error !== undefined) refused = isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
     } catch (error) {
@@ -155,6 +159,7 @@ export function createHandler(options: HandlerOptions): Handler {
     return method === 'HEAD' ? new Response(null, refused) : refused
   }
 
+  if (options.web !== undefined) mountPage(app, options.web)
   app.get('/', async (c) => {
     const refused = await refusal(c.req.raw)
     const isSeen = refused === undefined
@@ -205,6 +210,7 @@ const startsRun =
   /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
 
 /** Paths that need no key. Without one, the page at `/` shows no agents. */
-function isOpen(path: string, method: string): boolean {
-  return (path === '/health' || path === '/') && (method === 'GET' || method === 'HEAD')
+function isOpen(path: string, method: string, hasPage: boolean): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  return path === '/health' || path === '/' || (hasPage && isPagePath(path))
 }

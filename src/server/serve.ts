@@ -27,6 +27,7 @@ import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from 
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
+import { openWebFiles } from './web-files.ts'
 
 /** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of a start. */
 const { createServer } = process.getBuiltinModule('node:http')
@@ -127,6 +128,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         openai,
         apiKey,
         sockets: true,
+        web: openWebFiles(),
         metrics: metrics.text,
       }),
     )

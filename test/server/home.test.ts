@@ -38,7 +38,8 @@ async function served(files: Record<string, string>, options = {}) {
   onTestFinished(() => server.close())
   const json = async (headers = {}) =>
     (await (await fetch(server.url, { headers: { accept: 'application/json', ...headers } })).json()) as Home
-  const page = async (headers = {}) => fetch(server.url, { headers: { ...html, ...headers } })
+  // Browsers, which name HTML, get the application instead.
+  const page = async (headers = {}) => fetch(server.url, { headers: { accept: '*/*', ...headers } })
   return { url: server.url, json, page }
 }
 

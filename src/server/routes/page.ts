@@ -1,0 +1,83 @@
+/**
+ * The page: its shell at the paths of its rooms, and the files that the shell loads. Both need no key, because they hold nothing of
+ * this server; what the page shows it asks the other routes for. The policy allows scripts of this origin only.
+ */
+import type { Hono } from 'hono'
+import { preferredType } from '../http/accept.ts'
+
+export interface WebFile {
+  body: Uint8Array<ArrayBuffer>
+  contentType: string
+}
+
+/** The built page. */
+export interface WebFiles {
+  /** A file by its path below the page's folder, such as `index.html` or `assets/main-1a2b3c.js`. */
+  read(path: string): Promise<WebFile | undefined>
+}
+
+const rooms = /^\/(?:(?:chat|runs|agents|threads)(?:\/[^/]+)?|compare|overview)?$/u
+const files = /^\/(?:assets\/[\w.-]+|icon\.svg)$/u
+
+export function isPagePath(path: string): boolean {
+  return rooms.test(path) || files.test(path)
+}
+
+export function mountPage(app: Hono, web: WebFiles): void {
+  app.get('*', async (c, next) => {
+    const { path } = c.req
+    if (files.test(path)) return (await fileResponse(web, path)) ?? next()
+    if (!rooms.test(path) || preferredType(c.req.raw, ['text/html', 'application/json']) !== 'text/html') return next()
+    return (await shellResponse(web)) ?? next()
+  })
+}
+
+async function shellResponse(web: WebFiles): Promise<Response | undefined> {
+  const shell = await web.read('index.html')
+  if (shell === undefined) return undefined
+  const nonce = crypto.randomUUID()
+  const html = new TextDecoder().decode(shell.body).replaceAll('__NONCE__', nonce)
+  return new Response(html, {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      vary: 'accept',
+      'content-security-policy': policy(nonce),
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+async function fileResponse(web: WebFiles, path: string): Promise<Response | undefined> {
+  const file = await web.read(path.slice(1))
+  if (file === undefined) return undefined
+  // Names of assets have a hash of their content. The worker's script has a policy of its own, which is that of the page.
+  const isHashed = path.startsWith('/assets/')
+  return new Response(file.body, {
+    headers: {
+      'content-type': file.contentType,
+      'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'content-security-policy': policy(),
+      'cross-origin-resource-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+function policy(nonce?: string): string {
+  const styles = nonce === undefined ? `'self'` : `'self' 'nonce-${nonce}'`
+  return [
+    `default-src 'none'`,
+    `script-src 'self'`,
+    `style-src ${styles}`,
+    `img-src 'self' data: blob:`,
+    `connect-src 'self'`,
+    `worker-src 'self'`,
+    `base-uri 'none'`,
+    `form-action 'none'`,
+    `frame-ancestors 'none'`,
+    `require-trusted-types-for 'script'`,
+    `trusted-types millrace`,
+  ].join('; ')
+}

@@ -1,0 +1,54 @@
+/** The page of the server in a real browser. Every fault that the browser tells of fails the test. */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { openWebFiles } from '../../src/server/web-files.ts'
+import type { HandlerOptions } from '../../src/server/handler.ts'
+import type { EngineOptions } from '../support/engine.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+export interface OpenedWeb {
+  server: TestServer
+  page: Page
+  /** A second tab of the same browser window. */
+  openTab(path?: string): Promise<Page>
+}
+
+export interface WebOptions {
+  engine: EngineOptions
+  handler?: Partial<HandlerOptions>
+  path?: string
+  context?: BrowserContextOptions
+  /** Messages of the console or failed requests that the test expects. */
+  allows?: RegExp
+}
+
+/** A server with the built page (`npm run build` first), and a tab that shows it. Both end with the test. */
+export async function openWeb(browser: Browser | undefined, options: WebOptions): Promise<OpenedWeb> {
+  const { engine, handler = {}, path = '/', context: given, allows } = options
+  const server = await startServer(engine, { web: openWebFiles(), localOnly: true, ...handler })
+  const context = await browser!.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 }, ...given })
+  const faults: string[] = []
+  const fault = (text: string) => {
+    if (allows?.test(text) !== true) faults.push(text)
+  }
+  onTestFinished(async () => {
+    await context.close()
+    await server.close()
+    expect(faults).toEqual([])
+  })
+
+  async function openTab(to = '/'): Promise<Page> {
+    const page = await context.newPage()
+    page.on('pageerror', (error) => fault(String(error.stack ?? error)))
+    // Violations of the Content-Security-Policy are errors of the console.
+    page.on('console', (message) => message.type() === 'error' && fault(message.text()))
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (origin !== server.url && protocol !== 'blob:' && protocol !== 'data:') fault(`asks ${request.url()}`)
+    })
+    await page.goto(server.url + to)
+    return page
+  }
+
+  return { server, page: await openTab(path), openTab }
+}

@@ -1,0 +1,21 @@
+/** Requests to the server that this page comes from, with the key of this tab. */
+import { MillraceClient } from '../../src/client/client.ts'
+import { request, type RequestInit } from '../../src/client/request.ts'
+import { readKey } from './key.ts'
+
+/** The key may change while the page is open, so each request asks for it. */
+export function client(): MillraceClient {
+  const apiKey = readKey()
+  return new MillraceClient(apiKey === undefined ? {} : { apiKey })
+}
+
+/** Rejects with a `MillraceError` with the server's code. */
+export async function fetchApi(path: string, init: RequestInit = {}): Promise<Response> {
+  const key = readKey()
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  return request({ url: '', headers, fetch: globalThis.fetch.bind(globalThis) }, path, init)
+}
+
+export async function api<T>(path: string, init: RequestInit = {}): Promise<T> {
+  return (await (await fetchApi(path, init)).json()) as T
+}

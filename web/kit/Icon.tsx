@@ -1,0 +1,47 @@
+/** Icons, drawn in a square of 16. They are decoration: the words beside them, or the label of their button, tell what they mean. */
+const paths = {
+  chat: 'M2.5 3.5h11v7.5h-6l-3 2.5V11h-2z',
+  runs: 'M2.5 4h7M2.5 8h11M2.5 12h5',
+  threads: 'M2.5 3h8v5h-5l-1.5 1.5V8h-1.5zM12 6h1.5v6H12v1.5L10.5 12H7',
+  agents: 'M3 2.5h4v4H3zM9 9.5h4v4H9zM5 6.5v5h4',
+  overview: 'M2.5 13.5h11M4 11V7M8 11V3M12 11V5.5',
+  send: 'M8 13V3M4 7l4-4 4 4',
+  stop: 'M4 4h8v8H4z',
+  copy: 'M5.5 5.5h7v7h-7zM3.5 10.5v-7h7',
+  check: 'M3.5 8.5l3 3 6-7',
+  close: 'M4 4l8 8M12 4l-8 8',
+  plus: 'M8 3v10M3 8h10',
+  search: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.5 10.5l3 3',
+  down: 'M4 6l4 4 4-4',
+  right: 'M6 4l4 4-4 4',
+  left: 'M10 4L6 8l4 4',
+  edit: 'M3 13h2.5l7-7L10 3.5l-7 7zM9 4.5L11.500 7',
+  retry: 'M13 8a5 5 0 1 1-1.500-3.600M13 2v3h-3',
+  fork: 'M5 3v10M5 9c0-3 6-1 6-5M9 5.500l2-2 2 2',
+  play: 'M5 3.500v9l7-4.500z',
+  pause: 'M5 3.500v9M11 3.500v9',
+  link: 'M6.500 9.500l3-3M7 4.500l1.500-1.500a3 3 0 0 1 4.500 4.500L11.500 9M9 11.500L7.500 13A3 3 0 0 1 3 8.500L4.500 7',
+  warn: 'M8 2.500l6 11H2zM8 6.500v3.500M8 12v.2',
+  menu: 'M3 4.500h10M3 8h10M3 11.500h10',
+  file: 'M4 2.500h5l3 3v8H4zM9 2.500v3h3',
+  tool: 'M10 2.500a3.500 3.500 0 0 0-3.300 4.700L2.500 11.400 4.600 13.500l4.200-4.200A3.500 3.500 0 0 0 13.300 5L11 7.200 8.800 5 11 2.700z',
+  person: 'M8 8a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5zM3 13.500c.5-3 2.500-4 5-4s4.500 1 5 4',
+} as const
+
+export type IconName = keyof typeof paths
+
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.4"
+      aria-hidden="true"
+    >
+      <path d={paths[name]} strokeLinecap="round" strokeLinejoin="round" />
+    </svg>
+  )
+}

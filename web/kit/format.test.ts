@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { ago, bytes, cost, count, duration, shortId } from './format.ts'
+
+test.each([
+  [0, '0 ms'],
+  [999.4, '999 ms'],
+  [1234, '1.2 s'],
+  [59_940, '59.9 s'],
+  [59_960, '1m 00s'],
+  [75_000, '1m 15s'],
+  [7_200_000, '2h 00m'],
+])('%i ms is %s', (ms, text) => expect(duration(ms)).toBe(text))
+
+test('counts, money, bytes, ages, ids', () => {
+  expect([count(950), count(12_345), count(4_200_000)]).toEqual(['950', '12.3k', '4.2M'])
+  expect([cost(undefined), cost(0), cost(0.00123), cost(0.42), cost(12.345)]).toEqual([
+    '–',
+    '$0',
+    '$0.0012',
+    '$0.420',
+    '$12.35',
+  ])
+  expect([bytes(5), bytes(12_000), bytes(3 * 1024 ** 2)]).toEqual(['5 B', '11.7 KB', '3.0 MB'])
+  expect([ago(0, 1000), ago(0, 42_000), ago(0, 300_000), ago(0, 1e9)]).toEqual([
+    'now',
+    '42s ago',
+    '5m ago',
+    '1970-01-01',
+  ])
+  expect([shortId('run_1'), shortId('run_0123456789')]).toEqual(['run_1', '456789'])
+})

@@ -1,0 +1,55 @@
+/** How the page writes numbers, times and money. */
+
+/** 340 ms → `340 ms`, 1,234 → `1.2 s`, 75,000 → `1m 15s`, 2 h → `2h 00m`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${pad(seconds % 60)}s`
+  return `${Math.floor(seconds / 3600)}h ${pad(Math.floor((seconds % 3600) / 60))}m`
+}
+
+/** 950 → `950`, 12,345 → `12.3k`, 4,200,000 → `4.2M`. */
+export function count(n: number): string {
+  if (n < 10_000) return n.toLocaleString('en-US')
+  return n < 999_950 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(1)}M`
+}
+
+/** USD. Absent: the price is unknown. */
+export function cost(usd: number | undefined): string {
+  if (usd === undefined) return '–'
+  if (usd === 0) return '$0'
+  return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`
+}
+
+/** How long ago: `now`, `42s ago`, `5m ago`, `3h ago`, `2d ago`, then the date. */
+export function ago(time: number, now = Date.now()): string {
+  const seconds = Math.round((now - time) / 1000)
+  if (seconds < 5) return 'now'
+  if (seconds < 60) return `${seconds}s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h ago`
+  if (seconds < 7 * 86_400) return `${Math.floor(seconds / 86_400)}d ago`
+  return new Date(time).toISOString().slice(0, 10)
+}
+
+/** `2026-01-31 14:05:09.123` in the reader's time zone. */
+export function moment(time: number): string {
+  const local = new Date(time - new Date(time).getTimezoneOffset() * 60_000)
+  return local.toISOString().replace('T', ' ').replace('Z', '')
+}
+
+/** 512 → `512 B`, 12,000 → `11.7 KB`, 3 MB. */
+export function bytes(n: number): string {
+  if (n < 1024) return `${n} B`
+  return n < 1024 ** 2 ? `${(n / 1024).toFixed(1)} KB` : `${(n / 1024 ** 2).toFixed(1)} MB`
+}
+
+/** The end of an id, enough to tell it from others. */
+export function shortId(id: string): string {
+  return id.length <= 10 ? id : id.slice(-6)
+}
+
+function pad(n: number): string {
+  return String(n).padStart(2, '0')
+}

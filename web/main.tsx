@@ -1,0 +1,11 @@
+/** The page: playground and monitor. */
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import './tokens.css'
+import { App } from './App.tsx'
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+)

@@ -1,0 +1,5 @@
+import { Empty } from '../../kit/Empty.tsx'
+
+export default function CompareRoom() {
+  return <Empty title="Compare"></Empty>
+}

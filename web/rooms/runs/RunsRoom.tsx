@@ -1,0 +1,5 @@
+import { Empty } from '../../kit/Empty.tsx'
+
+export default function RunsRoom() {
+  return <Empty title="Runs"></Empty>
+}

@@ -1,0 +1,21 @@
+/** Builds the page into `dist/web`. Nothing is inlined: the Content-Security-Policy allows no inline script and no `data:` script. */
+import { fileURLToPath } from 'node:url'
+import react from '@vitejs/plugin-react'
+import type { UserConfig } from 'vite'
+
+export default {
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  configFile: false,
+  base: '/',
+  logLevel: 'warn',
+  plugins: [react()],
+  worker: { format: 'es' },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: 'es2024',
+    cssMinify: true,
+  },
+} satisfies UserConfig & { configFile: false }
