@@ -1,6 +1,11 @@
 /** `millrace/client`: a server's runs over HTTP, and the types of everything. Browser-safe. */
 export { MillraceClient, type ClientAnswer, type ClientOptions, type ShownRun } from './client/client.ts'
-export type { ClientResult, ClientRun, ClientTool, RunOptions } from './client/client-run.ts'
+export type { AttachOptions, ClientResult, ClientRun } from './client/client-run.ts'
+export { defineTool } from './client/client-tool.ts'
+export type { ClientTool, ClientToolContext, ClientTools, ToolOptions, ToolSchema } from './client/client-tool.ts'
+export type { Confirmation, Confirmed } from './client/serve-tools.ts'
+export type { RunOptions } from './client/start-run.ts'
+export type { ClientThread, ShownThread, ThreadFilter, ThreadRunOptions } from './client/thread.ts'
 export type { FollowOptions } from './client/follow.ts'
 export type { Config } from './project/config.ts'
 export type { Pack } from './project/packs.ts'

@@ -1,43 +1,26 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
 import { compact } from '../part/compact.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { messageOf, type ErrorValue } from '../part/error.ts'
+import type { ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
 import { createAnswering } from '../fold/answering.ts'
 import type { Usage } from '../part/usage.ts'
+import type { ClientTools, NamedTool } from './client-tool.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
-import { request, type Connection } from './request.ts'
+import { serveTools, type Confirmation, type Confirmed } from './serve-tools.ts'
 
-/** Options of a run. */
-export interface RunOptions {
-  /** The agent's id or an alias. */
-  agent: string
-  /** `{role, content}`, the AI SDK's `UIMessage`s, or one user message as text. With a `threadId`, send only the new ones. */
-  messages?: string | readonly object[]
-  /** Tools that run in the client. */
-  tools?: readonly ClientTool[]
-  /** The conversation to continue. Runs of one thread execute one after the other. */
-  threadId?: string
-  /** Additional keys of `$input`. */
-  input?: Record<string, unknown>
-  /** Requests with the same key return the same run. */
-  idempotencyKey?: string
+/** Options of a run, whoever has started it. */
+export interface AttachOptions {
+  /** Tools that run in the client: a list, or an object with each under its name. */
+  tools?: ClientTools
+  /**
+   * Asked when the model calls a tool that must be confirmed. Without it the approval is one of the open requests of `result`, and
+   * waits for `answer`.
+   */
+  onConfirm?(confirmation: Confirmation): Confirmed | Promise<Confirmed>
   /** Aborting it stops the run on the server. */
   signal?: AbortSignal
-}
-
-/** A tool that runs in the client. */
-export interface ClientTool {
-  name: string
-  description?: string
-  /** JSON Schema of the arguments. Default: no arguments. */
-  parameters?: Record<string, unknown>
-  /**
-   * Called when the model calls the tool. The model receives the return value, or an error if this throws. Without `execute`
-   * the run is suspended until you call `answer`.
-   */
-  execute?(input: any, context: { runId: string; toolCallId: string }): unknown
 }
 
 /** How a run ended, or what it waits for. A failed run is a result with `outcome: 'failed'`, not a rejection. */
@@ -90,36 +73,32 @@ function toResult({ id, status, text, output, usage, cost, error, requests }: Sh
   })
 }
 
-export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
-  const { agent, messages, tools = [], threadId, input = {}, idempotencyKey, signal } = options
-  const begun = begin()
+/** Which run it is. */
+export interface Begun {
+  id: string
+  threadId: string
+}
+
+/** What a run of the server is here. `begun` may reject. */
+export function runOf(
+  client: MillraceClient,
+  begun: Promise<Begun>,
+  tools: readonly NamedTool[],
+  { signal, onConfirm, mayBeOld }: AttachOptions & { mayBeOld: boolean },
+): ClientRun {
   const id = begun.then((run) => run.id)
   const thread = begun.then((run) => run.threadId)
-  const own = new Map(tools.flatMap((tool) => (tool.execute === undefined ? [] : [[tool.name, tool] as const])))
-  /** Ids of requests that a tool here is executing. */
-  const answering = new Set<string>()
+  const onRefused = () => void told().catch(() => undefined)
+  const served = serveTools({ client, tools, onConfirm, mayBeOld, onRefused })
   /** The pending `result`; cleared when the run is suspended, kept when it has ended. */
   let asked: PromiseWithResolvers<ClientResult> | undefined
   /** Whether `watch` is listening for calls of tools here. */
   let serving = false
   // Avoid unhandled rejections; callers that await a property of the run still see the failure.
   for (const promise of [id, thread]) void promise.catch(() => undefined)
-  if (own.size > 0) void result()
+  if (served.some) void result()
   if (signal?.aborted) stop()
   else signal?.addEventListener('abort', stop, { once: true })
-
-  async function begin(): Promise<{ id: string; threadId: string }> {
-    const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
-    const offered = tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
-    const body = {
-      agentId: agent,
-      threadId,
-      input: { ...input, messages: list, ...(offered.length === 0 ? undefined : { tools: offered }) },
-    }
-    const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
-    const response = await request(connection, '/api/runs', { method: 'POST', body, headers })
-    return (await response.json()) as { id: string; threadId: string }
-  }
 
   function stop(): void {
     void abort().catch(() => undefined)
@@ -132,7 +111,7 @@ export function startRun(connection: Connection, client: MillraceClient, options
   function result(): Promise<ClientResult> {
     if (asked !== undefined) return asked.promise
     const { promise } = open()
-    if (own.size === 0 || !serving) void watch()
+    if (!served.some || !serving) void watch()
     // The run may still be suspended, and then sends no new entry.
     else void told().catch((error: unknown) => open().reject(error))
     return promise
@@ -148,13 +127,13 @@ export function startRun(connection: Connection, client: MillraceClient, options
 
   /** Follows status changes and tool calls on one connection. With tools, it stays open until the run ends. */
   async function watch(): Promise<void> {
-    serving = own.size > 0
+    serving = served.some
     try {
       const run = await id
-      const types: PartType[] = own.size === 0 ? ['suspend'] : ['suspend', 'request']
+      const types: PartType[] = served.some ? ['suspend', 'request'] : ['suspend']
       for await (const entry of client.follow(run, 0, { types })) {
-        if (entry.type === 'request' && entry.kind === 'tool' && own.has(entry.toolName)) void call(run, entry)
-        else if (entry.type === 'suspend' && (await told()) && own.size === 0) return
+        if (entry.type === 'request') served.take(run, entry)
+        else if (entry.type === 'suspend' && (await told()) && !served.some) return
       }
       open().resolve(toResult(await client.show(run)))
       signal?.removeEventListener('abort', stop)
@@ -166,36 +145,10 @@ export function startRun(connection: Connection, client: MillraceClient, options
   /** Resolves the pending `result` and returns true if the run is suspended and no tool here is executing one of its requests. */
   async function told(): Promise<boolean> {
     const shown = await client.show(await id)
-    if (shown.status !== 'suspended' || shown.requests.some(({ requestId }) => answering.has(requestId))) return false
+    if (shown.status !== 'suspended' || shown.requests.some(served.has)) return false
     asked?.resolve(toResult(shown))
     asked = undefined
     return true
-  }
-
-  /** Another page may answer first: then its answer counts, and the server rejects ours. */
-  async function call(
-    run: string,
-    { requestId, toolName, toolCallId, input: given }: Extract<EntryOf<'request'>, { toolName: string }>,
-  ): Promise<void> {
-    answering.add(requestId)
-    try {
-      // With an idempotency key the run may be an earlier one, whose request is already answered.
-      const isOpen = async () => (await client.show(run)).requests.some((each) => each.requestId === requestId)
-      if (idempotencyKey !== undefined && !(await isOpen().catch(() => true))) return
-      let answer: ClientAnswer
-      try {
-        answer = { output: (await own.get(toolName)!.execute!(given, { runId: run, toolCallId })) ?? null }
-      } catch (error) {
-        answer = { output: messageOf(error), isError: true }
-      }
-      await client.answer(run, requestId, answer)
-    } catch {
-      // The answer was not accepted: the run waits for another client.
-      answering.delete(requestId)
-      await told().catch(() => undefined)
-    } finally {
-      answering.delete(requestId)
-    }
   }
 
   function entries(): AsyncGenerator<Entry, void, void> {

@@ -5,9 +5,12 @@
 import { checkKey } from '../part/check-key.ts'
 import type { Entry } from '../part/entry.ts'
 import type { RunView } from '../fold/run-view.ts'
-import { startRun, type ClientRun, type RunOptions } from './client-run.ts'
+import type { ThreadRow } from '../part/thread.ts'
+import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
-import { request, type Connection } from './request.ts'
+import { getJson, queryOf, request, type Connection } from './request.ts'
+import { attachRun, startRun, type RunOptions } from './start-run.ts'
+import { createThread, type ClientThread, type ThreadFilter } from './thread.ts'
 
 /** Where the server is and how to authenticate. */
 export interface ClientOptions {
@@ -53,6 +56,25 @@ export class MillraceClient {
     return startRun(this.#connection, this, options)
   }
 
+  /**
+   * A run that was started before, by this page before a reload or by anybody else: to read it, to execute its client tools, to answer
+   * and to stop it.
+   */
+  attach(runId: string, options: AttachOptions = {}): ClientRun {
+    return attachRun(this, runId, options)
+  }
+
+  /** A conversation: to continue, show, edit and delete it. A thread that does not exist yet begins with its first run. */
+  thread(threadId: string): ClientThread {
+    return createThread(this.#connection, this, threadId)
+  }
+
+  /** Conversations, newest first. For the next page pass the last `id` as `before`. */
+  async threads(filter: ThreadFilter = {}): Promise<ThreadRow[]> {
+    const { threads } = await getJson<{ threads: ThreadRow[] }>(this.#connection, `/api/threads${queryOf(filter)}`)
+    return threads
+  }
+
   /** Streams the entries of a run with `seq > after`, stored ones first, until the run ends. Reconnects when the connection breaks. */
   follow(runId: string, after = 0, options: FollowOptions = {}): AsyncIterable<Entry> {
     return follow(this.#connection, runId, after, options)
@@ -88,7 +110,12 @@ export class MillraceClient {
 
   /** The current state of a run. */
   async show(runId: string): Promise<ShownRun> {
-    return (await (await request(this.#connection, pathOf(runId))).json()) as ShownRun
+    return getJson<ShownRun>(this.#connection, pathOf(runId))
+  }
+
+  /** Deletes a run that has ended, with everything that is kept of it. */
+  async delete(runId: string): Promise<void> {
+    await request(this.#connection, pathOf(runId), { method: 'DELETE' })
   }
 }
 

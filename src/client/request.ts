@@ -10,7 +10,7 @@ export interface Connection {
 }
 
 export interface RequestInit {
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'DELETE'
   body?: unknown
   accept?: string
   headers?: Record<string, string>
@@ -41,6 +41,16 @@ export async function request({ url, headers, fetch }: Connection, path: string,
   const answer = (await response.json().catch(() => undefined)) as Partial<{ error: Answer }> | undefined
   const { code = 'http', message = `${url}${path} responded with status ${response.status}.` } = answer?.error ?? {}
   throw new MillraceError(code, message, { status: response.status })
+}
+
+export async function getJson<T>(connection: Connection, path: string): Promise<T> {
+  return (await (await request(connection, path)).json()) as T
+}
+
+/** `?a=1&b=2`, or nothing. */
+export function queryOf(parameters: object): string {
+  const pairs = Object.entries(compact(parameters)).map(([name, value]): [string, string] => [name, String(value)])
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
 interface Answer {

@@ -1,0 +1,63 @@
+/** How a run comes to be on the client: started here, or started before. */
+import { pause } from '../async/pause.ts'
+import type { MillraceError } from '../part/error.ts'
+import { runOf, type AttachOptions, type Begun, type ClientRun } from './client-run.ts'
+import { toNamedTools, toOffer } from './client-tool.ts'
+import type { MillraceClient } from './client.ts'
+import { request, type Connection } from './request.ts'
+
+/** Options of a new run. */
+export interface RunOptions extends AttachOptions {
+  /** The agent's id or an alias. */
+  agent: string
+  /** `{role, content}`, the AI SDK's `UIMessage`s, or one user message as text. With a `threadId`, send only the new ones. */
+  messages?: string | readonly object[]
+  /** The conversation to continue. Runs of one thread execute one after the other. */
+  threadId?: string
+  /**
+   * The run of the thread after which this one goes on, in place of what came after it; `null`: the conversation begins anew.
+   * Default: the thread's newest run.
+   */
+  previousRunId?: string | null
+  /** Additional keys of `$input`. */
+  input?: Record<string, unknown>
+  /** Requests with the same key return the same run. Default: a key of its own, so that a start may be sent again. */
+  idempotencyKey?: string
+}
+
+/** Starts a run. A start whose connection breaks is sent again with the same key, so it starts one run. */
+export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
+  const { agent, messages, threadId, previousRunId, input = {}, idempotencyKey = randomKey(), signal } = options
+  const tools = toNamedTools(options.tools)
+
+  async function begin(): Promise<Begun> {
+    const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
+    const offered = tools.length === 0 ? undefined : { tools: tools.map(toOffer) }
+    const body = { agentId: agent, threadId, previousRunId, input: { ...input, messages: list, ...offered } }
+    const headers = { 'idempotency-key': idempotencyKey }
+    for (let failures = 0; ; failures++) {
+      try {
+        const response = await request(connection, '/api/runs', { method: 'POST', body, headers })
+        return (await response.json()) as Begun
+      } catch (error) {
+        const { code } = error as Partial<MillraceError>
+        if (code !== 'connection-lost' || failures === mostRestarts || signal?.aborted) throw error
+      }
+      await pause(100 * 2 ** failures)
+    }
+  }
+  return runOf(client, begin(), tools, { ...options, mayBeOld: options.idempotencyKey !== undefined })
+}
+
+/** A run that has been started before: after a reload, or elsewhere. */
+export function attachRun(client: MillraceClient, id: string, options: AttachOptions): ClientRun {
+  const begun = client.show(id).then(({ threadId }) => ({ id, threadId }))
+  return runOf(client, begun, toNamedTools(options.tools), { ...options, mayBeOld: true })
+}
+
+const mostRestarts = 4
+
+function randomKey(): string {
+  // Not `randomUUID`: pages over plain HTTP have none.
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
