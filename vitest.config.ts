@@ -7,9 +7,12 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** What a test changes or measures of its process: it has one of its own. The others in process share one: loading the same modules for each took longer than many of them. */
 const ofItsOwn =
   /\bvi\.|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform)|heapUsed|\brss\b|\bgc\(|worker_threads|child_process/u
-const shared = globSync(['src/**/*.test.ts', 'web/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings}/*.test.ts'], {
-  cwd: here('.'),
-}).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
+const shared = globSync(
+  ['src/**/*.test.ts', 'web/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings}/*.test.ts'],
+  {
+    cwd: here('.'),
+  },
+).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
 
 export default defineConfig({
   resolve: {
