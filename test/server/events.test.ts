@@ -181,7 +181,12 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
     [query({ after: '' }), {}, 400, 'after must be a whole number'],
     [query({ after: '99999999999999999999' }), {}, 400, 'after must be a whole number'],
     ['', { accept: 'text/event-stream', 'last-event-id': 'x' }, 400, 'after must be a whole number'],
-    [query({ afer: 1 }), {}, 400, 'Unknown parameter "afer" (did you mean "after"?). Known: after, types, follow.'],
+    [
+      query({ afer: 1 }),
+      {},
+      400,
+      'Unknown parameter "afer" (did you mean "after"?). Known: after, types, follow, before, limit, merge, step, cut.',
+    ],
     [query({ follow: 'yes' }), {}, 400, 'follow must be'],
     [query({ follow: '2' }), {}, 400, 'follow must be 1 or 0.'],
     [

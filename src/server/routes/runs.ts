@@ -1,25 +1,19 @@
 /** `/api/runs…`: runs and their logs as an API. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { hasEnded, runStatuses, type RunQuery } from '../../part/log.ts'
+import { runStatuses, type RunQuery } from '../../part/log.ts'
 import type { Answer } from '../../part/request-part.ts'
-import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
-import { checkCursor, readKept, readView } from '../../fold/read-view.ts'
+import { readKept, readView } from '../../fold/read-view.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
-import { partsSseWire, partsWire, type PartsOptions } from '../../wire/parts/parts.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
-import type { Encoder } from '../../wire/wire.ts'
-import { preferredType } from '../http/accept.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
-import { existingRun, unknownRun } from './existing-run.ts'
+import { unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
-import { answerResponse } from '../../answer/answer-response.ts'
-import { openAnswer } from '../../answer/open-answer.ts'
 
 const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
 
@@ -50,71 +44,6 @@ export async function showRun({ runtime }: HandlerContext, id: string): Promise<
   if (view === undefined) throw unknownRun(id)
   const { runId, ...rest } = view
   return Response.json({ id: runId, ...rest })
-}
-
-const eventParameters = { after: 20, types: 2000, follow: 1 }
-
-export async function getEvents(context: HandlerContext, request: Request, id: string, url: URL): Promise<Response> {
-  const { status, lastSeq } = await existingRun(context, id)
-  const { after: wanted, types: listed, follow: follows } = readQuery(url, eventParameters)
-  if (follows !== undefined && follows !== '0' && follows !== '1') throw bad('follow', '1 or 0')
-  const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
-  const cursor = (sse ? request.headers.get('last-event-id') : null) ?? wanted ?? '0'
-  const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
-  // A cursor beyond the end of the log belongs to another run or to a lost log.
-  if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
-  const ended = hasEnded(status)
-  if (ended) await checkCursor(context.runtime.store.log, id, after)
-  // The client has everything. 204 tells an EventSource not to reconnect.
-  if (sse && ended && after === lastSeq)
-    return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
-  const types = listed?.split(',')
-  const unknown = types?.find((type) => !partTypes.includes(type))
-  if (unknown !== undefined)
-    throw bad('types', `a list of part types, and "${unknown}" is not one${didYouMean(unknown, partTypes)}`)
-  const wire = sse ? partsSseWire : partsWire
-  const options: Partial<PartsOptions> = compact({ types })
-  const follow = (sse || follows === '1') && !(ended && after === lastSeq)
-  if (follow) {
-    const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1, seeks: true })
-    return answerResponse(wire, id, answer)
-  }
-  return snapshot(context, id, wire.createEncoder({}, options), { after, contentType: wire.contentType })
-}
-
-/** The stored entries without following the run, read page by page. */
-function snapshot(
-  { runtime }: HandlerContext,
-  id: string,
-  encoder: Encoder,
-  { after, contentType }: { after: number; contentType: string },
-): Response {
-  const entries = runtime.store.log.read(id, { after })[Symbol.asyncIterator]()
-  const bytes = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        for (;;) {
-          const { done, value } = await entries.next()
-          if (done) return controller.close()
-          for (const entry of value) encoder.write(entry)
-          const text = encoder.take()
-          if (text !== '') return controller.enqueue(bytes.encode(text))
-        }
-      },
-      async cancel() {
-        await entries.return?.()
-      },
-    },
-    { highWaterMark: 0 },
-  )
-  const headers = {
-    'content-type': contentType,
-    'cache-control': 'no-cache, no-transform',
-    'x-accel-buffering': 'no',
-    'x-millrace-run-id': id,
-  }
-  return new Response(body, { headers })
 }
 
 const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])
