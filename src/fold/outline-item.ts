@@ -1,17 +1,27 @@
-/** What the outline of a run is made of: its steps, its blocks and its marks, small enough to draw a run of any size. */
+/**
+ * What the outline of a run is made of: its steps, its blocks and its marks, small enough to draw a run of any size.
+ *
+ * An item begins with the entry `from` (a mark: `seq`), which no other item does: that is its key. It is sent again when it has got
+ * further; the last one counts. Times are epoch ms.
+ */
 import type { ErrorValue } from '../part/error.ts'
 import type { StepKind } from '../part/step-kind.ts'
 import type { Usage } from '../part/usage.ts'
 
-/** A step. Sent again, with the same path, when it has got further: the last one counts. Times are epoch ms. */
-export interface OutlineStep {
+interface Superseded {
+  /** The `seq` of the `step-reset` that has discarded it: it counts as closed, and another attempt took its place. */
+  superseded?: number
+}
+
+/** One attempt of a step. */
+export interface OutlineStep extends Superseded {
   k: 'step'
   path: string
   stepType: string
-  kind?: StepKind
+  kind: StepKind
   answer?: true
   attempt: number
-  /** `seq`s of its first and last entry so far. */
+  /** `seq`s of its first and last entry so far; deltas are not counted. */
   from: number
   to: number
   at: number
@@ -19,47 +29,65 @@ export interface OutlineStep {
   opened?: number
   first?: number
   end?: number
+  /** So far while it is open. */
   usage?: Usage
+  /** In USD, of this step itself; absent when a price is unknown. */
   cost?: number
+  /** The model that was asked, then the one that answered. */
   model?: string
   finishReason?: string
   toolName?: string
   toolCallId?: string
   /** For a call of another agent: its id. */
   agent?: string
+  /** With at most 200 characters of its message, and without `detail`: both are in the entry `to`. */
   error?: ErrorValue
 }
 
-/** A text, reasoning or tool arguments that streamed. Sent again when it has grown. */
-export interface OutlineBlock {
+/** A text, reasoning or tool arguments that streamed. */
+export interface OutlineBlock extends Superseded {
   k: 'block'
   kind: 'text' | 'reasoning' | 'tool-input'
   id: string
   step: string
+  /** `seq`s of its first and last entry so far. */
   from: number
   to: number
+  /** The `seq` of its first delta, if it is not `from + 1`. */
+  begun?: number
   at: number
   first?: number
   end?: number
   /** Deltas, and UTF-16 units of text. */
   n: number
   chars: number
-  /** Characters in equal slices of its time; at most 64. */
+  /** Characters in slices of `per` ms each, from `first` on; at most 64. Those of merged deltas are spread evenly. */
   rate?: number[]
+  per?: number
   toolName?: string
 }
 
 /** Any other entry that is not a delta. */
-export interface OutlineMark {
+export interface OutlineMark extends Superseded {
   k: 'mark'
   type: string
   seq: number
+  /** Of adjacent entries of a kind that may come in thousands: the last one, and how many there are. */
+  to?: number
+  n?: number
   at: number
   step: string
-  /** Length of the entry as JSON. */
-  bytes?: number
+  /** Length of the entries as JSON. */
+  bytes: number
   /** At most 200 characters to show beside it: a tool's name, an error's message. */
   note?: string
+  /** Of the tool call or the request that it is about. */
+  id?: string
+  /** It says that something failed. */
+  failed?: true
+  /** Of `usage`. */
+  usage?: Usage
+  cost?: number
 }
 
 export type OutlineItem = OutlineStep | OutlineBlock | OutlineMark

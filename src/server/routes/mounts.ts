@@ -9,6 +9,7 @@ import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
 import { mountMonitoring } from './monitoring.ts'
 import { mountOpenAi } from './openai.ts'
+import { mountOutline } from './outline.ts'
 import { mountRecorded } from './recorded.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
@@ -26,7 +27,7 @@ function mountChat(app: Hono, context: HandlerContext): void {
 function mountRuns(app: Hono, context: HandlerContext): void {
   app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
   app.post('/api/runs', (c) => startRun(context, c.req.raw))
-  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id')))
+  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id'), new URL(c.req.url)))
   app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
   app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
   app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
@@ -42,6 +43,7 @@ export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountAgUi]
 export const runRoutes: readonly Mount[] = [
   mountRecorded,
   mountRuns,
+  mountOutline,
   mountMonitoring,
   mountThreads,
   mountSearch,

@@ -6,12 +6,13 @@ import type { Answer } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
-import { readKept, readView } from '../../fold/read-view.ts'
+import { checkCursor, foldLog, readKept, readView } from '../../fold/read-view.ts'
+import type { RunView } from '../../fold/run-view.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
-import { unknownRun } from './existing-run.ts'
+import { existingRun, unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 
@@ -39,13 +40,23 @@ export function toPage({ before, limit }: { before?: string | undefined; limit?:
   }
 }
 
-export async function showRun({ runtime }: HandlerContext, id: string): Promise<Response> {
-  const view = await readView(runtime.store, id)
+/** `at`: the run as it was after this entry. */
+export async function showRun(context: HandlerContext, id: string, url: URL): Promise<Response> {
+  const { store } = context.runtime
+  const { at } = readQuery(url, { at: 20 })
+  const view = at === undefined ? await readView(store, id) : await viewAt(context, id, at)
   if (view === undefined) throw unknownRun(id)
   const { runId, ...rest } = view
   return Response.json({ id: runId, ...rest })
 }
 
+async function viewAt(context: HandlerContext, id: string, at: string): Promise<RunView | undefined> {
+  const { lastSeq } = await existingRun(context, id)
+  const { log } = context.runtime.store
+  const seq = wholeNumber(at, 'at', 1, lastSeq)
+  await checkCursor(log, id, seq)
+  return (await foldLog(log.read(id, { before: seq + 1 })))?.view()
+}
 const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])
 
 export async function startRun(context: HandlerContext, request: Request): Promise<Response> {

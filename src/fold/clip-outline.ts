@@ -1,0 +1,86 @@
+/**
+ * The outline as it was after an entry.
+ *
+ * It draws the same as the outline of the entries up to there. Of items that were open then these are estimates: `to` of a step, `n`,
+ * `chars` and `rate` of a block, `n` and `bytes` of a mark.
+ */
+import { addUsage } from '../part/usage.ts'
+import { compact } from '../part/compact.ts'
+import { keyOf } from './merge-outline.ts'
+import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
+
+/** `items`: merged. Items that are whole at that point are returned as they are. */
+export function clipOutline(items: readonly OutlineItem[], seq: number): OutlineItem[] {
+  const clipped: OutlineItem[] = []
+  /** Steps that were open, by path: what else is clipped says what they knew. */
+  const open = new Map<string, OutlineStep>()
+  for (const item of items) {
+    if (keyOf(item) > seq) break
+    const then = clip(item, seq)
+    clipped.push(then)
+    if (then.k === 'step') {
+      if (then === item || then.end !== undefined) open.delete(then.path)
+      else open.set(then.path, then)
+    } else {
+      const step = open.get(then.step)
+      if (step !== undefined) tell(step, then)
+    }
+  }
+  return clipped
+}
+
+function clip(item: OutlineItem, seq: number): OutlineItem {
+  const { superseded, ...rest } = item
+  const then = superseded === undefined || superseded <= seq ? item : (rest as OutlineItem)
+  if (then.k === 'mark') return (then.to ?? then.seq) <= seq ? then : clipMark(then, seq)
+  if (then.to <= seq) return then
+  return then.k === 'step' ? clipStep(then, seq) : clipBlock(then, seq)
+}
+
+/** Only what is known from its start: `tell` adds the rest. */
+function clipStep(step: OutlineStep, seq: number): OutlineStep {
+  const { opened, first, end, usage, cost, model, finishReason, error, ...fixed } = step
+  return { ...fixed, to: seq }
+}
+
+function clipBlock(block: OutlineBlock, seq: number): OutlineBlock {
+  const { end, first, begun, rate, per, n, chars, ...fixed } = block
+  if (first === undefined || seq < (begun ?? block.from + 1)) return { ...fixed, to: block.from, n: 0, chars: 0 }
+  const share = (seq - block.from) / (block.to - block.from)
+  return {
+    ...fixed,
+    to: seq,
+    ...compact({ begun }),
+    first,
+    n: Math.max(1, Math.round(n * share)),
+    chars: Math.round(chars * share),
+    ...compact({ rate: rate?.slice(0, Math.ceil(rate.length * share)), per }),
+  }
+}
+
+function clipMark(mark: OutlineMark, seq: number): OutlineMark {
+  const { to, n = 1, ...fixed } = mark
+  const share = (seq - mark.seq + 1) / (to! - mark.seq + 1)
+  const left = Math.max(1, Math.round(n * share))
+  return { ...fixed, bytes: Math.round(mark.bytes * share), ...(left > 1 && { to: seq, n: left }) }
+}
+
+/** The same as the fold does with the entries of a step. */
+function tell(step: OutlineStep, item: OutlineBlock | OutlineMark): void {
+  if (item.k === 'block') {
+    if (item.first !== undefined && item.first < (step.first ?? Infinity)) step.first = item.first
+    return
+  }
+  if (item.type === 'prompt' && item.note !== undefined) step.model = item.note
+  else if (item.type === 'stream-start' && step.first === undefined) step.opened = item.at
+  else if (item.type === 'usage') spend(step, item)
+}
+
+function spend(step: OutlineStep, { note, usage, cost }: OutlineMark): void {
+  if (note !== undefined) step.model = note
+  const isFirst = step.usage === undefined
+  if (usage !== undefined) step.usage = addUsage(step.usage, usage)
+  const sum = isFirst ? cost : step.cost === undefined || cost === undefined ? undefined : step.cost + cost
+  if (sum === undefined) delete step.cost
+  else step.cost = sum
+}

@@ -1,0 +1,237 @@
+/**
+ * Folds a run's entries into its outline: what there is to draw, without any text. A delta costs a comparison and an addition; memory
+ * grows with the number of steps, blocks and marks.
+ */
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { compact } from '../part/compact.ts'
+import { isUnder } from '../part/path.ts'
+import { kindOf } from '../part/step-kind.ts'
+import { addUsage } from '../part/usage.ts'
+import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
+import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
+import { briefError, hasFailed, noteOf } from './outline-note.ts'
+import { addChars } from './outline-rate.ts'
+
+export interface Outline {
+  /** Entries that are in it already change nothing. */
+  apply(entry: Entry): void
+  /** Copies of the items that changed since the last call. `settled`: without blocks that still grow. */
+  take(options?: { settled?: boolean }): OutlineItem[]
+  /** All of it. */
+  items(): OutlineItem[]
+  /** Of the last entry in it; 0 if it is empty. */
+  readonly lastSeq: number
+}
+
+/** `items`: an outline to go on with. */
+export function createOutline(items: readonly OutlineItem[] = []): Outline {
+  const all = mergeOutline(items).map(copyItem)
+  const steps = new Map<string, OutlineStep>()
+  const blocks = new Map<string, OutlineBlock>()
+  /** The last mark of each step. */
+  const marks = new Map<string, OutlineMark>()
+  /** Steps whose cost is unknown. */
+  const unpriced = new Set<string>()
+  let changed = new Set<OutlineItem>()
+  /** Where the last delta went: the next one goes there too, nearly always. */
+  let last: OutlineBlock | undefined
+  let lastSeq = 0
+
+  for (const item of all) {
+    lastSeq = Math.max(lastSeq, item.k === 'mark' ? (item.to ?? item.seq) : item.to)
+    if (item.k === 'step') open(item)
+    else if (item.k === 'block') {
+      if (item.end === undefined && item.superseded === undefined) blocks.set(blockKey(item), item)
+    } else {
+      marks.set(item.step, item)
+      if (item.type === 'usage' && item.cost === undefined) unpriced.add(item.step)
+    }
+  }
+
+  function add<T extends OutlineItem>(item: T): T {
+    all.push(item)
+    changed.add(item)
+    return item
+  }
+
+  function begin(entry: EntryOf<'step-start'>): void {
+    const { seq, step: path, stepType, attempt, timestamp: at, answer, toolName, toolCallId, agent } = entry
+    const kind = kindOf(entry)
+    const fixed = { k: 'step' as const, path, stepType, kind, attempt, from: seq, to: seq, at }
+    open(add({ ...fixed, ...compact({ answer, toolName, toolCallId, agent }) }))
+  }
+
+  function open(step: OutlineStep): void {
+    steps.set(step.path, step)
+    unpriced.delete(step.path)
+    marks.delete(step.path)
+  }
+
+  function finish({ step: path, seq, timestamp, usage, finishReason, error }: EntryOf<'step-finish'>): void {
+    const step = steps.get(path)
+    if (step === undefined || step.end !== undefined) return
+    const brief = error && briefError(error)
+    Object.assign(step, { to: seq, end: timestamp }, compact({ usage, finishReason, error: brief }))
+    changed.add(step)
+  }
+
+  function beginBlock(entry: Entry & { id: string }, kind: OutlineBlock['kind'], toolName?: string): OutlineBlock {
+    const { seq, step, timestamp: at, id } = entry
+    const fixed = { k: 'block' as const, kind, id, step, from: seq, to: seq, at, n: 0, chars: 0 }
+    const block = add({ ...fixed, ...compact({ toolName }) })
+    blocks.set(blockKey(block), block)
+    touch(step, seq)
+    return block
+  }
+
+  function grow(entry: Entry & { type: string; id: string; delta: string; firstSeq?: number }): void {
+    const { seq, firstSeq, step: path, id, timestamp, delta } = entry
+    const kind = entry.type.slice(0, -'-delta'.length) as OutlineBlock['kind']
+    let block = last
+    if (block?.id !== id || block.step !== path || block.kind !== kind) {
+      block = blocks.get(blockKey({ kind, step: path, id })) ?? beginBlock(entry, kind)
+      last = block
+    }
+    block.to = seq
+    if (block.first === undefined) {
+      block.first = timestamp
+      if ((firstSeq ?? seq) !== block.from + 1) block.begun = firstSeq ?? seq
+      const step = steps.get(path)
+      if (step !== undefined && step.end === undefined && step.first === undefined) {
+        step.first = timestamp
+        changed.add(step)
+      }
+    }
+    block.n += firstSeq === undefined ? 1 : seq - firstSeq + 1
+    block.chars += delta.length
+    addChars(block, timestamp, delta.length, firstSeq !== undefined)
+    changed.add(block)
+  }
+
+  function endBlock(entry: Entry & { id: string }, kind: OutlineBlock['kind']): void {
+    const key = blockKey({ kind, step: entry.step, id: entry.id })
+    const block = blocks.get(key)
+    if (block === undefined) return
+    block.to = entry.seq
+    block.end = entry.timestamp
+    blocks.delete(key)
+    if (last === block) last = undefined
+    changed.add(block)
+    touch(entry.step, entry.seq)
+  }
+
+  /** An open step has an entry more. */
+  function touch(path: string, seq: number): OutlineStep | undefined {
+    const step = steps.get(path)
+    if (step === undefined || step.end !== undefined) return undefined
+    step.to = seq
+    changed.add(step)
+    return step
+  }
+
+  function mark(entry: Entry): void {
+    const { type, seq, step: path, timestamp: at } = entry
+    const bytes = JSON.stringify(entry).length
+    const before = marks.get(path)
+    const step = touch(path, seq)
+    if (before?.type === type && isMany(entry) && before.failed === undefined) {
+      before.to = seq
+      before.n = (before.n ?? 1) + 1
+      before.bytes += bytes
+      changed.add(before)
+      return
+    }
+    const failed = hasFailed(entry) ? (true as const) : undefined
+    const { usage, cost } = entry.type === 'usage' ? entry : {}
+    const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
+    marks.set(path, add({ ...item, ...compact({ note: noteOf(entry), id: idOf(entry), failed, usage, cost }) }))
+    if (step !== undefined) advance(step, entry)
+  }
+
+  function advance(step: OutlineStep, entry: Entry): void {
+    if (entry.type === 'prompt') step.model = entry.model
+    else if (entry.type === 'stream-start' && step.first === undefined) step.opened = entry.timestamp
+    else if (entry.type === 'usage') {
+      step.model = entry.model
+      step.usage = addUsage(step.usage, entry.usage)
+      if (entry.cost === undefined) unpriced.add(step.path)
+      if (unpriced.has(step.path)) delete step.cost
+      else step.cost = (step.cost ?? 0) + entry.cost!
+    }
+  }
+
+  /** Everything since the start of the attempt, at this path and below it, is superseded. */
+  function reset({ step: path, seq, timestamp }: EntryOf<'step-reset'>): void {
+    const from = steps.get(path)?.from ?? 0
+    for (const item of all) {
+      if (item.superseded !== undefined || keyOf(item) < from || !isUnder(placeOf(item), path)) continue
+      item.superseded = seq
+      if (item.k !== 'mark' && item.end === undefined) {
+        item.to = seq
+        item.end = timestamp
+        if (item.k === 'block') blocks.delete(blockKey(item))
+      }
+      changed.add(item)
+    }
+    last = undefined
+  }
+
+  return {
+    apply(entry) {
+      if (entry.seq <= lastSeq) return
+      lastSeq = entry.seq
+      switch (entry.type) {
+        case 'text-delta':
+        case 'reasoning-delta':
+        case 'tool-input-delta':
+          return grow(entry)
+        case 'step-start':
+          return begin(entry)
+        case 'step-finish':
+          return finish(entry)
+        case 'text-start':
+          return void beginBlock(entry, 'text')
+        case 'reasoning-start':
+          return void beginBlock(entry, 'reasoning')
+        case 'tool-input-start':
+          return void beginBlock(entry, 'tool-input', entry.toolName)
+        case 'text-end':
+          return endBlock(entry, 'text')
+        case 'reasoning-end':
+          return endBlock(entry, 'reasoning')
+        case 'tool-input-end':
+          return endBlock(entry, 'tool-input')
+        case 'step-reset':
+          reset(entry)
+          return mark(entry)
+        default:
+          return mark(entry)
+      }
+    },
+    take({ settled = false } = {}) {
+      const taken = changed
+      changed = new Set()
+      if (settled) for (const item of taken) if (item.k === 'block' && item.end === undefined) changed.add(item)
+      return [...taken].filter((item) => !changed.has(item)).map(copyItem)
+    },
+    items: () => all.map(copyItem),
+    get lastSeq() {
+      return lastSeq
+    },
+  }
+}
+
+function blockKey({ kind, step, id }: Pick<OutlineBlock, 'kind' | 'step' | 'id'>): string {
+  return `${kind}\n${step}\n${id}`
+}
+
+/** Entries that may come as often as deltas: adjacent ones of a step are one mark. */
+function isMany(entry: Entry): boolean {
+  if (entry.type === 'tool-result') return entry.preliminary === true
+  return entry.type === 'raw' || entry.type === 'cli-output' || entry.type === 'data'
+}
+
+function idOf(entry: Entry): string | undefined {
+  if (entry.type === 'request' || entry.type === 'response') return entry.requestId
+  return entry.type === 'tool-call' || entry.type === 'tool-result' ? entry.toolCallId : undefined
+}

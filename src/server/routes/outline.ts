@@ -1,0 +1,49 @@
+/** What the page reads of one run: its outline, and the whole prompt of a model call. */
+import type { Hono } from 'hono'
+import { createOutline } from '../../fold/outline.ts'
+import type { OutlineItem } from '../../fold/outline-item.ts'
+import { checkCursor } from '../../fold/read-view.ts'
+import { readPrompt } from '../../fold/whole-prompt.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import type { HandlerContext } from '../handler.ts'
+import { ndjsonResponse } from '../http/ndjson-response.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { existingRun } from './existing-run.ts'
+
+export function mountOutline(app: Hono, context: HandlerContext): void {
+  app.get('/api/runs/:id/outline', (c) => getOutline(context, c.req.param('id'), new URL(c.req.url)))
+  app.get('/api/runs/:id/prompt', (c) => getPrompt(context, c.req.param('id'), new URL(c.req.url)))
+}
+
+/** NDJSON, sent while the log is read. `after`: only items that are new or have changed behind this entry. */
+async function getOutline(context: HandlerContext, id: string, url: URL): Promise<Response> {
+  const { lastSeq } = await existingRun(context, id)
+  const { after: wanted = '0' } = readQuery(url, { after: 20 })
+  const after = wholeNumber(wanted, 'after', 0, Number.MAX_SAFE_INTEGER)
+  if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
+  const { log } = context.runtime.store
+  await checkCursor(log, id, after)
+  return ndjsonResponse(id, read())
+
+  async function* read(): AsyncGenerator<OutlineItem[]> {
+    const outline = createOutline()
+    for await (const batch of log.read(id)) {
+      for (const entry of batch) {
+        outline.apply(entry)
+        // What has changed so far is known to the client.
+        if (entry.seq === after) outline.take()
+      }
+      if (outline.lastSeq > after) yield outline.take({ settled: true })
+    }
+    yield outline.take()
+  }
+}
+
+async function getPrompt(context: HandlerContext, id: string, url: URL): Promise<Response> {
+  await existingRun(context, id)
+  const { step = '' } = readQuery(url, { step: 2000 })
+  const asked = new Set<string>()
+  const prompt = await readPrompt(context.runtime.store.log, id, step, asked)
+  if (prompt !== undefined) return Response.json(prompt)
+  throw bad('step', `the path of a model call of the run${didYouMean(step, [...asked])}`)
+}
