@@ -5,7 +5,6 @@
  * `chars` and `rate` of a block, `n` and `bytes` of a mark.
  */
 import { addUsage } from '../part/usage.ts'
-import { compact } from '../part/compact.ts'
 import { keyOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
 
@@ -30,8 +29,8 @@ export function clipOutline(items: readonly OutlineItem[], seq: number): Outline
 }
 
 function clip(item: OutlineItem, seq: number): OutlineItem {
-  const { superseded, ...rest } = item
-  const then = superseded === undefined || superseded <= seq ? item : (rest as OutlineItem)
+  const then = item.superseded === undefined || item.superseded <= seq ? item : { ...item }
+  if (then !== item) delete then.superseded
   if (then.k === 'mark') return (then.to ?? then.seq) <= seq ? then : clipMark(then, seq)
   if (then.to <= seq) return then
   return then.k === 'step' ? clipStep(then, seq) : clipBlock(then, seq)
@@ -39,23 +38,24 @@ function clip(item: OutlineItem, seq: number): OutlineItem {
 
 /** Only what is known from its start: `tell` adds the rest. */
 function clipStep(step: OutlineStep, seq: number): OutlineStep {
-  const { opened, first, end, usage, cost, model, finishReason, error, ...fixed } = step
-  return { ...fixed, to: seq }
+  const then = { ...step, to: seq }
+  for (const key of learned) delete then[key]
+  return then
 }
 
+const learned = ['opened', 'first', 'end', 'usage', 'cost', 'model', 'finishReason', 'error'] as const
+
 function clipBlock(block: OutlineBlock, seq: number): OutlineBlock {
-  const { end, first, begun, rate, per, n, chars, ...fixed } = block
-  if (first === undefined || seq < (begun ?? block.from + 1)) return { ...fixed, to: block.from, n: 0, chars: 0 }
-  const share = (seq - block.from) / (block.to - block.from)
-  return {
-    ...fixed,
-    to: seq,
-    ...compact({ begun }),
-    first,
-    n: Math.max(1, Math.round(n * share)),
-    chars: Math.round(chars * share),
-    ...compact({ rate: rate?.slice(0, Math.ceil(rate.length * share)), per }),
+  const { from, to, begun = from + 1, first, rate, n, chars } = block
+  const then = { ...block, to: seq }
+  delete then.end
+  if (first === undefined || seq < begun) {
+    for (const key of ['begun', 'first', 'rate', 'per'] as const) delete then[key]
+    return { ...then, to: from, n: 0, chars: 0 }
   }
+  const share = (seq - from) / (to - from)
+  if (rate !== undefined) then.rate = rate.slice(0, Math.ceil(rate.length * share))
+  return { ...then, n: Math.max(1, Math.round(n * share)), chars: Math.round(chars * share) }
 }
 
 function clipMark(mark: OutlineMark, seq: number): OutlineMark {

@@ -30,12 +30,8 @@ function outlineOf(entries: readonly Entry[]): OutlineItem[] {
 function drawn(items: readonly OutlineItem[]): unknown[] {
   return items.map((item) => {
     if (item.k === 'step') return item.end === undefined ? { ...item, to: 0 } : item
-    if (item.k === 'block') {
-      const { n, chars, rate, per, to, ...fixed } = item
-      return item.end === undefined ? { ...fixed, any: n > 0 } : item
-    }
-    const { n, to, bytes, ...fixed } = item
-    return fixed
+    if (item.k === 'mark') return { ...item, n: 0, to: 0, bytes: 0 }
+    return item.end === undefined ? { ...item, n: item.n > 0, chars: 0, rate: 0, per: 0, to: 0 } : item
   })
 }
 
