@@ -1,0 +1,57 @@
+/** A page at the sizes and in the themes that every room must look right in. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+
+export interface Screen {
+  /** `1440-light` */
+  name: string
+  width: number
+  height: number
+  theme: 'light' | 'dark'
+}
+
+export const screens: readonly Screen[] = [
+  { width: 1440, height: 900 },
+  { width: 1024, height: 768 },
+  { width: 360, height: 740 },
+].flatMap(({ width, height }) =>
+  (['light', 'dark'] as const).map((theme) => ({ name: `${width}-${theme}`, width, height, theme })),
+)
+
+/** Shows the page at each size and in each theme, one after the other. With `MILLRACE_SCREENS=<folder>`, takes a picture of each. */
+export async function atEachScreen(
+  page: Page,
+  name: string,
+  look: (screen: Screen) => unknown = () => undefined,
+): Promise<void> {
+  const folder = process.env['MILLRACE_SCREENS']
+  for (const screen of screens) {
+    await page.setViewportSize({ width: screen.width, height: screen.height })
+    await page.emulateMedia({ colorScheme: screen.theme, reducedMotion: 'reduce' })
+    // Two frames: the layout and what follows it.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    if (folder !== undefined) {
+      mkdirSync(folder, { recursive: true })
+      await page.screenshot({ path: join(folder, `${name}-${screen.name}.png`) })
+    }
+    await look(screen)
+  }
+}
+
+/** What sticks out of the window sideways: nothing may. */
+export async function sticksOut(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const width = document.documentElement.clientWidth
+    const isScrolled = (element: Element): boolean => {
+      const parent = element.parentElement
+      if (parent === null) return false
+      return /auto|scroll|hidden|clip/u.test(getComputedStyle(parent).overflowX)
+        ? parent.getBoundingClientRect().right <= width + 1 || isScrolled(parent)
+        : isScrolled(parent)
+    }
+    return [...document.body.querySelectorAll('*')]
+      .filter((element) => element.getBoundingClientRect().right > width + 1 && !isScrolled(element))
+      .map((element) => element.outerHTML.slice(0, 200))
+  })
+}
