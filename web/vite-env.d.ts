@@ -1,1 +1,8 @@
 /// <reference types="vite/client" />
+
+/** Custom properties in `style`. */
+declare namespace React {
+  interface CSSProperties {
+    [name: `--${string}`]: string | number | undefined
+  }
+}
