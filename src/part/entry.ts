@@ -112,14 +112,15 @@ export function toModelPart(entry: Extract<RecordedPart, { type: ModelPart['type
 
 /**
  * Merges adjacent deltas of one block into one entry, with the `seq` of the last, so that a replay sends a finished block in
- * a few frames. The content stays the same.
+ * a few frames. The content stays the same. `marked`: a merged one says in `firstSeq` where it begins, and the first delta behind the
+ * start of its block stays as it is, so that its time is known.
  */
-export function mergeDeltas(entries: readonly Entry[]): Entry[] {
+export function mergeDeltas(entries: readonly Entry[], { marked = false } = {}): Entry[] {
   const merged: Entry[] = []
   for (let i = 0; i < entries.length;) {
     const first = entries[i++]!
     let last = first
-    if (isDelta(first)) {
+    if (isDelta(first) && !(marked && entries[i - 2]?.type === starts[first.type])) {
       const pieces = [first.delta]
       for (; i < entries.length; i++) {
         const next = entries[i]!
@@ -129,11 +130,18 @@ export function mergeDeltas(entries: readonly Entry[]): Entry[] {
       }
       // One `join`: a string concatenated from thousands of pieces is expensive to garbage-collect.
       if (last !== first) last = { ...last, delta: pieces.join('') } as Entry
+      if (marked && last !== first) last.firstSeq = first.firstSeq ?? first.seq
     }
     merged.push(last)
   }
   return merged
 }
+
+const starts = {
+  'text-delta': 'text-start',
+  'reasoning-delta': 'reasoning-start',
+  'tool-input-delta': 'tool-input-start',
+} as const
 
 type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'> | EntryOf<'tool-input-delta'>
 

@@ -75,6 +75,10 @@ export interface HandlerOptions {
   protocol?: string
   /** The files of the page at `/`. Without it, `/` is one plain page that loads nothing. */
   web?: WebFiles
+  /** Agents may be saved from the page. Default false. */
+  edit?: boolean
+  /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
+  onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
   metrics?: () => string
 }
@@ -86,6 +90,8 @@ export interface HandlerContext extends AnswerContext {
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string
+  edit: boolean
+  onAgents: HandlerOptions['onAgents']
   metrics: () => string
 }
 
@@ -106,7 +112,7 @@ export function createHandler(options: HandlerOptions): Handler {
     keepAliveMs = 15_000,
   } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
-  const { wires = new Map(Object.entries(wireRegistry)), sockets = false } = options
+  const { wires = new Map(Object.entries(wireRegistry)), sockets = false, edit = false, onAgents } = options
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
@@ -114,7 +120,8 @@ export function createHandler(options: HandlerOptions): Handler {
   const app = new Hono()
   const requests = createRequestCount(app)
   const metrics = () => requests.text() + (options.metrics?.() ?? '')
-  const context: HandlerContext = { runtime, ...limits, onError, waitUntil, openai, wires, sockets, protocol, metrics }
+  const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, onAgents, metrics }
+  const context: HandlerContext = { runtime, ...limits, ...shared }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)

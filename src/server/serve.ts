@@ -19,6 +19,7 @@ import { refuse } from './http/refuse.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { reapProcesses } from '../processes/process-records.ts'
+import { createListeners } from './listeners.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { reportRequests } from './report-requests.ts'
 import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
@@ -111,6 +112,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
+    const reloads = createListeners()
     const handler = createHandler(
       compact({
         runtime,
@@ -162,6 +164,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
         before = now
         sockets.announceAgents()
+        reloads.tell()
       },
       (file) => note(`${file} has changed: restart the server to apply it`),
     )

@@ -6,9 +6,10 @@ import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
 import type { Change, Log } from '../../part/log.ts'
 import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import { toBody, type BodySource } from '../../answer/streamed-body.ts'
+import type { BodySource } from '../../answer/streamed-body.ts'
 import type { HandlerContext } from '../handler.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { sseResponse, watchSilence } from '../http/sse-response.ts'
 import { createRunFilter } from './run-filter.ts'
 
 /** After this change and, of the next one, after the entry with this `seq`. */
@@ -31,12 +32,7 @@ export async function getAllEvents(context: HandlerContext, request: Request, ur
     if (chosen.length === 0 || !(await filter(id, entries))) return ''
     return chosen.map((entry, i) => frame(id, entry, i === chosen.length - 1 ? `${n}` : `${n}.${entry.seq}`)).join('')
   })
-  const headers = {
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-cache, no-transform',
-    'x-accel-buffering': 'no',
-  }
-  return new Response(toBody(source), { headers })
+  return sseResponse(source)
 }
 
 function frame(run: string, entry: Entry, id: string): string {
@@ -89,8 +85,6 @@ function createEventSource(
   const changes = runtime.store.log.changes({ after: start.n, signal })[Symbol.asyncIterator]()
   let position = start.n
   let { seq } = start
-  let lastWrite = performance.now()
-  let timer: ReturnType<typeof setTimeout> | undefined
   let isFirst = true
 
   /** An id without data is no event, but the client goes on from it: what it does not want need not be read again. */
@@ -113,19 +107,11 @@ function createEventSource(
   }
 
   function stop(): void {
-    clearTimeout(timer)
+    silence.stop()
     leave.abort()
   }
 
-  function watch(): void {
-    timer = setTimeout(() => {
-      if (performance.now() - lastWrite >= keepAliveMs / 2) source.sendKeepAlive?.(keepAlive())
-      watch()
-    }, keepAliveMs)
-    timer.unref?.()
-  }
-
-  watch()
+  const silence = watchSilence(keepAliveMs, () => source.sendKeepAlive?.(keepAlive()))
   const source: BodySource = {
     async next() {
       if (isFirst) {
@@ -134,7 +120,7 @@ function createEventSource(
       }
       try {
         const text = await read()
-        lastWrite = performance.now()
+        silence.wrote()
         if (text === undefined) stop()
         return text
       } catch (error) {

@@ -7,6 +7,7 @@ import { mountAgUi } from './ag-ui.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
+import { mountLive } from './live.ts'
 import { mountMonitoring } from './monitoring.ts'
 import { mountOpenAi } from './openai.ts'
 import { mountOutline } from './outline.ts'
@@ -45,6 +46,7 @@ export const runRoutes: readonly Mount[] = [
   mountRuns,
   mountOutline,
   mountMonitoring,
+  mountLive,
   mountThreads,
   mountSearch,
   mountUpkeep,

@@ -1,0 +1,47 @@
+/** One cursor into the changes of all runs, shared by the monitors of this process. It is open while somebody listens. */
+import type { Change, Log } from '../../part/log.ts'
+
+export interface TapListener {
+  onChanges(changes: readonly Change[]): void
+  /** The store was closed or has failed: nothing more comes. */
+  onEnd(): void
+}
+
+export interface ChangesTap {
+  /** Everything that is stored from now on. Returns a function that leaves. */
+  join(listener: TapListener): () => void
+}
+
+export function createChangesTap(log: Log, onError: (error: unknown) => void): ChangesTap {
+  const listeners = new Set<TapListener>()
+  let leave: AbortController | undefined
+
+  async function pump({ signal }: AbortController): Promise<void> {
+    try {
+      for await (const changes of log.changes({ after: await log.position(), signal })) {
+        if (signal.aborted) return
+        for (const listener of listeners) listener.onChanges(changes)
+      }
+    } catch (error) {
+      if (!signal.aborted) onError(error)
+    }
+    if (signal.aborted) return
+    leave = undefined
+    const left = [...listeners]
+    listeners.clear()
+    for (const { onEnd } of left) onEnd()
+  }
+
+  return {
+    join(listener) {
+      listeners.add(listener)
+      if (leave === undefined) void pump((leave = new AbortController()))
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        leave?.abort()
+        leave = undefined
+      }
+    },
+  }
+}

@@ -1,0 +1,130 @@
+/** One live connection: rows, runs and agents in one stream of events. What it holds is bounded, however slowly it is read. */
+import type { BodySource } from '../../answer/streamed-body.ts'
+import { watchSilence } from '../http/sse-response.ts'
+import type { ChangesTap } from './changes-tap.ts'
+import type { RowFeed } from './row-feed.ts'
+import type { RunCursor } from './run-cursor.ts'
+
+export interface LiveOptions {
+  tap: ChangesTap
+  /** Absent: rows are not wanted. */
+  rows: RowFeed | undefined
+  /** Calls back when agents were loaded again. Absent: not wanted. */
+  onAgents: ((listener: () => void) => () => void) | undefined
+  /** Opens the cursors of the runs. */
+  open(live: LiveHandle): RunCursor[]
+  keepAliveMs: number
+  onError: (error: unknown) => void
+  /** Called once, when the client has left or the stream ends. */
+  onClose(): void
+}
+
+/** What cursors tell their connection. */
+export interface LiveHandle {
+  ready(): void
+  gone(run: string, reason: string): void
+  end(error?: unknown): void
+}
+
+/** Rows that wait for the client to read. Beyond it, it gets the beginning of the list again instead. */
+const mostRows = 1000
+/** A piece is sent when it has this many characters. */
+const pieceLength = 256 * 1024
+const keepAlive = ': keep-alive\n\n'
+
+export function createLiveSource(options: LiveOptions): BodySource {
+  const { rows, onError } = options
+  const waiting = new Map<string, string>()
+  let other = keepAlive
+  let isListWanted = rows !== undefined
+  let isClosed = false
+  /** Whose turn it is: a run that says much does not keep others waiting. */
+  let turn = 0
+  let asked: PromiseWithResolvers<string | undefined> | undefined
+
+  function settle(): void {
+    if (asked === undefined) return
+    const { resolve } = asked
+    const text = isClosed ? undefined : collect()
+    if (text === '') return
+    asked = undefined
+    silence.wrote()
+    resolve(text)
+  }
+
+  function collect(): string {
+    let text = other
+    other = ''
+    for (const [run, frame] of waiting) {
+      text += frame
+      waiting.delete(run)
+    }
+    for (let i = 0; i < cursors.length && text.length < pieceLength; i++)
+      text += cursors[turn++ % cursors.length]!.take()
+    return text
+  }
+
+  /** The latest row of a run counts. */
+  function onRow(run: string, frame: string): void {
+    waiting.set(run, frame)
+    if (waiting.size > mostRows) {
+      waiting.clear()
+      isListWanted = true
+    }
+    settle()
+  }
+
+  async function list(): Promise<void> {
+    isListWanted = false
+    try {
+      for (const [run, frame] of await rows!.first()) if (!waiting.has(run)) waiting.set(run, frame)
+      settle()
+    } catch (error) {
+      end(error)
+    }
+  }
+
+  function end(error?: unknown): void {
+    if (isClosed) return
+    isClosed = true
+    if (error !== undefined) onError(error)
+    silence.stop()
+    for (const leave of leaves) leave()
+    for (const cursor of cursors) cursor.close()
+    options.onClose()
+    settle()
+  }
+
+  const silence = watchSilence(options.keepAliveMs, () => source.sendKeepAlive?.(keepAlive))
+  const cursors = options.open({
+    ready: settle,
+    gone(run, reason) {
+      other += `event: gone\ndata: ${JSON.stringify({ run, reason })}\n\n`
+      settle()
+    },
+    end,
+  })
+  const leaves = [
+    // Whoever wants no rows learns that the store is closed.
+    rows === undefined
+      ? options.tap.join({ onChanges: () => undefined, onEnd: () => end() })
+      : rows.join({ onRow, onEnd: () => end() }),
+    options.onAgents?.(() => {
+      if (!other.includes('event: agents')) other += 'event: agents\ndata: {}\n\n'
+      settle()
+    }),
+  ].filter((leave) => leave !== undefined)
+
+  const source: BodySource = {
+    next() {
+      asked = Promise.withResolvers()
+      const { promise } = asked
+      if (isListWanted && !isClosed) void list()
+      settle()
+      if (asked !== undefined) for (const cursor of cursors) cursor.ask()
+      return promise
+    },
+    cancel: () => end(),
+  }
+  return source
+}

@@ -1,0 +1,100 @@
+/** The rows of runs that change, as frames that are made once for all who listen: at most four a second of one run. */
+import type { RunIndex, RunRow } from '../../part/log.ts'
+import type { ChangesTap } from './changes-tap.ts'
+
+export interface RowListener {
+  onRow(run: string, frame: string): void
+  onEnd(): void
+}
+
+export interface RowFeed {
+  join(listener: RowListener): () => void
+  /** Frames of what a list begins with: the newest runs and all that have not ended, oldest first. */
+  first(): Promise<Map<string, string>>
+}
+
+const pace = 250
+const firstRows = 50
+/** Of each status. */
+const mostActive = 200
+
+export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: unknown) => void): RowFeed {
+  const listeners = new Set<RowListener>()
+  /** When the row of a run was sent, within the last `pace` ms. */
+  const sent = new Map<string, number>()
+  const changed = new Set<string>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let leave: (() => void) | undefined
+
+  function mark(run: string): void {
+    if (sent.has(run)) changed.add(run)
+    else void send(run)
+  }
+
+  async function send(run: string): Promise<void> {
+    sent.set(run, performance.now())
+    timer ??= setTimeout(tick, pace / 2)
+    try {
+      const row = await runs.get(run)
+      if (row === undefined) return
+      const frame = toFrame(row)
+      for (const { onRow } of listeners) onRow(run, frame)
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  function tick(): void {
+    timer = undefined
+    const due = performance.now() - pace
+    for (const [run, at] of sent) {
+      // In the order in which they were sent.
+      if (at > due) break
+      sent.delete(run)
+      if (changed.delete(run)) void send(run)
+    }
+    if (sent.size > 0) timer ??= setTimeout(tick, pace / 2)
+  }
+
+  function stop(): void {
+    clearTimeout(timer)
+    timer = undefined
+    leave = undefined
+    sent.clear()
+    changed.clear()
+  }
+
+  return {
+    join(listener) {
+      listeners.add(listener)
+      leave ??= tap.join({
+        onChanges(changes) {
+          for (const run of new Set(changes.map((change) => change.run))) mark(run)
+        },
+        onEnd() {
+          stop()
+          const left = [...listeners]
+          listeners.clear()
+          for (const { onEnd } of left) onEnd()
+        },
+      })
+      return () => {
+        if (!listeners.delete(listener) || listeners.size > 0) return
+        leave?.()
+        stop()
+      }
+    },
+    async first() {
+      const lists = await Promise.all([
+        runs.list({ status: 'suspended', limit: mostActive }),
+        runs.list({ status: 'running', limit: mostActive }),
+        runs.list({ limit: firstRows }),
+      ])
+      return new Map(lists.flatMap((list) => list.toReversed().map((row) => [row.id, toFrame(row)])))
+    },
+  }
+}
+
+function toFrame(row: RunRow): string {
+  return `event: row\ndata: ${JSON.stringify(row)}\n\n`
+}

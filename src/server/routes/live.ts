@@ -1,0 +1,126 @@
+/**
+ * What a page needs of the server while it is open. `GET /api/live`: rows of runs, entries of some runs and reloads of agents over one
+ * connection. `GET /api/server`: what this server can do.
+ */
+import type { Hono } from 'hono'
+import { hasEnded, type RunRow } from '../../part/log.ts'
+import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
+import type { HandlerContext } from '../handler.ts'
+import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { sseResponse } from '../http/sse-response.ts'
+import { createChangesTap } from '../live/changes-tap.ts'
+import { createLiveSource } from '../live/live-source.ts'
+import { createRowFeed } from '../live/row-feed.ts'
+import { createRunCursor } from '../live/run-cursor.ts'
+import { version } from '../version.ts'
+import { chatPolicy } from './chat-request.ts'
+
+export function mountLive(app: Hono, context: HandlerContext): void {
+  const { store } = context.runtime
+  const tap = createChangesTap(store.log, context.onError)
+  const rows = createRowFeed(tap, store.runs, context.onError)
+  app.get('/api/live', (c) => getLive(context, { tap, rows }, c.req.raw, new URL(c.req.url)))
+  app.get('/api/server', () => Response.json(serverFacts(context)))
+}
+
+function serverFacts({ runtime, edit, maxBodyBytes, sockets }: HandlerContext): object {
+  const { durable, records, upkeep } = runtime.store
+  const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets }
+  return { version, durable, edit, maxBodyBytes, features }
+}
+
+/** Most runs that a connection follows or holds. */
+const mostRuns = 64
+const parameters = { rows: 1, agents: 1, runs: 30_000, hold: 20_000 }
+
+type Shared = Pick<Parameters<typeof createLiveSource>[0], 'tap'> & { rows: ReturnType<typeof createRowFeed> }
+
+async function getLive(context: HandlerContext, { tap, rows }: Shared, request: Request, url: URL): Promise<Response> {
+  const { runtime, keepAliveMs, onError, onAgents } = context
+  const query = readQuery(url, parameters)
+  const wanted = readRuns(query.runs, request.headers.get('last-event-id'))
+  const known = await Promise.all([...wanted.keys()].map((run) => runtime.store.runs.get(run)))
+  const found = new Map(known.flatMap((row) => (row === undefined ? [] : [[row.id, row]])))
+  const releases = await holdRuns(context, listOf(query.hold, 'hold'))
+  const source = createLiveSource({
+    tap,
+    rows: flag(query.rows, 'rows') ? rows : undefined,
+    onAgents: flag(query.agents, 'agents') ? onAgents : undefined,
+    open: ({ ready, gone, end }) =>
+      [...wanted].flatMap(([run, after]) => {
+        const row = found.get(run)
+        if (row === undefined) gone(run, 'unknown')
+        // Its log was lost, and another run has the id.
+        else if (after > row.lastSeq) gone(run, 'lost')
+        else if (after < row.lastSeq || !hasEnded(row.status)) {
+          const told = { onReady: ready, onGone: (reason: string) => gone(run, reason), onEnd: end }
+          return [createRunCursor({ log: runtime.store.log, run, after, lastSeq: row.lastSeq, ...told })]
+        }
+        return []
+      }),
+    keepAliveMs,
+    onError,
+    onClose() {
+      for (const release of releases) release()
+    },
+  })
+  return sseResponse(source)
+}
+
+function flag(given: string | undefined, name: string): boolean {
+  if (given !== undefined && given !== '0' && given !== '1') throw bad(name, '1 or 0')
+  return given === '1'
+}
+
+function listOf(given: string | undefined, name: string): string[] {
+  const list = given === undefined || given === '' ? [] : given.split(',').map((each) => decoded(each, name))
+  if (list.length > mostRuns) throw bad(name, `a list of at most ${mostRuns} runs`)
+  return list
+}
+
+function decoded(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw bad(name, 'a list of ids, each encoded like a part of a URL')
+  }
+}
+
+/** The runs to follow, each with the last entry that the client has. */
+function readRuns(given: string | undefined, lastEventId: string | null): Map<string, number> {
+  const runs = new Map<string, number>()
+  for (const item of listOf(given, 'runs')) {
+    const [run, after] = readPosition(item)
+    if (runs.has(run)) throw bad('runs', `a list in which each run is named once, and ${run} is named again`)
+    runs.set(run, after)
+  }
+  if (lastEventId !== null && lastEventId !== '') {
+    const [run, after] = readPosition(decoded(lastEventId, 'Last-Event-ID'), 'Last-Event-ID')
+    if (runs.has(run)) runs.set(run, after)
+  }
+  return runs
+}
+
+/** `<run>~<seq>`. */
+function readPosition(text: string, name = 'runs'): [string, number] {
+  const at = text.lastIndexOf('~')
+  if (at < 1) throw bad(name, `made of <run>~<seq>, and "${text.slice(0, 60)}" is not`)
+  return [
+    text.slice(0, at),
+    wholeNumber(text.slice(at + 1), `the seq of ${text.slice(0, at)}`, 0, Number.MAX_SAFE_INTEGER),
+  ]
+}
+
+/** Makes the client a reader of these runs, in the sense of `onDisconnect`. */
+async function holdRuns({ runtime }: HandlerContext, ids: readonly string[]): Promise<(() => void)[]> {
+  const rows = await Promise.all([...new Set(ids)].map((id) => runtime.store.runs.get(id)))
+  return rows.flatMap((row) => {
+    return row === undefined || hasEnded(row.status) ? [] : [runtime.attach(row.id, policyOf(row))]
+  })
+
+  /** A run that no chat has started goes on without readers, unless its agent says otherwise. */
+  function policyOf({ agent, protocol }: RunRow): DisconnectPolicy {
+    if (['ag-ui', 'ui', 'text'].includes(protocol)) return chatPolicy(runtime, agent)
+    return runtime.agents.get(agent)?.pipeline.onDisconnect ?? 'detach'
+  }
+}
