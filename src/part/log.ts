@@ -147,6 +147,8 @@ export interface RunRow {
   agent: string
   threadId: string
   parentRunId?: string
+  /** The run of its thread whose conversation it continues. Two runs with the same one are branches. */
+  previousRunId?: string
   protocol: string
   status: RunStatus
   /** Epoch ms. */
@@ -160,6 +162,10 @@ export interface RunRow {
   /** In USD; absent when no model was called or a price is unknown. */
   cost?: number
   error?: ErrorValue
+  /** From its start to the first delta of its answer, in ms. */
+  firstTokenMs?: number
+  /** How many errors it has recorded, and how many tool calls that failed; at least 1 if it failed. Absent if there are none. */
+  errors?: number
   /** The start of the last user message, at most 120 characters. */
   title?: string
   /** When its deltas were merged, epoch ms. */
@@ -170,7 +176,10 @@ export interface RunRow {
 export interface RunQuery {
   agent?: string
   threadId?: string
-  status?: RunStatus
+  /** One, or any of several. */
+  status?: RunStatus | readonly RunStatus[]
+  /** Only runs that started at this time or later, epoch ms. */
+  since?: number
   /** Prefix of the run's id. */
   idPrefix?: string
   /** Words that the title must contain, in any order, case-insensitive. */

@@ -1,5 +1,5 @@
 /** Which rows a query selects. */
-import type { DueRun, RunQuery, RunRow } from '../part/log.ts'
+import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { dueAt, type StoredRow } from './run-row.ts'
 import { unknownCursor } from './store-error.ts'
 
@@ -18,9 +18,14 @@ export function limitOf({ limit = 50 }: RunQuery): number {
   return Math.min(1000, Math.max(1, Math.floor(limit)))
 }
 
+export function statusesOf(status: RunQuery['status']): readonly RunStatus[] | undefined {
+  return typeof status === 'string' ? [status] : status
+}
+
 /** The rows that a query selects, of all rows, oldest first. For stores that keep their rows in memory. */
 export function selectRows<T extends RunRow>(rows: readonly T[], query: RunQuery): T[] {
-  const { agent, threadId, status, idPrefix = '', before } = query
+  const { agent, threadId, status, since = -Infinity, idPrefix = '', before } = query
+  const statuses = statusesOf(status)
   const words = [...queryWords(query.q), ...queryWords(query.search)]
   const end = before === undefined ? rows.length : rows.findIndex(({ id }) => id === before)
   if (end < 0) throw unknownCursor(before!)
@@ -31,7 +36,8 @@ export function selectRows<T extends RunRow>(rows: readonly T[], query: RunQuery
       (row) =>
         (agent === undefined || row.agent === agent) &&
         (threadId === undefined || row.threadId === threadId) &&
-        (status === undefined || row.status === status) &&
+        (statuses === undefined || statuses.includes(row.status)) &&
+        row.startedAt >= since &&
         row.id.startsWith(idPrefix) &&
         words.every((word) => fold(row.title ?? '').includes(word)),
     )

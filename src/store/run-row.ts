@@ -1,7 +1,7 @@
 /** A run's row in a list, as a fold of its entries. A delta costs one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
-import { isUnder } from '../part/path.ts'
+import { isUnder, parentPath } from '../part/path.ts'
 import { threadOf } from '../part/thread-of.ts'
 import { addUsage } from '../part/usage.ts'
 import { titleOf } from './run-title.ts'
@@ -9,6 +9,8 @@ import { titleOf } from './run-title.ts'
 /** A row with what only the store needs. */
 export interface StoredRow extends RunRow {
   open: readonly OpenRequest[]
+  /** The steps that answer, until the first delta of one. A process that has not seen them start takes the first delta of any step. */
+  answers?: readonly string[]
 }
 
 export interface OpenRequest {
@@ -22,8 +24,9 @@ const none: readonly OpenRequest[] = []
 
 /** The row without what only the store needs. */
 export function publicRow(stored: StoredRow): RunRow {
-  const row: RunRow & { open?: unknown } = { ...stored }
+  const row: RunRow & Partial<StoredRow> = { ...stored }
   delete row.open
+  delete row.answers
   return row
 }
 
@@ -76,6 +79,22 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
 export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
   for (const entry of entries) {
     switch (entry.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+        if (next.firstTokenMs === undefined && isAnswer(next, entry.step)) {
+          next.firstTokenMs = Math.max(0, entry.timestamp - next.startedAt)
+          delete next.answers
+        }
+        break
+      case 'step-start':
+        if (entry.answer === true && next.answers !== undefined) next.answers = [...next.answers, entry.step]
+        break
+      case 'error':
+        next.errors = (next.errors ?? 0) + 1
+        break
+      case 'tool-result':
+        if (entry.isError === true && entry.outcome === undefined) next.errors = (next.errors ?? 0) + 1
+        break
       case 'suspend':
         next.status = 'suspended'
         break
@@ -103,6 +122,8 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         next.usage = entry.usage
         setCost(next, entry.cost)
         if (entry.error !== undefined) next.error = entry.error
+        if (entry.outcome === 'failed') next.errors ??= 1
+        delete next.answers
         break
       default:
     }
@@ -112,6 +133,10 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
     next.lastSeq = last.seq
     next.updatedAt = last.timestamp
   }
+}
+
+function isAnswer({ answers }: StoredRow, step: string): boolean {
+  return answers === undefined || answers.includes(step) || answers.includes(parentPath(step))
 }
 
 /** Undefined if either cost is unknown. */
@@ -125,7 +150,7 @@ function setCost(row: RunRow, cost: number | undefined): void {
 }
 
 function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): StoredRow {
-  const { agent, threadId, parentRunId, protocol, timestamp, seq } = start
+  const { agent, threadId, parentRunId, previousRunId, protocol, timestamp, seq } = start
   const row: StoredRow = {
     id: run,
     agent,
@@ -137,8 +162,10 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
     lastSeq: seq,
     epoch,
     open: none,
+    answers: [],
   }
   if (parentRunId !== undefined) row.parentRunId = parentRunId
+  if (previousRunId !== undefined) row.previousRunId = previousRunId
   const title = titleOf(start.input)
   if (title !== '') row.title = title
   return row

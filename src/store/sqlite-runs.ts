@@ -1,7 +1,7 @@
 /** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
-import { fold, limitOf, queryWords } from './run-query.ts'
+import { fold, limitOf, queryWords, statusesOf } from './run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from './run-row.ts'
 import { parseSearch } from './tables/search-words.ts'
 import { unknownCursor, unreadableRow } from './store-error.ts'
@@ -19,7 +19,7 @@ export interface RunTable {
   rename(row: StoredRow): void
   /** Updates the position; called for every commit. */
   advance(row: StoredRow): void
-  /** Updates status, requests and usage as well: after suspend, resume, end, requests, responses and model calls. */
+  /** Updates all that may change: after suspend, resume, end, requests, responses, model calls, errors and the first token. */
   update(row: StoredRow): void
 }
 
@@ -28,14 +28,14 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const insert = db.prepare(
     `INSERT INTO runs (id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
-       epoch, usage, cost, error, title, title_folded, requests, due_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ? WHERE id = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
-       requests = ?, due_at = ?
+       requests = ?, due_at = ?, first_token_ms = ?, errors = ?
      WHERE id = ?`,
   )
   const lists = new Map<string, StatementSync>()
@@ -114,6 +114,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.title === undefined ? null : fold(row.title),
         toRequests(row),
         dueAt(row) ?? null,
+        row.previousRunId ?? null,
+        row.firstTokenMs ?? null,
+        row.errors ?? null,
       )
     },
     rename({ id, agent }) {
@@ -125,25 +128,33 @@ export function createRunTable(db: DatabaseSync): RunTable {
     update(row) {
       const { id, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, toRequests(row), dueAt(row) ?? null, id)
+      const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, id)
     },
   }
 }
 
-function toWhere({ agent, threadId, status, idPrefix, q, search }: RunQuery): {
+function toWhere({ agent, threadId, status, since, idPrefix, q, search }: RunQuery): {
   where: string[]
   values: SQLInputValue[]
 } {
   const where: string[] = []
   const values: SQLInputValue[] = []
-  const add = (condition: string, value: string | undefined) => {
+  const add = (condition: string, value: string | number | undefined) => {
     if (value === undefined) return
     where.push(condition)
     values.push(value)
   }
   add('agent = ?', agent)
   add('thread_id = ?', threadId)
-  add('status = ?', status)
+  const statuses = statusesOf(status)
+  // Of one status the rows are read off its index, in order.
+  if (statuses?.length === 1) add('status = ?', statuses[0])
+  else if (statuses !== undefined) {
+    where.push(`status IN (${statuses.map(() => '?').join(', ')})`)
+    values.push(...statuses)
+  }
+  add('started_at >= ?', since)
   // A range can use the index.
   add('id >= ?', idPrefix)
   add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
@@ -173,6 +184,9 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
     epoch: Number(row.epoch),
   }
   if (row.parent_run_id !== null) result.parentRunId = String(row.parent_run_id)
+  if (row.previous_run_id !== null) result.previousRunId = String(row.previous_run_id)
+  if (row.first_token_ms !== null) result.firstTokenMs = Number(row.first_token_ms)
+  if (row.errors !== null) result.errors = Number(row.errors)
   if (row.ended_at !== null) result.endedAt = Number(row.ended_at)
   if (row.error !== null) result.error = fromJson('error', row.error, result)
   if (row.usage !== null) result.usage = fromJson('usage', row.usage, result)

@@ -158,7 +158,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs 5.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs 6.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
@@ -174,6 +174,26 @@ describe.each([1, 2])('a database of schema %d', (version) => {
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
     db.close()
   })
+})
+
+test('of schema 5, rows get what their views know', async () => {
+  const store = sqliteStore(path)
+  for (const id of ['seen', 'unseen', 'odd']) await store.log.append(id, 1, exampleRun(id))
+  await store.runs.keepView('seen', 10, { previousRunId: 'p', firstTokenAt: noon + 40, summary: { errors: 2 } })
+  await store.close()
+  const db = new DatabaseSync(path)
+  for (const column of ['previous_run_id', 'first_token_ms', 'errors'])
+    db.exec(`ALTER TABLE runs DROP COLUMN ${column}`)
+  db.exec(`INSERT OR REPLACE INTO views VALUES ('odd', 10, 'no JSON'); PRAGMA user_version = 5`)
+  db.close()
+  const opened = sqliteStore(path)
+  const told = { previousRunId: 'p', firstTokenMs: 40, errors: 2 }
+  expect(await opened.runs.get('seen')).toMatchObject(told)
+  for (const id of ['unseen', 'odd']) {
+    const row = (await opened.runs.get(id))!
+    for (const key of Object.keys(told)) expect(row).not.toHaveProperty(key)
+  }
+  await opened.close()
 })
 
 test('the order survives VACUUM', async () => {

@@ -121,6 +121,15 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
    CREATE INDEX runs_to_compact ON runs (ended_at) WHERE compacted_at IS NULL AND ended_at IS NOT NULL;
    CREATE INDEX forks_by_source ON forks (source);
    CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;`,
+  // What is known of older runs stands in their views.
+  `ALTER TABLE runs ADD COLUMN previous_run_id TEXT;
+   ALTER TABLE runs ADD COLUMN first_token_ms INTEGER;
+   ALTER TABLE runs ADD COLUMN errors INTEGER;
+   UPDATE runs SET
+     previous_run_id = v.view ->> '$.previousRunId',
+     first_token_ms = max(0, v.view ->> '$.firstTokenAt' - started_at),
+     errors = nullif(max(v.view ->> '$.summary.errors', status = 'failed'), 0)
+   FROM views v WHERE v.run = runs.id AND json_valid(v.view);`,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */

@@ -175,9 +175,8 @@ export function createTicks(
         if (!before) dropped.revive(run)
         if (entries.length > 0) each.n = Number(insert.run(run, entries[0]!.seq, row.lastSeq, lines).lastInsertRowid)
         if (!before) runs.insert(row)
-        else if (row.status === before.status && row.usage === before.usage && row.open === before.open) {
-          runs.advance(row)
-        } else runs.update(row)
+        else if (hasOnlyGrown(before, row)) runs.advance(row)
+        else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)
         if (view !== undefined) views.keep(run, view.seq, view.text)
         // The last pages of the table, its index, the runs and the views.
@@ -211,6 +210,12 @@ export function createTicks(
     },
     reader: (run, after, limit, types) => createTickReader(sources, { run, after, limit, types }),
   }
+}
+
+/** Only its position has changed. */
+function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
+  const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
+  return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
 }
 
 function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {

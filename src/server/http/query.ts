@@ -31,3 +31,10 @@ export function wholeNumber(text: string, name: string, min: number, max: number
 export function bad(name: string, what: string): MillraceError {
   return new MillraceError('bad-input', `${name} must be ${what}.`)
 }
+
+/** Epoch ms or ISO 8601. */
+export function toTime(text: string, name: string): number {
+  const time = /^\d+$/u.test(text) ? Number(text) : Date.parse(text)
+  if (Number.isFinite(time)) return time
+  throw bad(name, 'a time: epoch ms, or ISO 8601 such as 2026-01-31T00:00:00Z')
+}

@@ -1,7 +1,7 @@
 /** `/api/runs…`: runs and their logs as an API. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { runStatuses, type RunQuery } from '../../part/log.ts'
+import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Answer } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
@@ -14,21 +14,32 @@ import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
-import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
 
-const listParameters = { agent: 256, thread: 256, status: 40, q: 200, idPrefix: 256, limit: 20, before: 256 }
+const listParameters = {
+  agent: 256,
+  thread: 256,
+  status: 200,
+  since: 40,
+  q: 200,
+  idPrefix: 256,
+  limit: 20,
+  before: 256,
+}
 
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
-  const { thread, status, q, before, limit, ...rest } = readQuery(url, listParameters)
+  const { thread, status, since, q, before, limit, ...rest } = readQuery(url, listParameters)
   const query: RunQuery = { ...rest, ...compact({ search: q }), ...toPage({ before, limit }) }
   if (thread !== undefined) query.threadId = thread
-  if (status !== undefined) {
-    query.status = runStatuses.find((each) => each === status)
-    if (query.status === undefined) {
-      throw bad('status', `one of ${runStatuses.join(', ')}${didYouMean(status, runStatuses)}`)
-    }
-  }
+  if (status !== undefined) query.status = status.split(',').map(toStatus)
+  if (since !== undefined) query.since = toTime(since, 'since')
   return Response.json({ runs: await runtime.store.runs.list(query) })
+}
+
+function toStatus(word: string): RunStatus {
+  const status = runStatuses.find((each) => each === word)
+  if (status !== undefined) return status
+  throw bad('status', `one or several (with commas) of ${runStatuses.join(', ')}${didYouMean(word, runStatuses)}`)
 }
 
 /** The page of a list of runs that a URL asks for. Throws `bad-input`. */

@@ -1,7 +1,7 @@
 /** `GET /api/stats`: totals and percentiles over many runs. */
 import { readStats } from '../../record/stats.ts'
 import type { HandlerContext } from '../handler.ts'
-import { bad, readQuery } from '../http/query.ts'
+import { readQuery, toTime } from '../http/query.ts'
 
 const week = 7 * 24 * 60 * 60 * 1000
 
@@ -11,11 +11,4 @@ export async function getStats({ runtime }: HandlerContext, url: URL): Promise<R
   const end = until === undefined ? Date.now() + 1 : toTime(until, 'until')
   const start = since === undefined ? end - week : toTime(since, 'since')
   return Response.json(await readStats(runtime.store, { since: start, until: end, agent }))
-}
-
-/** Epoch ms or ISO 8601. */
-function toTime(text: string, name: string): number {
-  const time = /^\d+$/u.test(text) ? Number(text) : Date.parse(text)
-  if (Number.isFinite(time)) return time
-  throw bad(name, 'a time: epoch ms, or ISO 8601 such as 2026-01-31T00:00:00Z')
 }

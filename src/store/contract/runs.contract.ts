@@ -39,8 +39,49 @@ export function runsContract(current: () => Store): void {
       const end = entry(6, { type: 'run-end', outcome: 'failed', usage, cost: 0.5, error })
       await append('r', [end], 2)
       const ended = { status: 'failed', lastSeq: 6, updatedAt: noon + 6, endedAt: noon + 6, epoch: 2 }
-      expect(await store.runs.get('r')).toEqual({ ...row, ...ended, usage, cost: 0.5, error })
+      expect(await store.runs.get('r')).toEqual({ ...row, ...ended, usage, cost: 0.5, error, errors: 1 })
       expect(await store.runs.get('none')).toBeUndefined()
+    })
+
+    test('a row tells when the answer began and counts what failed, at once', async () => {
+      const start = { stepType: 'llm', attempt: 1 }
+      const says = (seq: number, step: string) => [
+        entry(seq, { type: 'text-start', id: `${seq}` }, step),
+        entry(seq + 1, { type: 'text-delta', id: `${seq}`, delta: 'a' }, step),
+      ]
+      const call = { toolCallId: 'c', toolName: 'look', result: '', isError: true }
+      const told = async () => {
+        const { firstTokenMs, errors, previousRunId } = (await store.runs.get('r'))!
+        return { firstTokenMs, errors, previousRunId }
+      }
+      await append('r', [
+        startEntry('r', { previousRunId: 'before' }),
+        entry(2, { type: 'step-start', ...start }, 'main/think'),
+        ...says(3, 'main/think/1'),
+        entry(5, { type: 'step-start', ...start, answer: true }, 'main/answer'),
+      ])
+      expect(await told()).toEqual({ firstTokenMs: undefined, errors: undefined, previousRunId: 'before' })
+      await append('r', says(6, 'main/answer/1'))
+      expect(await told()).toMatchObject({ firstTokenMs: 7, errors: undefined })
+      await append('r', [
+        ...says(8, 'main/answer/1'),
+        entry(10, { type: 'tool-result', ...call }, 'main/answer/1'),
+        entry(11, { type: 'tool-result', ...call, outcome: 'denied' }, 'main/answer/1'),
+      ])
+      expect(await told()).toMatchObject({ firstTokenMs: 7, errors: 1 })
+      await append('r', [
+        entry(12, { type: 'error', error: { code: 'x', message: 'x' } }, 'main/answer/1'),
+        endEntry(13),
+      ])
+      expect(await told()).toMatchObject({ firstTokenMs: 7, errors: 2 })
+      expect(await store.runs.list()).toEqual([await store.runs.get('r')])
+      // A process that has not seen the answer begin.
+      await append('s', [startEntry('s'), entry(2, { type: 'suspend', requests: [] })])
+      await store.log.claim('s', 1)
+      await append('s', [entry(3, { type: 'resume', protocol: 'api' })], 2)
+      await append('s', [entry(4, { type: 'step-start', ...start, answer: true }, 'main/answer')], 2)
+      await append('s', says(5, 'main/answer/1'), 2)
+      expect(await store.runs.get('s')).toMatchObject({ firstTokenMs: 6 })
     })
 
     test('a run that begins and ends in one tick is listed as ended', async () => {
@@ -65,6 +106,11 @@ export function runsContract(current: () => Store): void {
       expect(await ids({ threadId: 't1' })).toBe('ba')
       expect(await ids({ status: 'completed' })).toBe('d')
       expect(await ids({ status: 'running', agent: 'two' })).toBe('b')
+      expect(await ids({ status: ['completed', 'running'], agent: 'two' })).toBe('bd')
+      expect(await ids({ status: ['failed', 'aborted'] })).toBe('')
+      expect(await ids({ status: [] })).toBe('')
+      expect(await ids({ since: noon })).toBe('cbad')
+      expect(await ids({ since: noon + 1 })).toBe('')
       expect(await ids({ q: 'ALL OF' })).toBe('cb')
       expect(await ids({ q: 'wolken über' })).toBe('a')
       expect(await ids({ q: '%' })).toBe('b')

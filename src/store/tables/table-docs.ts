@@ -38,6 +38,9 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       requests: 'JSON: its open requests',
       due_at: 'The earliest deadline of a suspended run',
       compacted_at: 'When its deltas were merged; 0 if there was nothing to merge',
+      previous_run_id: 'The run of its thread whose conversation it continues',
+      first_token_ms: 'From its start to the first delta of its answer',
+      errors: 'Number of errors and of tool calls that failed; NULL if there are none',
     },
   },
   threads: {
