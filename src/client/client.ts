@@ -8,6 +8,7 @@ import type { RunView } from '../fold/run-view.ts'
 import type { ThreadRow } from '../part/thread.ts'
 import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
+import { linkOf, type OpenSocket } from './socket-link.ts'
 import { getJson, queryOf, request, type Connection } from './request.ts'
 import { attachRun, startRun, type RunOptions } from './start-run.ts'
 import { createThread, type ClientThread, type ThreadFilter } from './thread.ts'
@@ -22,6 +23,11 @@ export interface ClientOptions {
   headers?: Record<string, string>
   /** Default: the global `fetch`. */
   fetch?: typeof fetch
+  /**
+   * `io` of `socket.io-client`: then one connection carries everything, however many runs are read. Or a function that calls it with
+   * options of yours: `(url, options) => io(url, { ...options, transports: ['websocket'] })`. `headers` and `fetch` are not used.
+   */
+  socket?: OpenSocket
 }
 
 /** A client's answer to a request: the output of its tool, or whether it approves. */
@@ -41,11 +47,26 @@ export type ShownRun = Omit<RunView, 'runId'> & { id: string }
 export class MillraceClient {
   readonly #connection: Connection
 
-  constructor({ url = '', apiKey, headers = {}, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions = {}) {
+  readonly #close: () => void
+
+  constructor({
+    url = '',
+    apiKey,
+    headers = {},
+    fetch = globalThis.fetch.bind(globalThis),
+    socket,
+  }: ClientOptions = {}) {
     // The error of `fetch` would contain the key. An empty key is sent, and the server rejects it.
     if (apiKey) checkKey(apiKey, 'apiKey')
     const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-    this.#connection = { url: url.replace(/\/+$/u, ''), headers: { ...key, ...headers }, fetch }
+    const at = url.replace(/\/+$/u, '')
+    const link =
+      socket &&
+      linkOf(() =>
+        socket(at === '' ? '/' : at, { timeout: 5000, ...(apiKey !== undefined && { auth: { token: apiKey } }) }),
+      )
+    this.#connection = { url: at, headers: { ...key, ...headers }, fetch: link?.fetch ?? fetch }
+    this.#close = link?.close ?? (() => undefined)
   }
 
   /**
@@ -111,6 +132,11 @@ export class MillraceClient {
   /** The current state of a run. */
   async show(runId: string): Promise<ShownRun> {
     return getJson<ShownRun>(this.#connection, pathOf(runId))
+  }
+
+  /** Closes the connection of `socket`. What comes after that opens it again. */
+  close(): void {
+    this.#close()
   }
 
   /** Deletes a run that has ended, with everything that is kept of it. */

@@ -134,11 +134,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
         metrics: metrics.text,
       }),
     )
+    const told = reportRequests(handler, report)
     const sockets = createSocketListener(
-      compact({ runtime, onError, apiKey, localOnly, allowedOrigins, maxBodyBytes, rateLimit }),
+      compact({ runtime, onError, handler: told, apiKey, localOnly, allowedOrigins, maxBodyBytes, rateLimit }),
     )
     const { shouldUpgradeCallback } = sockets
-    const listener = createNodeListener(reportRequests(handler, report), onError, metrics.stream)
+    const listener = createNodeListener(told, onError, metrics.stream)
     const server = createServer({ noDelay: true, shouldUpgradeCallback }, sockets.before(listener))
     server.on('upgrade', sockets.upgrade).on('clientError', refuse)
     await listen(server, wanted, host)

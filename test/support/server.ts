@@ -28,7 +28,7 @@ export async function startServer(
   const { runtime } = engine
   const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false } = handlerOptions
   const sockets = createSocketListener(
-    compact({ runtime, onError, apiKey, allowedOrigins, maxBodyBytes, localOnly, rateLimit }),
+    compact({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, rateLimit }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))

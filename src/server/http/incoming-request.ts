@@ -78,7 +78,14 @@ export function realRequest(request: Request): Request {
 
 /** Where the connection of a request to our own listener comes from. No header can change it. */
 export function addressOf(request: Request): string | undefined {
-  return IncomingRequest.address(request)
+  return IncomingRequest.address(request) ?? addresses.get(request)
+}
+
+const addresses = new WeakMap<Request, string>()
+
+/** For a request that came over a connection of another kind. */
+export function noteAddress(request: Request, address: string): void {
+  addresses.set(request, address)
 }
 
 /** The Node message behind a request whose body is unread, to read instead of the body. Undefined after the first call. */

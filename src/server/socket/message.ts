@@ -6,7 +6,7 @@ import { didYouMean } from '../../pipeline/nearest.ts'
 import { optionalText } from '../http/body.ts'
 import type { Position } from './numbered-wire.ts'
 
-export const messageTypes = ['run_agent', 'tool_result', 'abort_run', 'watch_run'] as const
+export const messageTypes = ['run_agent', 'tool_result', 'abort_run', 'watch_run', 'request', 'cancel_request'] as const
 export type MessageType = (typeof messageTypes)[number]
 export type Data = Record<string, unknown>
 

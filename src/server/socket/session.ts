@@ -9,6 +9,7 @@ import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import { createDrain } from './drain.ts'
 import { emitEvents } from './emit-events.ts'
 import { followRun, type FollowedRun } from './followed-run.ts'
+import { createPassedRequests, type PassedRequests } from './passed-requests.ts'
 import type { Position } from './numbered-wire.ts'
 import type { SessionContext } from './session-context.ts'
 
@@ -38,6 +39,7 @@ export interface Session {
   readonly followed: ReadonlyMap<string, FollowedRun>
   /** How many runs are followed or about to be. */
   readonly active: number
+  readonly requests: PassedRequests
   /** Follows a run, and no longer from where it was followed before. `begin` begins to send. */
   follow(how: Follow): Promise<FollowedRun>
   /** Notes a message that will make it follow a run. Returns the same promise. */
@@ -50,6 +52,7 @@ export interface Session {
 
 export function createSession(context: SessionContext, socket: Socket): Session {
   const drain = createDrain(socket.conn)
+  const requests = createPassedRequests(context, socket)
   const followed = new Map<string, FollowedRun>()
   const starting = new Map<string, Promise<string>>()
   /** The last request to follow each run: an earlier one that is still being opened gives way. */
@@ -71,6 +74,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
     address: socket.handshake.address,
     starting,
     followed,
+    requests,
     get active() {
       return active + starting.size
     },
@@ -116,6 +120,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
 
     leave() {
       hasLeft = true
+      requests.leave()
       for (const run of followed.values()) run.leave()
       followed.clear()
     },

@@ -1,4 +1,5 @@
 import type { AnswerContext } from '../../answer/answer-context.ts'
+import type { Handler } from '../handler.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 
 /** What the Socket.IO binding serves, who may use it, and its limits. As for {@link HandlerOptions}. */
@@ -7,6 +8,8 @@ export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
   apiKey?: string
   localOnly: boolean
   allowedOrigins?: readonly string[]
+  /** The HTTP routes, with the same key and the same limits. */
+  handler: Handler
   /** The maximum size of a message. */
   maxBodyBytes?: number
   /** Of starts from one address. */

@@ -18,7 +18,7 @@ export interface SocketCounts {
   sockets: number
   /** Of these, those that poll. */
   polling: number
-  /** Followed runs. */
+  /** Followed runs, and responses that stream. */
   runs: number
   starting: number
   /** Tool results that wait for their request. */
@@ -47,6 +47,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     onError,
     keepAliveMs: 0,
     rateLimit: options.rateLimit,
+    handler: options.handler,
     signal: closing.signal,
     onWaiting: (change) => void (waiting += change),
   }
@@ -110,11 +111,15 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         return abortRun(context, session, data)
       case 'watch_run':
         return session.track(watchRun(context, session, data))
+      case 'request':
+        return session.requests.pass(data)
+      case 'cancel_request':
+        return session.requests.cancel(data)
     }
   }
 
   const count = (of: (session: Session) => number) => [...sessions.values()].reduce((sum, each) => sum + of(each), 0)
-  const runs = () => count(({ active, starting }) => active - starting.size)
+  const runs = () => count(({ active, starting, requests }) => active - starting.size + requests.size)
 
   return {
     handle: (request, response) => void inner.emit('request', request, response),

@@ -1,0 +1,184 @@
+/**
+ * `fetch` over Socket.IO: the requests of a client, and the streams that answer them, on one connection. A lost connection breaks what
+ * it carried, as over HTTP, so whoever reads a run goes on behind the last entry that it has.
+ */
+import { MillraceError } from '../part/error.ts'
+
+/** What is needed of a socket of `socket.io-client`. */
+export interface ClientSocket {
+  readonly connected: boolean
+  /** It connects again by itself. */
+  readonly active: boolean
+  connect(): unknown
+  disconnect(): unknown
+  on(event: string, listener: (...args: any[]) => void): unknown
+  emit(event: string, ...args: any[]): unknown
+}
+
+/** `io` of `socket.io-client`. */
+export type OpenSocket = (url: string, options: Record<string, unknown>) => ClientSocket
+
+export interface SocketLink {
+  fetch: typeof fetch
+  close(): void
+}
+
+type Ack =
+  | { ok: true; status: number; headers: Record<string, string>; body?: string; streams?: true }
+  | { ok: false; error: { code: string; message: string } }
+
+interface Chunk {
+  id: string
+  text?: string
+  end?: true
+  broken?: true
+}
+
+/** A request that has no answer yet, or whose answer streams. */
+interface Pending {
+  take(chunk: Chunk, taken?: () => void): void
+  fail(error: Error): void
+}
+
+/** `open` is called with the first request. */
+export function linkOf(open: () => ClientSocket): SocketLink {
+  const pending = new Map<string, Pending>()
+  const waiting = new Set<{ go(socket: ClientSocket): void; fail(error: Error): void }>()
+  let socket: ClientSocket | undefined
+  let count = 0
+
+  function connected(signal: AbortSignal | null | undefined): Promise<ClientSocket> {
+    const at = (socket ??= listen(open()))
+    if (at.connected) return Promise.resolve(at)
+    if (!at.active) at.connect()
+    return new Promise((go, fail) => {
+      const one = { go, fail }
+      waiting.add(one)
+      signal?.addEventListener('abort', () => waiting.delete(one) && fail(left(signal)), { once: true })
+    })
+  }
+
+  function listen(opened: ClientSocket): ClientSocket {
+    opened.on('connect', () => {
+      for (const { go } of waiting) go(opened)
+      waiting.clear()
+    })
+    opened.on('connect_error', (error: Error & { data?: { code?: unknown } }) => {
+      const { data } = error
+      // The server has answered: it will not answer otherwise the next time.
+      const isRefused = typeof data?.code === 'string'
+      for (const { fail } of waiting) fail(isRefused ? new MillraceError(data!.code as string, error.message) : error)
+      waiting.clear()
+    })
+    opened.on('disconnect', (reason: string) => {
+      const lost = new Error(`The connection was lost: ${reason}.`)
+      for (const { fail } of pending.values()) fail(lost)
+      pending.clear()
+    })
+    opened.on('chunk', (chunk: Chunk, taken?: () => void) => pending.get(chunk.id)?.take(chunk, taken))
+    return opened
+  }
+
+  async function ask(input: string, init: RequestInit = {}): Promise<Response> {
+    const { method = 'GET', headers, body, signal } = init
+    if (signal?.aborted) throw left(signal)
+    const at = await connected(signal)
+    if (signal?.aborted) throw left(signal)
+    const id = String(++count)
+    const { pathname, search } = new URL(input, 'http://server')
+    const { accept, ...rest } = Object.fromEntries(new Headers(headers))
+    const key = rest['idempotency-key']
+    const sent = { accept, ...(key !== undefined && { 'idempotency-key': key }) }
+    const data = {
+      id,
+      method,
+      path: pathname + search,
+      headers: sent,
+      ...(body != null && { body: JSON.parse(body as string) as unknown }),
+    }
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        if (!pending.delete(id)) return
+        at.emit('message', { type: 'cancel_request', data: { id } }, () => undefined)
+        stream.fail(left(signal))
+        reject(left(signal))
+      }
+      const over = () => {
+        pending.delete(id)
+        signal?.removeEventListener('abort', leave)
+      }
+      const stream = streamOf(over, leave)
+      pending.set(id, {
+        take: stream.take,
+        fail(error) {
+          over()
+          stream.fail(error)
+          reject(error)
+        },
+      })
+      signal?.addEventListener('abort', leave, { once: true })
+      at.emit('message', { type: 'request', data }, (ack: Ack) => {
+        if (!pending.has(id)) return
+        if (!ack.ok) {
+          over()
+          return resolve(Response.json({ error: ack.error }, { status: ack.error.code === 'closing' ? 503 : 400 }))
+        }
+        const { status, headers: told, streams } = ack
+        if (streams) return resolve(new Response(stream.body, { status, headers: told }))
+        over()
+        resolve(new Response(status === 204 ? null : ack.body, { status, headers: told }))
+      })
+    })
+  }
+
+  return {
+    fetch: (async (input, init) => {
+      try {
+        return await ask(input as string, init)
+      } catch (error) {
+        // The server has refused the connection.
+        if (!(error instanceof MillraceError)) throw error
+        const { code, message } = error
+        return Response.json({ error: { code, message } }, { status: code === 'unauthorized' ? 401 : 403 })
+      }
+    }) as typeof fetch,
+    close: () => void socket?.disconnect(),
+  }
+}
+
+function left(signal: AbortSignal | null | undefined): Error {
+  return (signal?.reason as Error | undefined) ?? new Error('The reader has left.')
+}
+
+/** The body of a response, in chunks that are acknowledged once they are read. */
+function streamOf(over: () => void, leave: () => void) {
+  const bytes = new TextEncoder()
+  const untaken: (() => void)[] = []
+  let controller: ReadableStreamDefaultController<Uint8Array>
+  const body = new ReadableStream<Uint8Array>({
+    start: (given) => void (controller = given),
+    pull: () => untaken.splice(0).forEach((taken) => taken()),
+    cancel: leave,
+  })
+  return {
+    body,
+    take({ text, end, broken }: Chunk, taken: () => void = () => undefined): void {
+      if (text !== undefined) {
+        controller.enqueue(bytes.encode(text))
+        if ((controller.desiredSize ?? 0) > 0) taken()
+        else untaken.push(taken)
+        return
+      }
+      over()
+      if (end) controller.close()
+      else if (broken) controller.error(new Error('The server has broken off.'))
+    },
+    fail(error: Error): void {
+      try {
+        controller.error(error)
+      } catch {
+        // It is closed already.
+      }
+    },
+  }
+}
