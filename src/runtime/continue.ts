@@ -29,6 +29,8 @@ export interface Turn {
   onBusy: BusyPolicy
   keepsSuspended?: boolean
   history: HistoryPolicy
+  /** Not the thread's last run, but this one is continued: see `StartOptions`. Such a turn starts a run, and answers none that waits. */
+  previousRunId?: string | null
   handOver?: boolean
   /** Settings of the request for the answering model. */
   settings?: CallSettings
@@ -44,6 +46,7 @@ export interface Turned {
 }
 
 export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Turned> {
+  if (turn.previousRunId !== undefined) return started(runtime, turn)
   return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
 }
 
@@ -60,6 +63,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     settings,
     keepsSuspended,
     mcpHeaders,
+    previousRunId,
   } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
@@ -70,7 +74,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
-    ...compact({ threadId, labels, handOver, turnKey, settings, keepsSuspended }),
+    ...compact({ threadId, labels, handOver, turnKey, settings, keepsSuspended, previousRunId }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }

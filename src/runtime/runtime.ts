@@ -59,6 +59,11 @@ export interface StartOptions {
   keepsSuspended?: boolean
   /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
+  /**
+   * With `history: server`: the run of the thread whose conversation this one continues, as a branch beside those that continue it
+   * already; null begins the thread's conversation anew. Default: the thread's last run.
+   */
+  previousRunId?: string | null
   handOver?: boolean
   /** If the thread already has a run with this key, the start joins that run. */
   turnKey?: string

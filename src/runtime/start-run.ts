@@ -6,6 +6,7 @@ import { threadOf } from '../part/thread-of.ts'
 import { toTraceparent } from '../part/traceparent.ts'
 import { createRunState } from '../engine/state.ts'
 import { giveUp } from './announced-run.ts'
+import { threadOfBranch } from './branch.ts'
 import { checkRunInput } from './check-run-input.ts'
 import type { Work } from './claim-run.ts'
 import { claimTurn } from './claim-turn.ts'
@@ -41,9 +42,16 @@ export async function startRun(
   const { runId = newRunId(), keepsSuspended } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
+  const fromServer = (pipeline.history ?? options.history) === 'server'
+  const { previousRunId } = options
+  const inThread = await threadOfBranch(store, {
+    agent,
+    fromServer,
+    ...compact({ previousRunId, threadId: options.threadId }),
+  })
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
-  const threadId = options.threadId ?? threadOf(runId)
+  const threadId = inThread ?? threadOf(runId)
   const policy = pipeline.onBusy ?? options.onBusy ?? 'interrupt'
   let mayBeAwaited = false
   try {
@@ -51,11 +59,11 @@ export async function startRun(
     if (turnKey !== undefined) {
       const key = `${agent}:${turnKey}`
       // A thread that may refuse the run is asked first.
-      const isCertain = options.threadId !== undefined && policy !== 'reject'
+      const isCertain = inThread !== undefined && policy !== 'reject'
       const place = isCertain ? await queue.lastPlace(threadId, runId) : undefined
       const { winner, placed } = await claimTurn({
         store,
-        threadId: options.threadId,
+        threadId: inThread,
         key,
         run: runId,
         place,
@@ -64,15 +72,13 @@ export async function startRun(
       })
       if (winner !== runId) {
         announcement.refuse()
-        return { runId: winner, threadId: options.threadId ?? threadOf(winner), joined: true }
+        return { runId: winner, threadId: inThread ?? threadOf(winner), joined: true }
       }
       mayBeAwaited = true
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
-    const ticket =
-      options.threadId === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended })
-    mayBeAwaited ||= options.threadId !== undefined
-    const fromServer = (pipeline.history ?? options.history) === 'server'
+    const ticket = inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended })
+    mayBeAwaited ||= inThread !== undefined
     const start: Part = {
       type: 'run-start',
       runId,
@@ -85,7 +91,7 @@ export async function startRun(
         labels,
         traceparent: toTraceparent(options.traceparent),
         parentRunId,
-        previousRunId: fromServer ? ticket.previous : undefined,
+        previousRunId: !fromServer || previousRunId === null ? undefined : (previousRunId ?? ticket.previous),
         handOver: handOver || undefined,
         settings,
         ownHeaders: options.mcpHeaders && Object.keys(options.mcpHeaders),

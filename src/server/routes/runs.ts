@@ -68,7 +68,7 @@ async function viewAt(context: HandlerContext, id: string, at: string): Promise<
   await checkCursor(log, id, seq)
   return (await foldLog(log.read(id, { before: seq + 1 })))?.view()
 }
-const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId'])
+const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId'])
 
 export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
@@ -83,6 +83,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   const { input = {} } = body
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad('input', 'an object')
   const threadId = optionalText(body, 'threadId')
+  const previousRunId = body['previousRunId'] === null ? null : optionalText(body, 'previousRunId')
   const { messages, ...rest } = input as Record<string, unknown>
   const said = messages === undefined ? [] : fromClientMessages(messages)
   const key = idempotencyKey(request)
@@ -101,7 +102,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...compact({ threadId }),
+    ...compact({ threadId, previousRunId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
