@@ -1,5 +1,6 @@
-/** The page in a real browser: its rooms open by the rail, and the policy of the page allows all that it does. */
+/** What stands around every room of the page: rail, header, palette, keys, theme, focus. */
 import { afterAll, describe, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
@@ -9,29 +10,131 @@ import { openWeb } from './web.ts'
 const { browser, fault } = await launchBrowser()
 afterAll(() => browser?.close())
 
+const engine = () => ({
+  agents: { assistant: agent('messages: $input.messages'), writer: agent('messages: $input.messages') },
+  scripts: { m: createScriptedModel([[text('Hello'), finish()]]) },
+})
+
 describe.skipIf(browser === undefined)(`the page${fault}`, () => {
   test('the rail leads to every room, and a link opens it again', async () => {
-    const { page } = await openWeb(browser, { engine: { agents: { assistant: agent() } } })
+    const { page } = await openWeb(browser, { engine: engine() })
     for (const [name, path] of Object.entries({
       Runs: '/runs',
       Threads: '/threads',
       Agents: '/agents',
       Overview: '/overview',
     })) {
-      await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name }).click()
-      await expect.poll(() => new URL(page.url()).pathname).toBe(path)
-      await page.reload()
       const link = page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name })
+      await link.click()
+      await expect.poll(() => new URL(page.url()).pathname).toBe(path)
+      await expect.poll(() => page.title()).toBe(`${name} · Millrace`)
+      // Who uses the keyboard goes on in the room.
+      await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main')
+      await page.reload()
       await expect.poll(() => link.getAttribute('aria-current')).toBe('page')
     }
   })
 
   test('nothing sticks out, and nothing is hard to use, at any size and in either theme', async () => {
-    const { page } = await openWeb(browser, { engine: { agents: { assistant: agent() } } })
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
     await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
     await atEachScreen(page, 'shell', async ({ name }) => {
       expect(await sticksOut(page), name).toEqual([])
       await expectAccessible(page)
     })
+    for (const [keys, title] of [
+      ['Control+k', 'Find and do'],
+      ['?', 'Keys'],
+    ] as const) {
+      await page.keyboard.press(keys)
+      await page.getByRole('dialog', { name: title }).waitFor()
+      await atEachScreen(page, title.slice(0, 4).trim(), async ({ name }) => {
+        expect(await sticksOut(page), name).toEqual([])
+        if (name === '1440-light' || name === '360-dark') await expectAccessible(page)
+      })
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    }
+  })
+
+  test('keys lead to the rooms, except in fields and when they are turned off', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    const path = () => new URL(page.url()).pathname
+    await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
+    await page.keyboard.type('gr')
+    await expect.poll(path).toBe('/runs')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('go')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    expect(path()).toBe('/runs')
+    await page.keyboard.press('?')
+    await page.getByText('Go to Agents').waitFor()
+    await page.getByRole('checkbox').click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await page.reload()
+    await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
+    await page.keyboard.type('ga')
+    // With a modifier they work on, and come later than those that did nothing.
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog', { name: 'Find and do' }).waitFor()
+    expect(path()).toBe('/runs')
+  })
+
+  test('the palette finds agents, runs and pasted ids, and gives the focus back', async () => {
+    const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    const run = await server.runtime.start('writer', { messages: [{ role: 'user', content: 'Tell me of rivers' }] })
+    await run.result
+    const find = page.getByRole('button', { name: /^Find/u })
+    const field = page.getByRole('combobox')
+    await find.click()
+    await field.fill('rivers')
+    await page.getByRole('option', { name: 'Runs Tell me of rivers' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => find.evaluate((button) => button === document.activeElement)).toBe(true)
+    await find.click()
+    await field.fill('writer agent')
+    await page.getByRole('option').nth(1).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).pathname).toMatch(/writer$/u)
+    await page.keyboard.press('Control+k')
+    await field.fill(`${server.url}/runs/${run.id}?at=2`)
+    await page.getByRole('option', { name: `Open ${run.id}` }).click()
+    await expect.poll(() => page.url()).toBe(`${server.url}/runs/${run.id}`)
+  })
+
+  test('the theme that was chosen stays', async () => {
+    const { page, openTab } = await openWeb(browser, { engine: engine(), context: { colorScheme: 'light' } })
+    const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const theme = page.getByRole('button', { name: /^Theme/u })
+    await expect.poll(ground).toBe('rgb(255, 255, 255)')
+    await theme.click()
+    await theme.click()
+    await expect.poll(ground).toBe('rgb(15, 18, 22)')
+    await page.reload()
+    await expect.poll(ground).toBe('rgb(15, 18, 22)')
+    const other = await openTab('/overview')
+    await expect.poll(() => other.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  })
+
+  test('the header says how many runs go on, and leads to them', async () => {
+    const held = latch()
+    const { page, server } = await openWeb(browser, {
+      engine: {
+        agents: { assistant: agent() },
+        scripts: { m: createScriptedModel([[text('early'), held, finish()]]) },
+      },
+      path: '/overview',
+    })
+    const run = await server.runtime.start('assistant', { messages: 'Hello!' })
+    const link = page.getByRole('link', { name: '1 running' })
+    await link.waitFor()
+    expect(await link.getAttribute('href')).toBe('/runs?status=running')
+    held.open()
+    await run.result
+    await link.waitFor({ state: 'detached' })
   })
 })

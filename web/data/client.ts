@@ -1,7 +1,7 @@
 /** Requests to the server that this page comes from, with the key of this tab. */
 import { MillraceClient } from '../../src/client/client.ts'
 import { request, type RequestInit } from '../../src/client/request.ts'
-import { readKey } from './key.ts'
+import { keyRefused, readKey } from './key.ts'
 
 /** The key may change while the page is open, so each request asks for it. */
 export function client(): MillraceClient {
@@ -13,7 +13,12 @@ export function client(): MillraceClient {
 export async function fetchApi(path: string, init: RequestInit = {}): Promise<Response> {
   const key = readKey()
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  return request({ url: '', headers, fetch: globalThis.fetch.bind(globalThis) }, path, init)
+  try {
+    return await request({ url: '', headers, fetch: globalThis.fetch.bind(globalThis) }, path, init)
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'unauthorized') keyRefused(key)
+    throw error
+  }
 }
 
 export async function api<T>(path: string, init: RequestInit = {}): Promise<T> {

@@ -1,5 +1,6 @@
 /** A value of the server that is loaded when a component needs it, and again when asked. */
 import { useCallback, useEffect, useRef, useState } from 'react'
+import { useKeyState } from './key.ts'
 
 export interface Resource<T> {
   /** The last one that was loaded; it stays while it is loaded again or cannot be. */
@@ -15,6 +16,8 @@ export function useResource<T>(key: string | undefined, load: (signal: AbortSign
     isLoading: true,
   })
   const [round, setRound] = useState(0)
+  // What was refused without the key is asked for again with it.
+  const { key: access } = useKeyState()
   const loader = useRef(load)
   useEffect(() => {
     loader.current = load
@@ -28,7 +31,7 @@ export function useResource<T>(key: string | undefined, load: (signal: AbortSign
       (error: unknown) => !leave.signal.aborted && setState((before) => ({ ...before, key, error, isLoading: false })),
     )
     return () => leave.abort()
-  }, [key, round])
+  }, [key, round, access])
   const reload = useCallback(() => setRound((n) => n + 1), [])
   const isCurrent = state.key === key
   return {

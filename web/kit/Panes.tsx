@@ -79,7 +79,6 @@ export function Panes({ name, label, side, children, at = 'right', size = 360, m
       {side !== undefined && (
         <>
           <div
-            // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role -- an <hr> holds no value
             role="separator"
             tabIndex={0}
             className={css.edge}

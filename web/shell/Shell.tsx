@@ -1,33 +1,126 @@
-/** What stands around every room: the rail to the rooms, and the header. */
-import type { ReactNode } from 'react'
+/** What stands around every room: the rail to the rooms, the header, and what may lie over them. */
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
+import { useKeyState } from '../data/key.ts'
 import { Icon, type IconName } from '../kit/Icon.tsx'
+import { useNotice } from '../kit/notice.ts'
+import { copyLink } from './copy-link.ts'
+import { OfflineBanner } from './ConnectionState.tsx'
+import { Header } from './Header.tsx'
+import { KeyDialog } from './KeyDialog.tsx'
+import { listenForKeys, useKeys } from './keys.ts'
+import { KeysDialog } from './KeysDialog.tsx'
+import { hide, show, useOverlay } from './overlay.ts'
+import { windowTitle } from './places.ts'
+import { useRoomTitle } from './title.ts'
 import css from './Shell.module.css'
 
-const rooms: readonly { path: string; label: string; icon: IconName; prefix: string }[] = [
-  { path: '/', prefix: '/chat', label: 'Chat', icon: 'chat' },
-  { path: '/runs', prefix: '/runs', label: 'Runs', icon: 'runs' },
-  { path: '/threads', prefix: '/threads', label: 'Threads', icon: 'threads' },
-  { path: '/agents', prefix: '/agents', label: 'Agents', icon: 'agents' },
-  { path: '/overview', prefix: '/overview', label: 'Overview', icon: 'overview' },
+const Palette = lazy(() => import('./Palette.tsx'))
+
+const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
+  { path: '/', prefix: /^\/(chat\/.*)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
+  { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
+  { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },
+  { path: '/agents', prefix: /^\/agents(\/|$)/u, label: 'Agents', icon: 'agents', key: 'a' },
+  { path: '/overview', prefix: /^\/overview(\/|$)/u, label: 'Overview', icon: 'overview', key: 'o' },
 ]
 
 export function Shell({ children }: { children: ReactNode }) {
-  const [path] = useLocation()
+  const [path, navigate] = useLocation()
+  const main = useRef<HTMLElement>(null)
+  usePlace(path, main)
+  useEffect(listenForKeys, [])
+  useKeys(
+    {
+      'Mod+k': { label: 'Find and do', run: () => show('palette') },
+      '/': { label: 'Find', run: () => show('palette') },
+      '?': { label: 'Keys', run: () => show('keys') },
+      y: { label: 'Copy the link to this', run: copyLink },
+      ...Object.fromEntries(
+        rooms.map(({ key, label, path: to }) => [`g ${key}`, { label: `Go to ${label}`, run: () => navigate(to) }]),
+      ),
+    },
+    'Everywhere',
+  )
   return (
     <div className={css.shell}>
+      <a
+        className={css.skip}
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          main.current?.focus()
+        }}
+      >
+        Skip to the room
+      </a>
       <nav className={css.rail} aria-label="Rooms">
-        {rooms.map(({ path: to, prefix, label, icon }) => {
-          const isHere = path === to || path.startsWith(prefix)
-          return (
-            <Link key={to} href={to} className={css.room} aria-current={isHere ? 'page' : undefined}>
-              <Icon name={icon} />
-              <span>{label}</span>
-            </Link>
-          )
-        })}
+        {rooms.map(({ path: to, prefix, label, icon }) => (
+          <Link key={to} href={to} className={css.room} aria-current={prefix.test(path) ? 'page' : undefined}>
+            <Icon name={icon} size={18} />
+            <span>{label}</span>
+          </Link>
+        ))}
       </nav>
-      <main className={css.main}>{children}</main>
+      <div className={css.page}>
+        <Header />
+        <OfflineBanner />
+        <main ref={main} id="main" tabIndex={-1} className={css.main}>
+          {children}
+        </main>
+      </div>
+      <Overlays />
+      <Notices />
     </div>
+  )
+}
+
+/** The title of the window, and the focus: after a step to another place it is there, unless the room has put it somewhere. */
+function usePlace(path: string, main: { current: HTMLElement | null }): void {
+  const title = useRoomTitle()
+  const last = useRef(path)
+  useEffect(() => {
+    document.title = windowTitle(path, title)
+  }, [path, title])
+  useEffect(() => {
+    if (last.current === path) return
+    last.current = path
+    const { activeElement } = document
+    if (main.current?.contains(activeElement) !== true && activeElement?.closest('dialog') == null) {
+      main.current?.focus({ preventScroll: true })
+    }
+  }, [path, main])
+}
+
+function Overlays() {
+  const overlay = useOverlay()
+  const { isRefused } = useKeyState()
+  // Asked for once: who closes the dialog finds it behind the button in the header.
+  useEffect(() => {
+    if (isRefused) show('key')
+  }, [isRefused])
+  const [isAsked, setAsked] = useState(false)
+  useEffect(() => {
+    if (overlay === 'palette') setAsked(true)
+  }, [overlay])
+  return (
+    <>
+      <KeyDialog isOpen={overlay === 'key'} onClose={() => hide('key')} />
+      <KeysDialog isOpen={overlay === 'keys'} onClose={() => hide('keys')} />
+      {isAsked && (
+        <Suspense>
+          <Palette isOpen={overlay === 'palette'} onClose={() => hide('palette')} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+function Notices() {
+  const text = useNotice()
+  return (
+    <output className={css.notices} aria-live="polite">
+      {text !== undefined && <span>{text}</span>}
+    </output>
   )
 }

@@ -1,0 +1,45 @@
+/** The connection to the server: a dot and a word in the header, and a line above the room while there is none. */
+import { useEffect, useState } from 'react'
+import { useConnection } from '../data/hooks.ts'
+import css from './Header.module.css'
+
+export function ConnectionState() {
+  const connection = useConnection()
+  const seconds = useSecondsUntil(connection.state === 'offline' ? connection.retryAt : undefined)
+  const word = {
+    connecting: 'connecting',
+    open: 'live',
+    unauthorized: 'needs a key',
+    offline: seconds > 0 ? `retry in ${seconds} s` : 'trying',
+  }[connection.state]
+  return (
+    <span className={css.connection} data-state={connection.state} title={word}>
+      <span className={css.dot} aria-hidden="true" />
+      <span className={css.word}>{word}</span>
+    </span>
+  )
+}
+
+export function OfflineBanner() {
+  const connection = useConnection()
+  const seconds = useSecondsUntil(connection.state === 'offline' ? connection.retryAt : undefined)
+  if (connection.state !== 'offline') return null
+  return (
+    <div className={css.offline}>
+      <strong role="alert">The server cannot be reached.</strong>{' '}
+      <span>{seconds > 0 ? `Retry in ${seconds} s.` : 'Trying.'} What is shown stays.</span>
+    </div>
+  )
+}
+
+/** Whole seconds that are left, counted down. */
+function useSecondsUntil(time: number | undefined): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    if (time === undefined) return
+    setNow(Date.now())
+    const timer = setInterval(() => setNow(Date.now()), 250)
+    return () => clearInterval(timer)
+  }, [time])
+  return time === undefined ? 0 : Math.max(0, Math.ceil((time - now) / 1000))
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { placesOf, windowTitle } from './places.ts'
+
+test.each([
+  ['/', [{ label: 'Chat' }]],
+  ['/chat/a%20b', [{ label: 'Chat', href: '/' }, { label: 'a b' }]],
+  ['/chat/%E0', [{ label: 'Chat', href: '/' }, { label: '%E0' }]],
+  ['/runs', [{ label: 'Runs' }]],
+  ['/runs/run_0123456789', [{ label: 'Runs', href: '/runs' }, { label: '456789' }]],
+  ['/compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
+  ['/nowhere', [{ label: 'Nothing here' }]],
+  ['/constructor', [{ label: 'Nothing here' }]],
+])('%s', (path, places) => expect(placesOf(path)).toEqual(places))
+
+test('the title of the window begins with what is shown', () => {
+  expect(windowTitle('/agents/writer')).toBe('writer · Agents · Millrace')
+  expect(windowTitle('/runs/run_0123456789', 'What is 12*7?')).toBe('What is 12*7? · Runs · Millrace')
+})

@@ -1,0 +1,41 @@
+/** Where a path is: what the header and the window's title call it. */
+import { shortId } from '../kit/format.ts'
+
+export interface Place {
+  label: string
+  /** Absent: here. */
+  href?: string
+}
+
+const rooms = new Map<string, Place[]>([
+  ['chat', [{ label: 'Chat', href: '/' }]],
+  ['runs', [{ label: 'Runs', href: '/runs' }]],
+  ['compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
+  ['agents', [{ label: 'Agents', href: '/agents' }]],
+  ['threads', [{ label: 'Threads', href: '/threads' }]],
+  ['overview', [{ label: 'Overview', href: '/overview' }]],
+])
+
+/** From the outside in; the last one is here. */
+export function placesOf(path: string): Place[] {
+  const [, room = '', rest] = path.split('/')
+  const places = rooms.get(room === '' ? 'chat' : room) ?? [{ label: 'Nothing here' }]
+  if (rest === undefined || rest === '') return [...places.slice(0, -1), { label: places.at(-1)!.label }]
+  const name = decoded(rest)
+  return [...places, { label: room === 'runs' || room === 'threads' ? shortId(name) : name }]
+}
+
+/** `run_1 · Runs · Millrace`; `title` is what the room calls itself. */
+export function windowTitle(path: string, title?: string): string {
+  const labels = placesOf(path).map(({ label }) => label)
+  if (title !== undefined) labels[labels.length - 1] = title
+  return [...labels.toReversed(), 'Millrace'].join(' · ')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

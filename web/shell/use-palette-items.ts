@@ -1,0 +1,85 @@
+import type { RunRow } from '../../src/part/log.ts'
+import type { ThreadRow } from '../../src/part/thread.ts'
+import { api } from '../data/client.ts'
+import { setKey, useKeyState } from '../data/key.ts'
+import { useAgents } from '../data/hooks.ts'
+import { useResource } from '../data/resource.ts'
+import { ago } from '../kit/format.ts'
+import { copyLink } from './copy-link.ts'
+import { keyLabel } from './keys.ts'
+import { show } from './overlay.ts'
+import { pastedId, type PaletteItem } from './palette-items.ts'
+import { setTheme, themeAfter, useTheme } from './theme.ts'
+
+/** Everything that the palette may find now: what it is asked for decides which are shown. */
+export function usePaletteItems(query: string): PaletteItem[] {
+  const agents = useAgents().value?.agents ?? []
+  const runs = useResource('palette-runs', (signal) => api<{ runs: RunRow[] }>('/api/runs?limit=30', { signal })).value
+  const threads = useResource('palette-threads', (signal) =>
+    api<{ threads: ThreadRow[] }>('/api/threads?limit=15', { signal }),
+  ).value
+  const theme = useTheme()
+  const { key } = useKeyState()
+  const pasted = pastedId(query)
+  return [
+    ...(pasted === undefined
+      ? []
+      : [
+          {
+            id: 'pasted',
+            group: pasted.kind === 'run' ? ('Runs' as const) : ('Threads' as const),
+            label: `Open ${pasted.id}`,
+            // What was pasted may be a whole URL: all of it counts as found.
+            hint: query,
+            href: `/${pasted.kind}s/${pasted.id}`,
+          },
+        ]),
+    ...rooms,
+    ...agents.flatMap(({ id, description }): PaletteItem[] => [
+      { id: `chat ${id}`, group: 'Agents', label: `Chat with ${id}`, hint: description ?? '', href: chatPath(id) },
+      { id: `agent ${id}`, group: 'Agents', label: `Agent ${id}`, href: `/agents/${encodeURIComponent(id)}` },
+    ]),
+    { id: 'new', group: 'Do', label: 'New chat', href: '/' },
+    { id: 'link', group: 'Do', label: 'Copy the link to this', hint: keyLabel('y'), run: copyLink },
+    { id: 'theme', group: 'Do', label: `Theme: ${themeAfter(theme)}`, run: () => setTheme(themeAfter(theme)) },
+    { id: 'keys', group: 'Do', label: 'Keys', hint: keyLabel('?'), run: () => show('keys') },
+    ...(key === undefined
+      ? []
+      : [{ id: 'key', group: 'Do' as const, label: 'Forget the key', run: () => setKey(undefined) }]),
+    ...(runs?.runs ?? []).map(({ id, title, agent, status, startedAt }): PaletteItem => ({
+      id,
+      group: 'Runs',
+      label: title ?? id,
+      hint: `${agent} · ${status} · ${ago(startedAt)}`,
+      href: `/runs/${encodeURIComponent(id)}`,
+    })),
+    ...(threads?.threads ?? []).map(({ id, title, agents: names, updatedAt }): PaletteItem => ({
+      id: `thread ${id}`,
+      group: 'Threads',
+      label: title ?? id,
+      hint: `${names.join(', ')} · ${ago(updatedAt)}`,
+      href: `/threads/${encodeURIComponent(id)}`,
+    })),
+  ]
+}
+
+const rooms: readonly PaletteItem[] = (
+  [
+    ['Chat', '/', 'c'],
+    ['Runs', '/runs', 'r'],
+    ['Threads', '/threads', 't'],
+    ['Agents', '/agents', 'a'],
+    ['Overview', '/overview', 'o'],
+    ['Compare', '/compare', undefined],
+  ] as const
+).map(([label, href, key]) => ({
+  id: href,
+  group: 'Go to',
+  label,
+  href,
+  ...(key === undefined ? undefined : { hint: keyLabel(`g ${key}`) }),
+}))
+
+function chatPath(agent: string): string {
+  return `/chat/${encodeURIComponent(agent)}`
+}
