@@ -1,0 +1,142 @@
+/** The list of runs in a real browser: it is live, nothing moves under the reader, and every state is a link. */
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { agent, until } from '../support/engine.ts'
+import type { TestServer } from '../support/server.ts'
+import { expectAccessible } from './axe.ts'
+import { launchBrowser } from './chromium.ts'
+import { atEachScreen, sticksOut } from './screens.ts'
+import { openWeb } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+afterAll(() => browser?.close())
+
+const answers = (n: number) => Array.from({ length: n }, () => [text('Hello.'), finish()])
+
+async function start({ post, store }: TestServer, agentId: string, words: string, threadId?: string): Promise<string> {
+  const messages = [{ role: 'user', content: words }]
+  const { id } = await (await post('/api/runs', { agentId, threadId, input: { messages } })).json()
+  if (agentId === 'assistant') await until(store, id, ({ type }) => type === 'run-end')
+  return id
+}
+
+const rowOf = (page: Page, words: string) => page.getByTestId('run-row').filter({ hasText: words })
+const topOf = async (page: Page, words: string) => (await rowOf(page, words).boundingBox())!.y
+const search = (page: Page) => new URL(page.url()).searchParams
+
+describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
+  test('a row changes in its place while it runs; new ones wait unless the reader is at the top', async () => {
+    const gate = latch()
+    const held = createScriptedModel([[text('Hel', 'lo'), gate, finish()]])
+    const { page, server } = await openWeb(browser, {
+      engine: {
+        agents: { assistant: agent(), held: agent().replace('script:m', 'script:held') },
+        scripts: { m: createScriptedModel(answers(60)), held },
+      },
+      path: '/runs?lanes=off',
+    })
+    await page.getByText('Nothing has run yet.').waitFor()
+    for (let i = 0; i < 50; i++) await start(server, 'assistant', `question ${i}.`)
+    await start(server, 'held', 'the held one')
+    await gate.reached
+    const row = rowOf(page, 'the held one')
+    await row.getByText('running').waitFor()
+    expect(await page.getByTestId('run-row').first().textContent()).toContain('the held one')
+
+    // The reader has scrolled: nothing moves, whatever begins and ends.
+    const pane = page.getByTestId('list-pane')
+    await pane.evaluate((element) => element.scrollTo({ top: 120 }))
+    const before = await topOf(page, 'question 41.')
+    await start(server, 'assistant', 'new one')
+    await start(server, 'assistant', 'new two')
+    gate.open()
+    await page.getByRole('button', { name: '2 new' }).waitFor()
+    expect(await topOf(page, 'question 41.')).toBe(before)
+    await page.getByRole('button', { name: '2 new' }).click()
+    await rowOf(page, 'new two').waitFor()
+    expect(await pane.evaluate(({ scrollTop }) => scrollTop)).toBe(0)
+    await row.getByText('completed').waitFor()
+    expect(await page.getByTestId('run-row').nth(2).textContent()).toContain('the held one')
+  })
+
+  test('filters, search and selection are links; keys select, mark and open', async () => {
+    const { page, server, openTab } = await openWeb(browser, {
+      engine: {
+        agents: { assistant: agent(), broken: agent().replace('script:m', 'script:broken') },
+        scripts: { m: createScriptedModel(answers(3)), broken: createScriptedModel([[throws(new Error('no'))]]) },
+      },
+      path: '/overview',
+    })
+    const first = await start(server, 'assistant', 'first words')
+    const second = await start(server, 'assistant', 'second words')
+    await start(server, 'broken', 'it breaks')
+    await page.getByRole('link', { name: 'Runs' }).click()
+    await rowOf(page, 'it breaks').getByText('failed', { exact: true }).waitFor()
+
+    await page.getByRole('button', { name: 'Failed' }).click()
+    await expect.poll(() => search(page).get('status')).toContain('failed')
+    await rowOf(page, 'first words').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Failed' }).click()
+    await page.getByLabel('Agent', { exact: true }).selectOption('assistant')
+    await rowOf(page, 'it breaks').waitFor({ state: 'detached' })
+    await page.keyboard.press('/')
+    await page.keyboard.type('words')
+    await expect.poll(() => search(page).get('q')).toBe('words')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => search(page).has('q')).toBe(false)
+
+    await page.keyboard.press('j')
+    await expect.poll(() => search(page).get('sel')).toBe(second)
+    await page.keyboard.press('x')
+    await page.keyboard.press('j')
+    await expect.poll(() => search(page).get('sel')).toBe(first)
+    await page.keyboard.press('x')
+    await expect.poll(() => search(page).get('mark')).toBe(`${second},${first}`)
+
+    // The same link shows the same to somebody else.
+    const other = await openTab(new URL(page.url()).pathname + new URL(page.url()).search)
+    await rowOf(other, 'first words').waitFor()
+    expect(await rowOf(other, 'first words').getAttribute('data-selected')).toBe('true')
+    expect(await rowOf(other, 'it breaks').count()).toBe(0)
+    await other.getByRole('button', { name: 'Compare' }).click()
+    await expect.poll(() => new URL(other.url()).search).toBe(`?a=${second}&b=${first}`)
+
+    await page.keyboard.press('k')
+    await expect.poll(() => search(page).get('sel')).toBe(second)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/runs/${second}`)
+  })
+
+  test('an open request is answered in place, and nothing moves under the pointer', async () => {
+    const pay = [[...toolCall('c1', 'pay', { to: 'Ann' }), finish('tool-calls')], answers(1)[0]!]
+    const { page, server } = await openWeb(browser, {
+      engine: {
+        agents: { payer: agent('tools: [{ name: pay, approval: true }]') },
+        scripts: { m: createScriptedModel([pay[0]!, pay[0]!, pay[1]!, pay[1]!]) },
+        tools: { pay: { parameters: { type: 'object' }, execute: () => 'paid' } },
+      },
+      path: '/runs',
+    })
+    await start(server, 'payer', 'pay Ann')
+    const box = page.getByRole('region', { name: 'Waits for you' })
+    await box.getByRole('button', { name: 'Approve pay' }).waitFor()
+    await start(server, 'payer', 'pay Ann again')
+    await expect.poll(() => box.getByRole('button', { name: 'Approve pay' }).count()).toBe(2)
+    await expectAccessible(page)
+    await atEachScreen(page, 'runs', async ({ name }) => {
+      expect(await sticksOut(page), name).toEqual([])
+      if (name.endsWith('dark')) await expectAccessible(page)
+    })
+    const second = box.getByRole('listitem').nth(1)
+    const before = await second.boundingBox()
+    await box.getByRole('button', { name: 'Approve pay' }).first().click()
+    await page.getByTestId('run-row').getByText('completed').waitFor()
+    expect(await second.boundingBox()).toEqual(before)
+    await second.getByRole('button', { name: 'Deny pay' }).click()
+    await expect.poll(() => page.getByTestId('run-row').getByText('completed').count()).toBe(2)
+    await page.getByRole('button', { name: 'Clear answered' }).click()
+    await box.waitFor({ state: 'detached' })
+  })
+})

@@ -1,0 +1,29 @@
+import { useAgents } from '../../data/hooks.ts'
+import type { Query } from '../../data/query.ts'
+import { Button } from '../../kit/Button.tsx'
+import { Empty } from '../../kit/Empty.tsx'
+import { isFiltered, type RunFilter } from './run-filter.ts'
+import css from './RunsRoom.module.css'
+
+const none = { status: undefined, agent: undefined, q: undefined, since: undefined, sel: undefined }
+
+/** The list is empty: because of its filter, or because nothing has run. */
+export function NoRuns({ filter, query }: { filter: RunFilter; query: Query }) {
+  const agent = useAgents().value?.agents[0]?.id ?? 'assistant'
+  if (isFiltered(filter)) {
+    return (
+      <Empty title="No run fits this filter.">
+        <Button onClick={() => query.set(none)}>Show all runs</Button>
+      </Empty>
+    )
+  }
+  const body = JSON.stringify({ agentId: agent, input: { messages: 'Hello' } })
+  return (
+    <Empty title="Nothing has run yet.">
+      Runs of every client appear here as they begin. Start one in the chat, or paste:
+      <code className={css.paste}>
+        {`curl ${location.origin}/api/runs -H 'content-type: application/json' -d '${body}'`}
+      </code>
+    </Empty>
+  )
+}

@@ -1,0 +1,128 @@
+/** A run as a row of the list. */
+import { memo } from 'react'
+import { Link } from 'wouter'
+import { ago, cost, count, duration, moment, shortId } from '../../kit/format.ts'
+import { Status } from '../../kit/Status.tsx'
+import { placeOf, type Place } from '../../kit/VirtualList.tsx'
+import type { RunRow } from '../../../src/part/log.ts'
+import { tookOf, tokensOf } from './measures.ts'
+import css from './RunLine.module.css'
+
+interface Props extends Place {
+  run: RunRow
+  /** Rounded, so that most rows are not drawn again each second. */
+  now: number
+  isSelected: boolean
+  isMarked: boolean
+  isNarrow: boolean
+  onMark: (id: string) => void
+}
+
+export const RunLine = memo(function RunLine({ isNarrow, ...props }: Props) {
+  return isNarrow ? <Narrow {...props} /> : <Wide {...props} />
+})
+
+function Wide({ run, now, isSelected, isMarked, onMark, ...place }: Omit<Props, 'isNarrow'>) {
+  const name = run.title ?? run.id
+  return (
+    <tr {...placeOf(place, css.row)} data-testid="run-row" data-id={run.id} data-selected={isSelected || undefined}>
+      <td className={css.mark}>
+        <input
+          type="checkbox"
+          checked={isMarked}
+          aria-label={`Mark to compare: ${name}`}
+          onChange={() => onMark(run.id)}
+          tabIndex={-1}
+        />
+      </td>
+      <td>
+        <Status status={run.status} />
+      </td>
+      <td className={css.agent} title={run.agent}>
+        {run.agent}
+      </td>
+      <td className={css.words}>
+        <Title run={run} isSelected={isSelected} />
+      </td>
+      <td className={`${css.errors} num`}>
+        {(run.errors ?? 0) > 0 && <span title={`${run.errors} errors`}>✕ {run.errors}</span>}
+      </td>
+      <td className={`${css.number} num`} title={moment(run.startedAt)}>
+        {ago(run.startedAt, now)}
+      </td>
+      <td className={`${css.number} num`}>{duration(tookOf(run, now))}</td>
+      <td className={`${css.number} num`}>{run.firstTokenMs === undefined ? '–' : duration(run.firstTokenMs)}</td>
+      <td className={`${css.number} num`}>{count(tokensOf(run))}</td>
+      <td className={`${css.number} num`}>{cost(run.cost)}</td>
+      <td className={css.thread}>
+        <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${run.threadId}`} tabIndex={-1}>
+          {shortId(run.threadId)}
+        </Link>
+      </td>
+    </tr>
+  )
+}
+
+function Narrow({ run, now, isSelected, ...place }: Omit<Props, 'isNarrow' | 'isMarked' | 'onMark'>) {
+  return (
+    <tr {...placeOf(place, css.narrow)} data-testid="run-row" data-id={run.id} data-selected={isSelected || undefined}>
+      <td className={css.first}>
+        <Status status={run.status} compact />
+        <Title run={run} isSelected={isSelected} />
+      </td>
+      <td className={`${css.second} num`}>
+        <span className={css.agent}>{run.agent}</span>
+        <span>{ago(run.startedAt, now)}</span>
+        <span>{duration(tookOf(run, now))}</span>
+        <span>{count(tokensOf(run))} tok</span>
+        {run.cost !== undefined && <span>{cost(run.cost)}</span>}
+        {(run.errors ?? 0) > 0 && <span className={css.errors}>✕ {run.errors}</span>}
+      </td>
+    </tr>
+  )
+}
+
+function Title({ run, isSelected }: Pick<Props, 'run' | 'isSelected'>) {
+  return (
+    <>
+      {run.parentRunId !== undefined && (
+        <span className={css.child} title={`Started by run ${run.parentRunId}`}>
+          ↳<span className="visually-hidden"> started by another run: </span>
+        </span>
+      )}
+      <Link
+        href={`/runs/${encodeURIComponent(run.id)}`}
+        className={css.title}
+        aria-current={isSelected ? 'true' : undefined}
+      >
+        {run.title ?? <span className={css.untitled}>{run.id}</span>}
+      </Link>
+      {run.error !== undefined && <span className={css.why}>{run.error.message}</span>}
+    </>
+  )
+}
+
+/** The heads of the columns of wide rows. */
+export function RunHeads() {
+  return (
+    <tr className={css.row}>
+      <th scope="col">
+        <span className="visually-hidden">Marked</span>
+      </th>
+      <th scope="col">Status</th>
+      <th scope="col">Agent</th>
+      <th scope="col">First words</th>
+      <th scope="col">
+        <span className="visually-hidden">Errors</span>
+      </th>
+      {['Age', 'Took', 'First token', 'Tokens', 'Cost'].map((name) => (
+        <th key={name} scope="col" className={css.number}>
+          {name}
+        </th>
+      ))}
+      <th scope="col" className={css.thread}>
+        Thread
+      </th>
+    </tr>
+  )
+}

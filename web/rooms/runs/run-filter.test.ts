@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import type { RunRow } from '../../../src/part/log.ts'
+import { fits, isFiltered, listPath, readFilter, sinceTime, withToggled } from './run-filter.ts'
+
+const now = 1_800_000_000_000
+const row = (changes: Partial<RunRow> = {}): RunRow => ({
+  id: 'run_1',
+  agent: 'assistant',
+  threadId: 't',
+  protocol: 'ui',
+  status: 'running',
+  startedAt: now - 1000,
+  updatedAt: now,
+  lastSeq: 1,
+  epoch: 1,
+  title: 'What is 12*7?',
+  ...changes,
+})
+const filterOf = (search: string) => {
+  const query = new URLSearchParams(search)
+  return readFilter((name) => query.get(name) ?? undefined)
+}
+
+test('a link is a filter, and a filter is a request', () => {
+  const filter = filterOf('?status=failed,timed-out&agent=assistant&q=%20what%20&since=1h')
+  expect(listPath(filter, { before: 'run_9', limit: 100 }, now)).toBe(
+    `/api/runs?limit=100&status=failed%2Ctimed-out&agent=assistant&q=what&since=${now - 3_600_000}&before=run_9`,
+  )
+  expect([isFiltered(filter), isFiltered(filterOf('?sel=run_1'))]).toEqual([true, false])
+  expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?limit=1&since=soon')
+})
+
+test('times: ages, epoch ms, dates', () => {
+  expect(['15m', '7d', '1700000000000', '2026-01-31T00:00:00Z', 'soon'].map((text) => sinceTime(text, now))).toEqual([
+    now - 900_000,
+    now - 604_800_000,
+    1_700_000_000_000,
+    Date.UTC(2026, 0, 31),
+    undefined,
+  ])
+})
+
+test.each([
+  ['', {}, true],
+  ['?status=running,suspended', {}, true],
+  ['?status=failed', {}, false],
+  ['?agent=other', {}, false],
+  ['?since=1h', {}, true],
+  ['?since=1h', { startedAt: now - 4_000_000 }, false],
+  ['?q=12*7%20WHAT', {}, true],
+  ['?q=what%20else', {}, false],
+])('%s and a run with %j: %s', (search, changes, expected) =>
+  expect(fits(filterOf(search), row(changes), now)).toBe(expected),
+)
+
+test('a chip adds its statuses and takes them away', () => {
+  expect(withToggled([], ['failed', 'timed-out'])).toBe('failed,timed-out')
+  expect(withToggled(['running', 'failed', 'timed-out'], ['failed', 'timed-out'])).toBe('running')
+  expect(withToggled(['failed'], ['failed', 'timed-out'])).toBe('failed,timed-out')
+  expect(withToggled(['running'], ['running'])).toBeUndefined()
+})
