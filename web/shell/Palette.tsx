@@ -50,7 +50,7 @@ function PaletteBody({ onClose }: { onClose(): void }) {
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={found.length > 0 ? `${id}-${at}` : undefined}
-        placeholder="Find a room, an agent, a run, or something to do"
+        placeholder="A room, an agent, a run, a thing to do"
         autoComplete="off"
         spellCheck={false}
         value={query}

@@ -1,5 +1,6 @@
-import { Empty } from '../../kit/Empty.tsx'
+import { AgentList } from './AgentList.tsx'
+import { AgentPage } from './AgentPage.tsx'
 
 export default function AgentsRoom({ id }: { id: string | undefined }) {
-  return <Empty title="Agents">{id}</Empty>
+  return id === undefined ? <AgentList /> : <AgentPage key={id} id={id} />
 }

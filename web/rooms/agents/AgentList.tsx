@@ -1,0 +1,84 @@
+/** All agents, and the files that could not be loaded, with their mistakes. */
+import { Link } from 'wouter'
+import { useAgents, type AgentFacts, type AgentFault } from '../../data/hooks.ts'
+import { Empty } from '../../kit/Empty.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import css from './Agents.module.css'
+
+export function AgentList() {
+  const { value, error, reload } = useAgents()
+  if (value === undefined)
+    return error === undefined ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />
+  const { agents, errors } = value
+  return (
+    <div className={css.list}>
+      <h1 className="visually-hidden">Agents</h1>
+      {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
+      {errors.length > 0 && <LoadErrors errors={errors} />}
+      {agents.length === 0 && errors.length === 0 ? (
+        <Empty title="There are no agents yet.">
+          An agent is one YAML file in the agents folder. <code>millrace init</code> writes the first one.
+        </Empty>
+      ) : (
+        <ul className={css.agents}>
+          {agents.map((agent) => (
+            <AgentRow key={agent.id} agent={agent} />
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+function AgentRow({ agent: { id, name, description, steps, tools } }: { agent: AgentFacts }) {
+  const models = [...new Set(steps.flatMap(({ model }) => model ?? []))]
+  const path = encodeURIComponent(id)
+  return (
+    <li className={css.agent} data-testid="agent-row">
+      <Link href={`/agents/${path}`} className={css.agentName}>
+        {id}
+      </Link>
+      <p className={css.what}>{description ?? (name === id ? '' : name)}</p>
+      <p className={css.facts}>
+        <span>
+          {steps.length} {steps.length === 1 ? 'step' : 'steps'}
+        </span>
+        {models.map((model) => (
+          <code key={model}>{model}</code>
+        ))}
+        {tools.length > 0 && (
+          <span title={tools.join(', ')}>{tools.length === 1 ? '1 tool' : `${tools.length} tools`}</span>
+        )}
+      </p>
+      <Link href={`/chat/${path}`} className={css.try} aria-label={`Try ${id}`}>
+        Try
+      </Link>
+    </li>
+  )
+}
+
+/** The file's name without its ending is the agent's id. */
+function idOf(file: string): string {
+  return file.replace(/^.*\//u, '').replace(/\.ya?ml$/u, '')
+}
+
+function LoadErrors({ errors }: { errors: readonly AgentFault[] }) {
+  return (
+    <section className={css.errors} aria-label="Files with mistakes">
+      <h2>
+        {errors.length} {errors.length === 1 ? 'file has mistakes' : 'files have mistakes'}
+      </h2>
+      <ul>
+        {errors.map(({ file, message, line }) => (
+          <li key={file}>
+            <Link href={`/agents/${encodeURIComponent(idOf(file))}${line === undefined ? '' : `?line=${line}`}`}>
+              {file}
+            </Link>
+            <pre>{message}</pre>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

@@ -1,0 +1,130 @@
+/** One agent: its file in an editor, its steps drawn beside it, and its runs. */
+import { lazy, Suspense, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { useQuery } from '../../data/query.ts'
+import { useResource } from '../../data/resource.ts'
+import { api } from '../../data/client.ts'
+import { Button } from '../../kit/Button.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { notice } from '../../kit/notice.ts'
+import { Panes } from '../../kit/Panes.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { useKeys } from '../../shell/keys.ts'
+import { AgentRuns } from './AgentRuns.tsx'
+import { Drawing } from './Drawing.tsx'
+import { Faults } from './Faults.tsx'
+import type { Schema } from './schema-options.ts'
+import { useAgentFile } from './use-agent-file.ts'
+import { useActiveSteps } from './use-active-steps.ts'
+import { withFix } from './with-fix.ts'
+import css from './Agents.module.css'
+
+const YamlEditor = lazy(() => import('./YamlEditor.tsx'))
+
+export function AgentPage({ id }: { id: string }) {
+  const query = useQuery()
+  const [, navigate] = useLocation()
+  const { value: server } = useResource('server', (signal) => api<{ edit: boolean }>('/api/server', { signal }))
+  const canEdit = server?.edit === true
+  const agent = useAgentFile(id, canEdit)
+  const { value: schema } = useResource('agent-schema', (signal) => api<Schema>('/api/agents/schema', { signal }))
+  const active = useActiveSteps(id)
+  const asked = Number(query.get('line'))
+  const [pointed, setPointed] = useState(asked > 0 ? { line: asked } : undefined)
+  const [cursor, setCursor] = useState<number>()
+  const { file, error, text, checked, isChanged, theirs, saving } = agent
+  const isRuns = query.get('tab') === 'runs'
+  const faults = checked?.faults ?? []
+  const tree = checked?.tree ?? file?.tree
+  const canSave = canEdit && isChanged && theirs === undefined && !saving.isBusy
+
+  const save = async () => {
+    const isSaved = await agent.save()
+    if (isSaved) notice('Saved')
+    return isSaved
+  }
+  const goTo = (line: number) => {
+    setPointed({ line })
+    query.set({ line: String(line), tab: undefined }, { replace: true })
+  }
+  const chat = `/chat/${encodeURIComponent(id)}`
+  useKeys({ 'Mod+s': { label: 'Save the agent', run: () => void (canSave && save()) } }, 'Agent')
+
+  if (file === undefined) {
+    return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={agent.reload} />
+  }
+  return (
+    <div className={css.page}>
+      <header className={css.head}>
+        <div className={css.name}>
+          <h1>{file.name ?? id}</h1>
+          {file.description !== undefined && <p>{file.description}</p>}
+        </div>
+        <nav className={css.tabs} aria-label="Of this agent">
+          <Link href={`/agents/${encodeURIComponent(id)}`} aria-current={isRuns ? undefined : 'page'}>
+            {canEdit ? 'Edit' : 'File'}
+          </Link>
+          <Link href={`/agents/${encodeURIComponent(id)}?tab=runs`} aria-current={isRuns ? 'page' : undefined}>
+            Runs
+          </Link>
+        </nav>
+        {canEdit && (
+          <Button look="primary" disabled={!canSave || faults.length > 0} onClick={() => void save()}>
+            {saving.isBusy ? 'Saving' : 'Save'}
+          </Button>
+        )}
+        <Button
+          disabled={file.steps === undefined}
+          title={isChanged ? 'Tries the agent as it was saved' : undefined}
+          onClick={() => navigate(chat)}
+        >
+          Try
+        </Button>
+      </header>
+      {error !== undefined && <ErrorNote error={error} onRetry={agent.reload} />}
+      {saving.error !== undefined && <ErrorNote error={saving.error} onRetry={() => void save()} />}
+      {theirs !== undefined && (
+        <div className={css.theirs} role="alert">
+          <p>The file has changed on disk since you began. The differences are marked: green is yours.</p>
+          <Button onClick={agent.takeTheirs}>Take theirs</Button>
+          <Button onClick={agent.keepMine}>Keep mine</Button>
+        </div>
+      )}
+      {isRuns ? (
+        <AgentRuns id={id} />
+      ) : (
+        <Panes
+          name="agent"
+          label="Steps"
+          size={400}
+          side={<Drawing tree={tree} active={active} cursor={cursor} onLine={goTo} />}
+        >
+          {file.text === undefined ? (
+            <p className={css.hidden}>The server does not show the file of this agent.</p>
+          ) : (
+            <div className={css.editor} data-testid="agent-editor">
+              <Suspense fallback={<Skeleton rows={8} />}>
+                <YamlEditor
+                  text={text}
+                  onText={agent.write}
+                  isReadOnly={!canEdit}
+                  faults={faults}
+                  schema={schema}
+                  pointed={pointed}
+                  onLine={setCursor}
+                  theirs={theirs}
+                />
+              </Suspense>
+            </div>
+          )}
+          <Faults
+            faults={faults}
+            state={!canEdit ? 'read-only' : checked === undefined ? 'unchecked' : isChanged ? 'changed' : 'saved'}
+            onLine={goTo}
+            onFix={(fault) => agent.write(withFix(text, fault))}
+          />
+        </Panes>
+      )}
+    </div>
+  )
+}

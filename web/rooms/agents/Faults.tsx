@@ -1,0 +1,43 @@
+/** What the server finds in the text, below the editor. */
+import { Button } from '../../kit/Button.tsx'
+import type { Fault } from './agent-api.ts'
+import css from './Agents.module.css'
+
+interface Props {
+  faults: readonly Fault[]
+  state: 'read-only' | 'unchecked' | 'changed' | 'saved'
+  onLine(line: number): void
+  onFix(fault: Fault): void
+}
+
+const words = {
+  'read-only': 'Read only: this server lets nobody edit agents.',
+  unchecked: 'Checking',
+  changed: 'No mistakes. Not saved yet.',
+  saved: 'No mistakes.',
+}
+
+export function Faults({ faults, state, onLine, onFix }: Props) {
+  if (faults.length === 0) {
+    return (
+      <output className={css.fine} data-state={state}>
+        {words[state]}
+      </output>
+    )
+  }
+  return (
+    <ul className={css.faults} aria-label="Mistakes">
+      {faults.map((fault, i) => (
+        <li key={i} data-testid="agent-fault">
+          <button type="button" className={css.fault} onClick={() => onLine(fault.line ?? 1)}>
+            <span className="num">
+              {fault.line ?? 1}:{fault.column ?? 1}
+            </span>{' '}
+            {fault.message}
+          </button>
+          {fault.fix !== undefined && <Button onClick={() => onFix(fault)}>Write {fault.fix.text}</Button>}
+        </li>
+      ))}
+    </ul>
+  )
+}

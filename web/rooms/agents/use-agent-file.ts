@@ -1,0 +1,104 @@
+/** The file of an agent: as it is on disk, as it is being written, and what the server says of that. */
+import { useCallback, useEffect, useState } from 'react'
+import { followAgents } from '../../data/live.ts'
+import { useResource } from '../../data/resource.ts'
+import { checkAgent, readAgent, saveAgent, type AgentFile, type Checked } from './agent-api.ts'
+import { keepDraft, readDraft } from './drafts.ts'
+
+export interface AgentDraft {
+  file: AgentFile | undefined
+  error: unknown
+  reload(): void
+  text: string
+  write(text: string): void
+  isChanged: boolean
+  /** What the server finds in `text`; undefined until it has looked. */
+  checked: Checked | undefined
+  /** What is on disk now, if somebody else has changed it since this draft was begun. */
+  theirs: string | undefined
+  takeTheirs(): void
+  /** Goes on from what is on disk: the next save replaces it. */
+  keepMine(): void
+  /** Whether it is saved now. */
+  save(): Promise<boolean>
+  saving: { isBusy: boolean; error?: unknown }
+}
+
+const pause = 300
+
+export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
+  const { value: file, error, reload } = useResource(`agent ${id}`, (signal) => readAgent(id, signal))
+  const [draft, setDraft] = useState(() => readDraft(id))
+  const [checked, setChecked] = useState<Checked>()
+  const [saving, setSaving] = useState<AgentDraft['saving']>({ isBusy: false })
+  useEffect(() => followAgents(reload), [reload])
+
+  const onDisk = file?.text
+  const text = draft?.text ?? onDisk ?? ''
+  const isChanged = draft !== undefined && draft.text !== onDisk
+  const begin = useCallback(
+    (next: { text: string; etag: string | undefined } | undefined) => {
+      setDraft(next)
+      keepDraft(id, next)
+    },
+    [id],
+  )
+  const etag = draft?.etag ?? file?.etag
+  const write = useCallback(
+    (next: string) => begin(next === onDisk ? undefined : { text: next, etag }),
+    [begin, onDisk, etag],
+  )
+
+  useEffect(() => {
+    if (!canEdit || text === '') return
+    const leave = new AbortController()
+    const timer = setTimeout(() => {
+      checkAgent(id, text, leave.signal).then(
+        (found) => !leave.signal.aborted && setChecked(found),
+        // The next change asks again; what stops it is told by the connection's state.
+        () => undefined,
+      )
+    }, pause)
+    return () => {
+      clearTimeout(timer)
+      leave.abort()
+    }
+  }, [id, text, canEdit])
+  useEffect(() => {
+    if (!isChanged) return
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [isChanged])
+
+  async function save(): Promise<boolean> {
+    setSaving({ isBusy: true })
+    try {
+      await saveAgent(id, text, etag)
+      begin(undefined)
+      setSaving({ isBusy: false })
+      return true
+    } catch (reason) {
+      // 409: what is on disk is shown beside it. 422: its faults are shown at their lines.
+      const { status } = reason as { status?: number }
+      setSaving({ isBusy: false, ...(status === 409 || status === 422 ? undefined : { error: reason }) })
+      return false
+    } finally {
+      reload()
+    }
+  }
+  return {
+    file,
+    error,
+    reload,
+    text,
+    write,
+    isChanged,
+    checked,
+    theirs: isChanged && draft.etag !== file?.etag ? onDisk : undefined,
+    takeTheirs: () => begin(undefined),
+    keepMine: () => begin(draft && { ...draft, etag: file?.etag }),
+    save,
+    saving,
+  }
+}

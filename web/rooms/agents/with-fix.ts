@@ -1,0 +1,12 @@
+import type { Fault } from './agent-api.ts'
+
+/** The text with the word that the server proposes for the faulty one. */
+export function withFix(text: string, { fix }: Fault): string {
+  if (fix === undefined) return text
+  const lines = text.split('\n')
+  const line = lines[fix.line - 1]
+  if (line === undefined) return text
+  const at = fix.column - 1
+  lines[fix.line - 1] = line.slice(0, at) + fix.text + line.slice(at + fix.length)
+  return lines.join('\n')
+}
