@@ -6,6 +6,7 @@ import { leavable } from '../async/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
 import { createAnswering } from '../fold/answering.ts'
 import type { Usage } from '../part/usage.ts'
+import { again } from './again.ts'
 import type { ClientTools, NamedTool } from './client-tool.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { serveTools, type Confirmation, type Confirmed } from './serve-tools.ts'
@@ -89,7 +90,7 @@ export function runOf(
   const id = begun.then((run) => run.id)
   const thread = begun.then((run) => run.threadId)
   const onRefused = () => void told().catch(() => undefined)
-  const served = serveTools({ client, tools, onConfirm, mayBeOld, onRefused })
+  const served = serveTools({ client, tools: () => tools, onConfirm: () => onConfirm, mayBeOld, onRefused })
   /** The pending `result`; cleared when the run is suspended, kept when it has ended. */
   let asked: PromiseWithResolvers<ClientResult> | undefined
   /** Whether `watch` is listening for calls of tools here. */
@@ -135,7 +136,7 @@ export function runOf(
         if (entry.type === 'request') served.take(run, entry)
         else if (entry.type === 'suspend' && (await told()) && !served.some) return
       }
-      open().resolve(toResult(await client.show(run)))
+      open().resolve(toResult(await again(() => client.show(run))))
       signal?.removeEventListener('abort', stop)
     } catch (error) {
       open().reject(error)
@@ -144,7 +145,8 @@ export function runOf(
 
   /** Resolves the pending `result` and returns true if the run is suspended and no tool here is executing one of its requests. */
   async function told(): Promise<boolean> {
-    const shown = await client.show(await id)
+    const run = await id
+    const shown = await again(() => client.show(run))
     if (shown.status !== 'suspended' || shown.requests.some(served.has)) return false
     asked?.resolve(toResult(shown))
     asked = undefined

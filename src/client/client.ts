@@ -10,7 +10,7 @@ import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { linkOf, type OpenSocket } from './socket-link.ts'
 import { getJson, queryOf, request, type Connection } from './request.ts'
-import { attachRun, startRun, type RunOptions } from './start-run.ts'
+import { attachRun, begin, startRun, type RunOptions } from './start-run.ts'
 import { createThread, type ClientThread, type ThreadFilter } from './thread.ts'
 
 /** Where the server is and how to authenticate. */
@@ -75,6 +75,11 @@ export class MillraceClient {
    */
   run(options: RunOptions): ClientRun {
     return startRun(this.#connection, this, options)
+  }
+
+  /** Starts a run without reading it. A start whose connection breaks is sent again, and starts one run. */
+  async start(options: RunOptions): Promise<{ id: string; threadId: string }> {
+    return begin(this.#connection, options)
   }
 
   /**

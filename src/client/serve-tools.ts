@@ -20,8 +20,10 @@ export type Confirmed = boolean | { approved: boolean; reason?: string; input?: 
 
 export interface ServeOptions {
   client: MillraceClient
-  tools: readonly NamedTool[]
-  onConfirm?: ((confirmation: Confirmation) => Confirmed | Promise<Confirmed>) | undefined
+  /** Asked with each request: a page may change them. */
+  tools(): readonly NamedTool[]
+  /** What to ask, if anybody can be asked. */
+  onConfirm(): ((confirmation: Confirmation) => Confirmed | Promise<Confirmed>) | undefined
   /** Requests that come may be answered already. */
   mayBeOld: boolean
   /** An answer was not accepted: the run waits for somebody else. */
@@ -37,15 +39,15 @@ export interface ServedTools {
 }
 
 export function serveTools({ client, tools, onConfirm, mayBeOld, onRefused }: ServeOptions): ServedTools {
-  const own = new Map(tools.map((tool) => [tool.name, tool] as const))
+  const toolOf = (name: string) => tools().find((tool) => tool.name === name)
   /** Ids of requests whose answer was not accepted, or that nobody here wanted to answer. */
   const refused = new Set<string>()
 
   function answerOf(runId: string, request: EntryOf<'request'>): (() => Promise<ClientAnswer | undefined>) | undefined {
     if (request.kind === 'input') return undefined
-    const tool = own.get(request.toolName)
+    const tool = toolOf(request.toolName)
     if (request.kind === 'tool') return tool?.execute && (() => execute(tool, runId, request))
-    if (typeof tool?.confirm !== 'function' && onConfirm === undefined) return undefined
+    if (typeof tool?.confirm !== 'function' && onConfirm() === undefined) return undefined
     return () => confirm(tool, runId, request)
   }
 
@@ -57,7 +59,7 @@ export function serveTools({ client, tools, onConfirm, mayBeOld, onRefused }: Se
     const asked = await questionOf(tool?.confirm, request.input)
     if (asked === false) return { approved: true }
     const message = typeof asked === 'string' ? { message: asked } : undefined
-    const said = await onConfirm?.({ runId, request, ...message })
+    const said = await onConfirm()?.({ runId, request, ...message })
     return typeof said === 'boolean' ? { approved: said } : said
   }
 
@@ -80,9 +82,10 @@ export function serveTools({ client, tools, onConfirm, mayBeOld, onRefused }: Se
   }
 
   return {
-    some:
-      onConfirm !== undefined ||
-      tools.some(({ execute, confirm }) => execute !== undefined || typeof confirm === 'function'),
+    get some() {
+      const asks = ({ execute, confirm }: NamedTool) => execute !== undefined || typeof confirm === 'function'
+      return onConfirm() !== undefined || tools().some(asks)
+    },
     has: (request) => !refused.has(request.requestId) && answerOf('', request) !== undefined,
     take(runId, request) {
       const answerIt = answerOf(runId, request)

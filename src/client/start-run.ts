@@ -1,6 +1,5 @@
 /** How a run comes to be on the client: started here, or started before. */
-import { pause } from '../async/pause.ts'
-import type { MillraceError } from '../part/error.ts'
+import { again } from './again.ts'
 import { runOf, type AttachOptions, type Begun, type ClientRun } from './client-run.ts'
 import { toNamedTools, toOffer } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'
@@ -25,39 +24,35 @@ export interface RunOptions extends AttachOptions {
   idempotencyKey?: string
 }
 
-/** Starts a run. A start whose connection breaks is sent again with the same key, so it starts one run. */
-export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
+/** A start whose connection breaks is sent again with the same key, so it starts one run. */
+export async function begin(connection: Connection, options: RunOptions): Promise<Begun> {
   const { agent, messages, threadId, previousRunId, input = {}, idempotencyKey = randomKey(), signal } = options
+  const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
   const tools = toNamedTools(options.tools)
+  const offered = tools.length === 0 ? undefined : { tools: tools.map(toOffer) }
+  const body = { agentId: agent, threadId, previousRunId, input: { ...input, messages: list, ...offered } }
+  const headers = { 'idempotency-key': idempotencyKey }
+  const send = () => request(connection, '/api/runs', { method: 'POST', body, headers })
+  const response = await again(send, signal)
+  const { id, threadId: thread } = (await response.json()) as Begun
+  return { id, threadId: thread }
+}
 
-  async function begin(): Promise<Begun> {
-    const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
-    const offered = tools.length === 0 ? undefined : { tools: tools.map(toOffer) }
-    const body = { agentId: agent, threadId, previousRunId, input: { ...input, messages: list, ...offered } }
-    const headers = { 'idempotency-key': idempotencyKey }
-    for (let failures = 0; ; failures++) {
-      try {
-        const response = await request(connection, '/api/runs', { method: 'POST', body, headers })
-        return (await response.json()) as Begun
-      } catch (error) {
-        const { code } = error as Partial<MillraceError>
-        if (code !== 'connection-lost' || failures === mostRestarts || signal?.aborted) throw error
-      }
-      await pause(100 * 2 ** failures)
-    }
-  }
-  return runOf(client, begin(), tools, { ...options, mayBeOld: options.idempotencyKey !== undefined })
+export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
+  const tools = toNamedTools(options.tools)
+  return runOf(client, begin(connection, options), tools, {
+    ...options,
+    mayBeOld: options.idempotencyKey !== undefined,
+  })
 }
 
 /** A run that has been started before: after a reload, or elsewhere. */
 export function attachRun(client: MillraceClient, id: string, options: AttachOptions): ClientRun {
-  const begun = client.show(id).then(({ threadId }) => ({ id, threadId }))
+  const begun = again(() => client.show(id)).then(({ threadId }) => ({ id, threadId }))
   return runOf(client, begun, toNamedTools(options.tools), { ...options, mayBeOld: true })
 }
 
-const mostRestarts = 4
-
-function randomKey(): string {
+export function randomKey(): string {
   // Not `randomUUID`: pages over plain HTTP have none.
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,0 +1,121 @@
+/** What a conversation on a page holds, and how it is told from the runs. */
+import { compact } from '../part/compact.ts'
+import type { EntryOf } from '../part/entry.ts'
+import type { ErrorValue } from '../part/error.ts'
+import type { UserMessage } from '../part/message.ts'
+import type { AgentMessage } from './agent-message.ts'
+import type { ClientTools } from './client-tool.ts'
+import type { ClientAnswer, MillraceClient } from './client.ts'
+import type { MessageFold } from './message-fold.ts'
+import type { Confirmation, Confirmed, ServedTools } from './serve-tools.ts'
+
+/** What a page may change while a conversation is open. */
+export interface SessionSettings {
+  /** Tools that run in the page: a list, or an object with each under its name. */
+  tools?: ClientTools | undefined
+  /** Asked when the model calls a tool that must be confirmed. Without it, its request is one of the open `requests`. */
+  onConfirm?: ((confirmation: Confirmation) => Confirmed | Promise<Confirmed>) | undefined
+  /** Additional keys of `$input`, for each message. */
+  input?: Record<string, unknown> | undefined
+}
+
+/** Options of `createAgentSession`. */
+export interface SessionOptions extends SessionSettings {
+  client: MillraceClient
+  /** The agent's id or an alias. */
+  agent: string
+  /** The conversation to open. Without it, one begins with the first message. */
+  threadId?: string | undefined
+}
+
+/**
+ * `loading`: the conversation is read. `submitted`: sent, and no word of the answer has come. `streaming`: the answer comes. `waiting`:
+ * the run waits for an answer to one of the `requests`. `ready`: nothing runs. `error`: the last run has failed, or the server cannot
+ * be reached; `error` says why.
+ */
+export type SessionStatus = 'loading' | 'ready' | 'submitted' | 'streaming' | 'waiting' | 'error'
+
+/** An open request that somebody here must answer: an approval, a question, or a tool without `execute`. */
+export type SessionRequest = EntryOf<'request'> & {
+  /** The question for people, if there is one. */
+  message?: string
+}
+
+/** What a session holds. A new object with each change; what has not changed in it is the same. */
+export interface SessionState {
+  threadId?: string
+  /** The newest run: running, waiting or ended. */
+  runId?: string
+  status: SessionStatus
+  messages: readonly AgentMessage[]
+  requests: readonly SessionRequest[]
+  error?: ErrorValue
+}
+
+/** What a user says: text, or text and files. */
+export type Said = UserMessage['content']
+
+/** A conversation with an agent. Its methods never reject: what went wrong is in the state. */
+export interface AgentSession {
+  /** Reads and follows the conversation while anybody is subscribed. `changed` is called at most once per frame. */
+  subscribe(changed: () => void): () => void
+  getState(): SessionState
+  /** Changes the tools and the like, for what comes. */
+  set(settings: SessionSettings): void
+  /** Says something. A run that still answers is stopped first. */
+  send(said: Said, input?: Record<string, unknown>): Promise<void>
+  /** Stops the run on the server. */
+  stop(): Promise<void>
+  /** Answers an open request. */
+  answer(requestId: string, answer: ClientAnswer): Promise<void>
+  /** Answers the question of a run again; default: of the newest, or of a message that could not be sent. */
+  regenerate(runId?: string): Promise<void>
+  /** Says something else in place of what a run was asked. */
+  edit(runId: string, said: Said): Promise<void>
+  /** Reads the conversation anew, with what others have said in it. */
+  reload(): Promise<void>
+}
+
+/** What a state is told from. */
+export interface SessionFacts {
+  threadId: string | undefined
+  /** Messages before those of the newest run. */
+  earlier: readonly AgentMessage[]
+  current: { id: string; fold: MessageFold; served: ServedTools } | undefined
+  unsent: { message: readonly AgentMessage[] } | undefined
+  isSending: boolean
+  isLoaded: boolean
+  error: ErrorValue | undefined
+  /** What a tool asks the user, by request. */
+  questions: ReadonlyMap<string, string>
+}
+
+export function stateOf(facts: SessionFacts): SessionState {
+  const { threadId, earlier, current, unsent, isSending, questions } = facts
+  const requests = (current?.fold.requests ?? []).flatMap((request): SessionRequest[] => {
+    if (current!.served.has(request)) return []
+    const message = questions.get(request.requestId)
+    return [message === undefined ? request : { ...request, message }]
+  })
+  const error = facts.error ?? (isSending || unsent !== undefined ? undefined : failureOf(current?.fold))
+  return {
+    status: error === undefined ? statusOf(facts, requests.length > 0) : 'error',
+    messages: [...earlier, ...(current?.fold.messages() ?? []), ...(unsent?.message ?? [])],
+    requests,
+    ...compact({ threadId, runId: current?.id, error }),
+  }
+}
+
+function statusOf({ isLoaded, isSending, current }: SessionFacts, waits: boolean): SessionStatus {
+  if (!isLoaded) return 'loading'
+  if (isSending) return 'submitted'
+  const { status = 'ended', hasBegun = false } = current?.fold ?? {}
+  if (status === 'ended') return 'ready'
+  if (status === 'suspended' && waits) return 'waiting'
+  return hasBegun ? 'streaming' : 'submitted'
+}
+
+function failureOf(fold: MessageFold | undefined): ErrorValue | undefined {
+  const { outcome, error } = fold?.end ?? {}
+  return outcome === undefined || outcome === 'completed' || outcome === 'aborted' ? undefined : error
+}
