@@ -1,5 +1,44 @@
+/** The playground: a chat with an agent, and what went over the wire beside it. */
+import { useEffect } from 'react'
+import { useLocation } from 'wouter'
+import { useAgents } from '../../data/hooks.ts'
+import { remember, remembered } from '../../data/remember.ts'
 import { Empty } from '../../kit/Empty.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { ChatView } from './ChatView.tsx'
+import { firstAgent } from './prompts.ts'
 
 export default function ChatRoom({ agent }: { agent: string | undefined }) {
-  return <Empty title="Chat">{agent}</Empty>
+  const { value, error, isLoading, reload } = useAgents()
+  const [, navigate] = useLocation()
+  const agents = value?.agents
+  const last = remembered('agent')
+  const chosen = agent ?? (agents?.some(({ id }) => id === last) === true ? last : firstAgent(agents ?? []))
+  const isKnown = agents?.some(({ id }) => id === chosen) === true
+
+  useEffect(() => {
+    if (chosen === undefined || !isKnown) return
+    if (agent === undefined) navigate(`/chat/${encodeURIComponent(chosen)}${location.search}`, { replace: true })
+    else remember('agent', chosen)
+  }, [agent, chosen, isKnown, navigate])
+
+  if (agents === undefined) return isLoading ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />
+  if (chosen === undefined) {
+    return (
+      <Empty title="There are no agents yet.">
+        Put a YAML file into the folder <code>agents</code>, such as <code>npx millrace init</code> makes.
+      </Empty>
+    )
+  }
+  const facts = agents.find(({ id }) => id === chosen)
+  if (facts === undefined) {
+    const fault = value!.errors.find(({ file }) => file.includes(chosen))
+    return (
+      <Empty title={`There is no agent ${chosen}.`}>
+        {fault === undefined ? 'Choose another one in the room of agents.' : `${fault.file}: ${fault.message}`}
+      </Empty>
+    )
+  }
+  return <ChatView key={chosen} agent={facts} agents={agents} />
 }

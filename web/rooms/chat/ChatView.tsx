@@ -1,0 +1,143 @@
+/** A chat with one agent: its header, its turns, and where the next message is written. */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { textOf } from '../../../src/fold/run-view.ts'
+import type { Message } from '../../../src/part/message.ts'
+import type { AgentFacts } from '../../data/hooks.ts'
+import { useQuery } from '../../data/query.ts'
+import type { Fields, Schema } from '../../kit/SchemaForm.tsx'
+import { ChatHeader } from './ChatHeader.tsx'
+import { Composer } from './Composer.tsx'
+import { Conversation } from './Conversation.tsx'
+import { toMessage, type Attachment } from './send.ts'
+import type { Turn } from './turn.ts'
+import type { TurnActions } from './TurnView.tsx'
+import { useChat } from './use-chat.ts'
+import { useDraft } from './use-draft.ts'
+import { useFollow } from './use-follow.ts'
+import { useServerFacts } from './use-server-facts.ts'
+import { Welcome } from './Welcome.tsx'
+import css from './chat.module.css'
+
+export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
+  const { id, name = id } = agent
+  const query = useQuery()
+  const [, navigate] = useLocation()
+  const threadId = query.get('thread')
+  const { maxBodyBytes, canBranch } = useServerFacts()
+  const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
+  const [fields, setFields] = useState<Fields>({})
+  const [isForced, setForced] = useState(0)
+  const input = useRef<HTMLTextAreaElement>(null)
+  const follow = useFollow()
+  const isLinear = agent.history === 'client'
+
+  const { set } = query
+  const onStarted = useCallback(
+    ({ id: run, threadId: thread }: { id: string; threadId: string }) =>
+      set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) }),
+    [set],
+  )
+  const chat = useChat({ agentId: id, threadId, tip: query.get('run'), isLinear, onStarted })
+
+  // Not on phones: the keyboard would cover what is there to read.
+  useEffect(() => {
+    if (!matchMedia('(pointer: coarse)').matches) input.current?.focus({ preventScroll: true })
+  }, [threadId])
+  const { toEnd } = follow
+  useEffect(toEnd, [toEnd, isForced, threadId])
+
+  function say(
+    messages: Message[],
+    values: Record<string, unknown>,
+    from?: { previousRunId: string | null; before: Turn[] },
+  ): void {
+    chat.say(messages, values, from)
+    setForced((n) => n + 1)
+  }
+
+  function send(text: string, files: readonly Attachment[], values: Record<string, unknown>): void {
+    const message = toMessage(text, files)
+    const shownLast = chat.turns.at(-1)?.runId
+    // On an older branch the conversation goes on from what is shown.
+    const isOld = canBranch && shownLast !== undefined && shownLast !== chat.thread.runs.at(-1)?.runId
+    const before = chat.turns.map(({ turn }) => turn)
+    say(message === undefined ? [] : [message], values, isOld ? { previousRunId: shownLast, before } : undefined)
+    setDraft('')
+    input.current?.focus({ preventScroll: true })
+  }
+
+  const latest = useRef(chat)
+  useEffect(() => {
+    latest.current = chat
+  })
+  const again = useRef<(turn: Turn, text?: string) => void>(undefined)
+  useEffect(() => {
+    again.current = (turn, text) => {
+      const turns = latest.current.turns.map((shown) => shown.turn)
+      const before = turns.slice(
+        0,
+        turns.findIndex(({ runId }) => runId === turn.runId),
+      )
+      say(
+        text === undefined ? [...turn.asked] : inWords(turn.asked, text),
+        { ...turn.input },
+        {
+          previousRunId: turn.previousRunId ?? null,
+          before,
+        },
+      )
+    }
+  })
+  const actions = useMemo<TurnActions>(
+    () => ({
+      again: canBranch && !isLinear ? (turn, text) => again.current?.(turn, text) : undefined,
+      choose: (run) => set({ run }),
+      showFrames: (run) => set({ run, panel: 'frames' }),
+    }),
+    [canBranch, isLinear, set],
+  )
+
+  return (
+    <div className={css.room}>
+      <ChatHeader
+        agent={agent}
+        agents={agents}
+        threadId={threadId}
+        onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
+        onNew={() => {
+          set({ thread: undefined, run: undefined })
+          input.current?.focus()
+        }}
+      />
+      <Conversation
+        chat={chat}
+        follow={follow}
+        actions={actions}
+        welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
+      />
+      <Composer
+        agentName={name}
+        schema={agent.input as Schema | undefined}
+        draft={draft}
+        onDraft={setDraft}
+        fields={fields}
+        onFields={setFields}
+        limit={maxBodyBytes}
+        isRunning={chat.active !== undefined}
+        onSend={send}
+        onStop={() => void chat.stop()}
+        input={input}
+      />
+    </div>
+  )
+}
+
+/** The same message in other words; its files stay. */
+function inWords(asked: readonly Message[], text: string): Message[] {
+  const files = asked.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.filter((part) => 'type' in part && part.type === 'file'),
+  )
+  if (asked.map(textOf).join('\n\n') === text) return [...asked]
+  return [{ role: 'user', content: files.length === 0 ? text : ([{ type: 'text', text }, ...files] as never) }]
+}

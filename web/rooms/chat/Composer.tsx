@@ -1,0 +1,174 @@
+/** Where the next message is written: words, files, declared input. Enter sends, Shift+Enter begins a line. */
+import {
+  useEffect,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+  type RefObject,
+} from 'react'
+import { Button } from '../../kit/Button.tsx'
+import { Icon } from '../../kit/Icon.tsx'
+import { readFields, SchemaForm, type Fields, type Schema } from '../../kit/SchemaForm.tsx'
+import { readFiles } from './attachments.ts'
+import type { Attachment } from './send.ts'
+import css from './Composer.module.css'
+
+interface Props {
+  agentName: string
+  /** What the agent declares as its input. */
+  schema: Schema | undefined
+  draft: string
+  onDraft(text: string): void
+  fields: Fields
+  onFields(fields: Fields): void
+  /** Bytes of a request. */
+  limit: number
+  isRunning: boolean
+  onSend(text: string, files: readonly Attachment[], values: Record<string, unknown>): void
+  onStop(): void
+  input: RefObject<HTMLTextAreaElement | null>
+}
+
+export function Composer(props: Props) {
+  const { agentName, schema, draft, onDraft, fields, onFields, limit, isRunning, onSend, onStop, input } = props
+  const [files, setFiles] = useState<readonly Attachment[]>([])
+  const [faults, setFaults] = useState<readonly string[]>([])
+  const [isOver, setOver] = useState(false)
+  const chooser = useRef<HTMLInputElement>(null)
+  useGrowing(input, draft)
+  const hasForm = schema?.properties !== undefined
+  const isEmpty = draft.trim() === '' && files.length === 0
+
+  function send(): void {
+    const read = hasForm ? readFields(schema, fields) : { values: {}, faults: [] }
+    setFaults(read.faults)
+    if (read.faults.length > 0 || (isEmpty && !hasForm)) return
+    onSend(draft, files, read.values)
+    setFiles([])
+  }
+
+  function press(event: KeyboardEvent): void {
+    // Input methods end a word with Enter. On phones Enter begins a line: the button sends.
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+    if (matchMedia('(pointer: coarse)').matches && !event.metaKey && !event.ctrlKey) return
+    event.preventDefault()
+    send()
+  }
+
+  async function add(list: readonly File[]): Promise<void> {
+    if (list.length === 0) return
+    const read = await readFiles(list, files, limit)
+    setFiles((before) => [...before, ...read.attachments])
+    setFaults(read.faults)
+    input.current?.focus()
+  }
+
+  function paste(event: ClipboardEvent): void {
+    const pasted = [...event.clipboardData.files]
+    if (pasted.length === 0) return
+    event.preventDefault()
+    void add(pasted)
+  }
+
+  const drag = {
+    onDragOver(event: DragEvent) {
+      if (!event.dataTransfer.types.includes('Files')) return
+      event.preventDefault()
+      setOver(true)
+    },
+    onDragLeave: () => setOver(false),
+    onDrop(event: DragEvent) {
+      event.preventDefault()
+      setOver(false)
+      void add([...event.dataTransfer.files])
+    },
+  }
+
+  return (
+    <form
+      className={css.composer}
+      data-over={isOver || undefined}
+      {...drag}
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      {hasForm && <SchemaForm schema={schema} fields={fields} onChange={onFields} />}
+      {files.length > 0 && (
+        <ul className={css.files} aria-label="Attached files">
+          {files.map((file, i) => (
+            <li key={i}>
+              <Icon name="file" />
+              <span>{file.name}</span>
+              <Button
+                look="quiet"
+                icon="close"
+                aria-label={`Remove ${file.name}`}
+                onClick={() => setFiles(files.filter((each) => each !== file))}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      {faults.length > 0 && (
+        <p role="alert" className={css.faults}>
+          {faults.join(' ')}
+        </p>
+      )}
+      <div className={css.box}>
+        <input
+          ref={chooser}
+          type="file"
+          multiple
+          hidden
+          data-testid="file-input"
+          accept="image/*,text/*,application/pdf,application/json"
+          onChange={(event) => {
+            void add([...(event.target.files ?? [])])
+            event.target.value = ''
+          }}
+        />
+        <Button look="quiet" icon="plus" aria-label="Attach files" onClick={() => chooser.current?.click()} />
+        <textarea
+          ref={input}
+          data-testid="chat-input"
+          aria-label={`Message to ${agentName}`}
+          placeholder={hasForm ? 'Message (optional)' : `Ask ${agentName}…`}
+          rows={1}
+          value={draft}
+          onChange={(event) => onDraft(event.target.value)}
+          onKeyDown={press}
+          onPaste={paste}
+        />
+        {isRunning && (
+          <Button icon="stop" aria-label="Stop" data-testid="stop-button" onClick={onStop}>
+            <span className={css.word}>Stop</span>
+          </Button>
+        )}
+        <Button
+          look="primary"
+          icon="send"
+          type="submit"
+          aria-label="Send"
+          data-testid="send-button"
+          disabled={isEmpty && !hasForm}
+        >
+          <span className={css.word}>Send</span>
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** As high as its words, where the browser does not do that itself (`field-sizing`). */
+function useGrowing(field: RefObject<HTMLTextAreaElement | null>, text: string): void {
+  useEffect(() => {
+    const element = field.current
+    if (element === null || CSS.supports('field-sizing', 'content')) return
+    element.style.height = 'auto'
+    element.style.height = `${element.scrollHeight + 2}px`
+  }, [field, text])
+}

@@ -1,0 +1,102 @@
+/** The turns of a chat, what is being sent, and the end of it in view. */
+import { useLayoutEffect, useRef, type ReactNode } from 'react'
+import { Button } from '../../kit/Button.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { TurnView, type TurnActions } from './TurnView.tsx'
+import type { Chat, Sent } from './use-chat.ts'
+import type { Follow } from './use-follow.ts'
+import { UserMessage } from './UserMessage.tsx'
+import css from './chat.module.css'
+
+interface Props {
+  chat: Chat
+  follow: Follow
+  actions: TurnActions
+  /** Shown when there are no turns. */
+  welcome: ReactNode
+}
+
+export function Conversation({ chat, follow, actions, welcome }: Props) {
+  const { thread, turns, sent } = chat
+  const { box, content, hasNew, toEnd } = follow
+  useKeptPlace(follow, turns[0]?.runId)
+  const isEmpty = turns.length === 0 && sent.length === 0
+  return (
+    <div className={css.scroll}>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div ref={box} className={css.box} tabIndex={0} role="log" aria-label="Conversation" aria-live="off">
+        <div ref={content} className={css.content}>
+          {thread.hasEarlier && (
+            <div className={css.earlier}>
+              <Button onClick={() => chat.loadEarlier()}>Earlier turns</Button>
+            </div>
+          )}
+          {isEmpty && (thread.isLoading ? <Skeleton rows={5} /> : thread.error === undefined && welcome)}
+          {turns.map((shown, i) => (
+            <TurnView key={shown.runId} shown={shown} actions={actions} isLast={i === turns.length - 1} />
+          ))}
+          {sent.map((each) => (
+            <SentView key={each.key} sent={each} chat={chat} />
+          ))}
+          {thread.error !== undefined && <ErrorNote error={thread.error} onRetry={() => chat.reload()} />}
+        </div>
+      </div>
+      {hasNew && (
+        <Button icon="down" className={css.new!} onClick={toEnd}>
+          New
+        </Button>
+      )}
+      <Announcer chat={chat} />
+    </div>
+  )
+}
+
+function SentView({ sent, chat }: { sent: Sent; chat: Chat }) {
+  return (
+    <article className={css.turn} data-last>
+      <UserMessage asked={sent.asked} />
+      {sent.error === undefined ? (
+        <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waits for its turn…'}</p>
+      ) : (
+        <div className={css.failed}>
+          <ErrorNote error={sent.error} onRetry={() => chat.retry(sent)} />
+          <Button look="quiet" onClick={() => chat.drop(sent)}>
+            Do not send
+          </Button>
+        </div>
+      )}
+    </article>
+  )
+}
+
+/** Tells those who hear the page when an answer begins and ends, instead of each word of it. */
+function Announcer({ chat }: { chat: Chat }) {
+  const last = chat.turns.at(-1)?.turn
+  const words =
+    last === undefined
+      ? ''
+      : last.status === 'running'
+        ? 'The answer is being written.'
+        : last.status === 'suspended'
+          ? 'The run waits for you.'
+          : last.status === 'completed'
+            ? 'The answer is complete.'
+            : 'The run has ended early.'
+  return <output className="visually-hidden">{words}</output>
+}
+
+/** Turns that come in above do not move what is read. */
+function useKeptPlace({ box }: Follow, first: string | undefined): void {
+  const before = useRef<{ first: string | undefined; fromEnd: number }>(undefined)
+  useLayoutEffect(() => {
+    const element = box.current!
+    const { current } = before
+    if (current?.first !== undefined && current.first !== first && element.scrollTop < 40) {
+      element.scrollTop = element.scrollHeight - current.fromEnd
+    }
+    return () => {
+      before.current = { first, fromEnd: element.scrollHeight - element.scrollTop }
+    }
+  }, [box, first])
+}

@@ -1,0 +1,113 @@
+/** One thing that a run has said or done. */
+import { memo, useState } from 'react'
+import { Link } from 'wouter'
+import { Icon } from '../../kit/Icon.tsx'
+import { duration } from '../../kit/format.ts'
+import { Markdown } from '../../kit/Markdown.tsx'
+import { safeUrl } from '../../kit/markdown/safe-url.ts'
+import { AskForm } from './AskForm.tsx'
+import { FileView } from './FileView.tsx'
+import { ToolCard } from './ToolCard.tsx'
+import type { Item, QuestionItem, StepItem, TextItem } from './turn.ts'
+import css from './chat.module.css'
+import toolCss from './Tool.module.css'
+
+export const ItemView = memo(function ItemView({
+  item,
+  runId,
+  isLive,
+}: {
+  item: Item
+  runId: string
+  isLive: boolean
+}) {
+  switch (item.kind) {
+    case 'text':
+      return <Markdown text={item.text} isOpen={item.isOpen} />
+    case 'reasoning':
+      return <Reasoning item={item} isLive={isLive} />
+    case 'tool':
+      return <ToolCard item={item} runId={runId} isLive={isLive} />
+    case 'question':
+      return <Question item={item} runId={runId} isLive={isLive} />
+    case 'step':
+      return <Step item={item} runId={runId} isLive={isLive} />
+    case 'note':
+      return <p className={css.note}>{item.text}</p>
+    case 'file':
+      return <FileView data={item.data} mediaType={item.mediaType} />
+    case 'source':
+      return <Source title={item.title} url={item.url} />
+  }
+})
+
+function Reasoning({ item, isLive }: { item: TextItem; isLive: boolean }) {
+  const [isOpen, setOpen] = useState(false)
+  const isThinking = item.isOpen && isLive
+  const words = isThinking
+    ? 'Thinking…'
+    : item.endedAt === undefined
+      ? 'Thought'
+      : `Thought for ${duration(item.endedAt - item.startedAt)}`
+  return (
+    <div className={css.reasoning}>
+      <button type="button" className={css.toggle} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name={isOpen ? 'down' : 'right'} size={12} />
+        {words}
+      </button>
+      {isOpen && <Markdown text={item.text} isOpen={item.isOpen} />}
+    </div>
+  )
+}
+
+function Step({ item, runId, isLive }: { item: StepItem; runId: string; isLive: boolean }) {
+  const { name, stepType, path, error } = item
+  const state = item.duration === undefined ? (isLive ? 'runs…' : 'not finished') : duration(item.duration)
+  return (
+    <p className={css.step} data-state={error === undefined ? undefined : 'failed'}>
+      <Link href={`/runs/${encodeURIComponent(runId)}?sel=${encodeURIComponent(path).replaceAll('%2F', '/')}`}>
+        {name}
+      </Link>
+      <span>{stepType}</span>
+      <span className="num">{error === undefined ? state : `${error.code} · ${state}`}</span>
+    </p>
+  )
+}
+
+function Question({ item, runId, isLive }: { item: QuestionItem; runId: string; isLive: boolean }) {
+  const { request, response } = item.ask
+  if (response === undefined && isLive) {
+    return (
+      <section className={toolCss.question} aria-label="A question to you">
+        <AskForm request={request} runId={runId} />
+      </section>
+    )
+  }
+  const asked = ('message' in request ? request.message : undefined) ?? request.toolName ?? 'A question'
+  return <p className={css.note}>{`${asked} — ${answered(response)}`}</p>
+}
+
+function answered(response: QuestionItem['ask']['response']): string {
+  const answer = response?.answer
+  if (answer === undefined) return 'not answered'
+  if (answer.kind === 'approval') return answer.approved ? 'approved' : 'denied'
+  if (answer.kind === 'tool') return 'answered'
+  return 'cancelled' in answer
+    ? 'cancelled'
+    : typeof answer.value === 'string'
+      ? answer.value
+      : JSON.stringify(answer.value)
+}
+
+function Source({ title, url }: { title: string; url: string | undefined }) {
+  const safe = url === undefined ? undefined : safeUrl(url)
+  if (safe === undefined) return <p className={css.note}>Source: {title}</p>
+  return (
+    <p className={css.note}>
+      Source:{' '}
+      <a href={safe} target="_blank" rel="noopener noreferrer nofollow">
+        {title}
+      </a>
+    </p>
+  )
+}

@@ -1,0 +1,101 @@
+/** A tool call: its arguments as they stream, its result, how long it took; and what it waits for. */
+import { memo, useState } from 'react'
+import { Icon } from '../../kit/Icon.tsx'
+import { JsonTree } from '../../kit/JsonTree.tsx'
+import { duration } from '../../kit/format.ts'
+import { AskForm } from './AskForm.tsx'
+import type { ToolItem } from './turn.ts'
+import css from './Tool.module.css'
+
+/** `isLive`: the run may still answer. */
+export const ToolCard = memo(function ToolCard({
+  item,
+  runId,
+  isLive,
+}: {
+  item: ToolItem
+  runId: string
+  isLive: boolean
+}) {
+  const { name, input, isInputOpen, result, startedAt, endedAt, ask } = item
+  const waits = ask !== undefined && ask.response === undefined && isLive
+  const [chosen, setOpen] = useState<boolean>()
+  const isOpen = chosen ?? waits
+  const state = stateOf(item, isLive)
+  return (
+    <section className={css.card} data-testid="tool-card" data-state={state.tone} aria-label={`Tool ${name}`}>
+      <button type="button" className={css.head} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <span className={css.icon}>
+          <Icon name="tool" />
+        </span>
+        <span className={css.name}>{name}</span>
+        <code className={css.line}>{oneLine(input)}</code>
+        {result !== undefined && <code className={css.result}>{oneLine(asText(result.value))}</code>}
+        <span className={css.state}>
+          {state.word}
+          {startedAt !== undefined && endedAt !== undefined && ` ${duration(endedAt - startedAt)}`}
+        </span>
+      </button>
+      {isOpen && (
+        <div className={css.body}>
+          <h4>Arguments</h4>
+          {isInputOpen ? <pre className={css.raw}>{input}</pre> : <JsonTree value={parsed(input)} depth={2} />}
+          {result !== undefined && (
+            <>
+              <h4>{result.isError ? 'Error' : result.isPreliminary ? 'Result so far' : 'Result'}</h4>
+              <JsonTree value={result.value} depth={2} />
+            </>
+          )}
+        </div>
+      )}
+      {waits && <AskForm key={ask.request.requestId} request={ask.request} runId={runId} />}
+      {ask?.response !== undefined && <Answered ask={ask} />}
+    </section>
+  )
+})
+
+function Answered({ ask }: { ask: NonNullable<ToolItem['ask']> }) {
+  const { answer, reason } = ask.response!
+  if (answer === undefined) return <p className={css.note}>Closed without an answer{reason ? `: ${reason}` : ''}.</p>
+  if (answer.kind !== 'approval') return null
+  const words = answer.approved
+    ? answer.input === undefined
+      ? 'Approved.'
+      : 'Approved with other arguments.'
+    : 'Denied.'
+  return (
+    <p className={css.note}>
+      {words} {answer.reason}
+    </p>
+  )
+}
+
+function stateOf({ isInputOpen, result, startedAt, ask }: ToolItem, isLive: boolean): { tone: string; word: string } {
+  if (result !== undefined && !result.isPreliminary) {
+    const { outcome, isError } = result
+    if (outcome === 'handed-over') return { tone: 'done', word: 'handed over' }
+    if (outcome !== undefined) return { tone: 'failed', word: outcome }
+    return isError ? { tone: 'failed', word: 'failed' } : { tone: 'done', word: '' }
+  }
+  if (!isLive) return { tone: 'failed', word: 'not finished' }
+  if (ask !== undefined && ask.response === undefined) return { tone: 'waits', word: 'waits for you' }
+  if (isInputOpen) return { tone: 'runs', word: 'writes arguments…' }
+  return { tone: 'runs', word: startedAt === undefined ? 'waits…' : 'runs…' }
+}
+
+function parsed(input: string): unknown {
+  if (input.trim() === '') return {}
+  try {
+    return JSON.parse(input) as unknown
+  } catch {
+    return input
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+function oneLine(text: string): string {
+  return text.slice(0, 300).replaceAll(/\s+/gu, ' ')
+}

@@ -1,0 +1,130 @@
+/** One turn: the question, and the answer as it grows. */
+import { memo } from 'react'
+import { Link } from 'wouter'
+import { Button } from '../../kit/Button.tsx'
+import { Copy } from '../../kit/Copy.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { count, duration } from '../../kit/format.ts'
+import { JsonTree } from '../../kit/JsonTree.tsx'
+import { ItemView } from './ItemView.tsx'
+import type { ShownTurn } from './use-chat.ts'
+import { answerText, isActive, tokensPerSecond, type Turn } from './turn.ts'
+import { UserMessage } from './UserMessage.tsx'
+import css from './chat.module.css'
+
+export interface TurnActions {
+  /** Asks the same again; with a text, in these words. Absent: this server cannot. */
+  again: ((turn: Turn, text?: string) => void) | undefined
+  choose(runId: string): void
+  showFrames(runId: string): void
+}
+
+interface Props {
+  shown: ShownTurn
+  actions: TurnActions
+  isLast: boolean
+}
+
+export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props) {
+  const { turn, siblings } = shown
+  const { again } = actions
+  const isLive = isActive(turn)
+  return (
+    <article className={css.turn} data-last={isLast || undefined} data-run={turn.runId}>
+      <UserMessage
+        asked={turn.asked}
+        values={turn.input}
+        onEdit={again === undefined || isLive ? undefined : (text) => again(turn, text)}
+      />
+      <div
+        className={css.answer}
+        data-testid="assistant-message"
+        data-status={turn.status}
+        aria-busy={turn.status === 'running'}
+      >
+        {turn.items.map((item) => (
+          <ItemView key={item.key} item={item} runId={turn.runId} isLive={isLive} />
+        ))}
+        <Output turn={turn} />
+        {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waits for the model…</p>}
+        <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />
+      </div>
+      <footer className={css.foot}>
+        {siblings.length > 1 && <Branches shown={shown} choose={actions.choose} />}
+        <Facts turn={turn} />
+        <span className={css.tools}>
+          {answerText(turn) !== '' && <Copy text={() => answerText(turn)} label="Copy answer" />}
+          {again !== undefined && !isLive && (
+            <Button look="quiet" icon="retry" aria-label="Answer again" onClick={() => again(turn)} />
+          )}
+        </span>
+      </footer>
+    </article>
+  )
+})
+
+/** What a run without an answer in words returns. */
+function Output({ turn }: { turn: Turn }) {
+  const { output, items } = turn
+  if (output === undefined || items.some(({ kind }) => kind === 'text')) return null
+  return <JsonTree value={output} depth={3} />
+}
+
+function isGrowing({ items }: Turn): boolean {
+  const last = items.at(-1)
+  if (last === undefined) return false
+  if (last.kind === 'text' || last.kind === 'reasoning') return last.isOpen && last.text !== ''
+  return last.kind === 'tool' && (last.isInputOpen || (last.startedAt !== undefined && last.endedAt === undefined))
+}
+
+function End({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
+  const { status, error } = turn
+  if (status === 'running' || status === 'suspended' || status === 'completed') return null
+  if (status === 'aborted') return <p className={css.waits}>Stopped.</p>
+  return <ErrorNote error={error ?? { message: 'The run ended early.', code: status }} {...(onRetry && { onRetry })} />
+}
+
+function Branches({ shown, choose }: { shown: ShownTurn; choose(runId: string): void }) {
+  const { siblings, runId } = shown
+  const at = siblings.indexOf(runId)
+  return (
+    <span className={css.branches}>
+      <Button
+        look="quiet"
+        icon="left"
+        aria-label="Earlier version"
+        disabled={at === 0}
+        onClick={() => choose(siblings[at - 1]!)}
+      />
+      <span className="num">{`${at + 1}/${siblings.length}`}</span>
+      <Button
+        look="quiet"
+        icon="right"
+        aria-label="Later version"
+        disabled={at === siblings.length - 1}
+        onClick={() => choose(siblings[at + 1]!)}
+      />
+    </span>
+  )
+}
+
+/** `0.3 s · 46 tok · 61 tok/s · run` */
+function Facts({ turn }: { turn: Turn }) {
+  const { startedAt, firstTokenAt, usage } = turn
+  const rate = tokensPerSecond(turn)
+  const facts = [
+    ...(firstTokenAt === undefined ? [] : [[duration(firstTokenAt - startedAt), 'Time to the first token']]),
+    ...(usage?.outputTokens === undefined ? [] : [[`${count(usage.outputTokens)} tok`, 'Output tokens']]),
+    ...(rate === undefined ? [] : [[`${count(Math.round(rate))} tok/s`, 'Output tokens per second']]),
+  ]
+  return (
+    <span className={css.facts}>
+      {facts.map(([words, title]) => (
+        <span key={title} title={title}>
+          {words} ·{' '}
+        </span>
+      ))}
+      <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>run</Link>
+    </span>
+  )
+}

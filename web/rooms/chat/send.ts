@@ -1,0 +1,60 @@
+/** What is sent when a message is sent: the body of `POST /api/runs`. */
+import type { FileContent, Message, TextContent, UserMessage } from '../../../src/part/message.ts'
+import { answerText, type Turn } from './turn.ts'
+
+export interface Attachment {
+  name: string
+  mediaType: string
+  /** A `data:` URL. */
+  url: string
+  bytes: number
+}
+
+export interface Outgoing {
+  agentId: string
+  threadId?: string
+  /** The run whose conversation the new one continues instead of the thread's last; null: none. */
+  previousRunId?: string | null
+  input: Record<string, unknown> & { messages?: Message[] }
+}
+
+/** Undefined without words and files. */
+export function toMessage(text: string, files: readonly Attachment[]): UserMessage | undefined {
+  const words = text.trim()
+  if (files.length === 0) return words === '' ? undefined : { role: 'user', content: text }
+  const parts: (TextContent | FileContent)[] = words === '' ? [] : [{ type: 'text', text }]
+  for (const { name, mediaType, url } of files) parts.push({ type: 'file', mediaType, data: url, filename: name })
+  return { role: 'user', content: parts }
+}
+
+export interface Saying {
+  agentId: string
+  threadId: string | undefined
+  messages: readonly Message[]
+  /** Other keys of the input. */
+  values: Readonly<Record<string, unknown>>
+  /** The turns before it, if the client keeps the history. */
+  before: readonly Turn[] | undefined
+  previousRunId?: string | null
+}
+
+export function toOutgoing({ agentId, threadId, messages, values, before = [], previousRunId }: Saying): Outgoing {
+  const all = [...before.flatMap(conversationOf), ...messages]
+  return {
+    agentId,
+    ...(threadId !== undefined && { threadId }),
+    ...(previousRunId !== undefined && { previousRunId }),
+    input: { ...values, ...(all.length > 0 && { messages: all }) },
+  }
+}
+
+/** The server puts its own record of the answer in the place of the message with the run's id. */
+function conversationOf(turn: Turn): Message[] {
+  const text = answerText(turn)
+  return [...turn.asked, ...(text === '' ? [] : [{ role: 'assistant' as const, id: turn.runId, content: text }])]
+}
+
+/** A random text. `crypto.randomUUID` is missing on pages that come over plain HTTP from another machine. */
+export function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,193 @@
+/** Folds the entries of a run into the turn of a chat. Items that have not changed stay the same objects. */
+import type { Entry, EntryOf } from '../../../src/part/entry.ts'
+import { messagesOf, type Message } from '../../../src/part/message.ts'
+import { isUnder, parentPath } from '../../../src/part/path.ts'
+import { kindOf } from '../../../src/part/step-kind.ts'
+import { addUsage } from '../../../src/part/usage.ts'
+import { createAnswering } from '../../../src/fold/answering.ts'
+import { answerUnder, foldCall } from './tool-items.ts'
+import type { Item, QuestionItem, StepItem, TextItem, Turn } from './turn.ts'
+
+export interface TurnFold {
+  /** Entries in order; one that was applied before changes nothing. */
+  apply(entry: Entry): void
+  /** Undefined before the `run-start`. */
+  read(): Turn | undefined
+}
+
+export function createTurnFold(): TurnFold {
+  const answering = createAnswering()
+  let items: Item[] = []
+  /** Where an open block stands, by its id. */
+  const blocks = new Map<string, number>()
+  let turn: Turn | undefined
+  let shown: Turn | undefined
+
+  function change<I extends Item>(at: number, next: Partial<I>): void {
+    items[at] = { ...items[at]!, ...next } as Item
+  }
+
+  function keep(isKept: (item: Item) => boolean): void {
+    const open = [...blocks].map(([id, at]) => [id, items[at]!] as const)
+    items = items.filter(isKept)
+    blocks.clear()
+    for (const [id, item] of open) if (items.includes(item)) blocks.set(id, items.indexOf(item))
+  }
+
+  const find = (matches: (item: Item) => boolean) => items.findLastIndex(matches)
+
+  function apply(entry: Entry): void {
+    if (turn !== undefined && entry.seq <= turn.lastSeq) return
+    if (entry.type === 'run-start') turn = begun(entry)
+    if (turn === undefined) return
+    turn.lastSeq = entry.seq
+    shown = undefined
+    step(turn, entry)
+  }
+
+  function step(now: Turn, entry: Entry): void {
+    const { step: path, timestamp, seq } = entry
+    switch (entry.type) {
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const at = blocks.get(entry.id)
+        const item = at === undefined ? undefined : (items[at] as TextItem)
+        if (item === undefined) return
+        now.firstTokenAt ??= timestamp
+        now.lastTokenAt = timestamp
+        return change<TextItem>(at!, { text: item.text + entry.delta })
+      }
+      case 'text-start':
+      case 'reasoning-start': {
+        if (!answering.has(path)) return
+        const kind = entry.type === 'text-start' ? 'text' : 'reasoning'
+        blocks.set(entry.id, items.length)
+        items.push({ kind, key: `b${seq}`, path, text: '', isOpen: true, startedAt: timestamp })
+        return
+      }
+      case 'text-end':
+      case 'reasoning-end': {
+        const at = blocks.get(entry.id)
+        blocks.delete(entry.id)
+        if (at !== undefined) change<TextItem>(at, { isOpen: false, endedAt: timestamp })
+        return
+      }
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-end':
+      case 'tool-call':
+      case 'tool-result':
+        foldCall(items, entry, answering.has(path))
+        return
+      case 'request': {
+        if (entry.kind !== 'input' && answerUnder(items, entry)) return
+        items.push({ kind: 'question', key: `q${seq}`, path, ask: { request: entry } })
+        return
+      }
+      case 'response': {
+        const at = find((item) => 'ask' in item && item.ask?.request.requestId === entry.requestId)
+        if (at < 0) return
+        const { ask } = items[at] as QuestionItem
+        const { answer, reason } = entry
+        return change<QuestionItem>(at, {
+          ask: { ...ask, response: { ...(answer && { answer }), ...(reason && { reason }) } },
+        })
+      }
+      case 'step-start':
+        return startStep(entry)
+      case 'step-finish': {
+        const at = find((item) => item.kind === 'step' && item.path === path)
+        if (at >= 0) change<StepItem>(at, { duration: entry.duration, ...(entry.error && { error: entry.error }) })
+        return
+      }
+      case 'step-reset':
+        keep((item) => !isUnder(item.path, path))
+        return
+      case 'retry':
+        if (!answering.has(path)) return
+        // What was said in the wrong form is no answer.
+        if (entry.error.code === 'bad-output') keep((item) => item.path !== path || item.kind !== 'text')
+        items.push({ kind: 'note', key: `n${seq}`, path, text: `Tried again: ${entry.error.message}` })
+        return
+      case 'source':
+        if (!answering.has(path)) return
+        items.push({
+          kind: 'source',
+          key: `s${seq}`,
+          path,
+          title: entry.title ?? (entry.sourceType === 'url' ? entry.url : (entry.filename ?? 'document')),
+          ...(entry.sourceType === 'url' && { url: entry.url }),
+        })
+        return
+      case 'file': {
+        if (!answering.has(path)) return
+        const data = typeof entry.data === 'string' ? entry.data : entry.data.url
+        items.push({ kind: 'file', key: `f${seq}`, path, mediaType: entry.mediaType, data })
+        return
+      }
+      case 'usage':
+        now.usage = addUsage(now.usage, entry.usage)
+        return
+      case 'suspend':
+        now.status = 'suspended'
+        return
+      case 'resume':
+        now.status = 'running'
+        return
+      case 'run-end':
+        now.status = entry.outcome
+        now.endedAt = timestamp
+        now.usage = entry.usage
+        if (entry.output !== undefined) now.output = entry.output
+        if (entry.error !== undefined) now.error = entry.error
+        items = items.map((item) => (isOpenText(item) ? { ...item, isOpen: false, endedAt: timestamp } : item))
+        return
+      default:
+    }
+  }
+
+  function startStep(entry: EntryOf<'step-start'>): void {
+    const { step: path, stepType, timestamp, seq, toolCallId } = entry
+    answering.note(entry)
+    // What leads to the answer is not beside it.
+    if (entry.answer === true) keep((item) => item.kind !== 'step' || !isUnder(path, item.path))
+    const call = find((item) => item.kind === 'tool' && item.callId === toolCallId)
+    if (call >= 0 && kindOf(entry) === 'tool-call') return change(call, { startedAt: timestamp } as Partial<Item>)
+    const parent = parentPath(path)
+    if (answering.has(path) || (parent !== 'main' && parent !== 'after')) return
+    const name = path.slice(parent.length + 1)
+    items.push({ kind: 'step', key: `p${seq}`, path, name, stepType, startedAt: timestamp })
+  }
+
+  function read(): Turn | undefined {
+    if (turn !== undefined) shown ??= { ...turn, items: [...items] }
+    return shown
+  }
+
+  return { apply, read }
+}
+
+function begun({ runId, agent, input, previousRunId, timestamp, seq }: EntryOf<'run-start'>): Turn {
+  const { messages: _, ...rest } = input
+  return {
+    runId,
+    agent,
+    status: 'running',
+    asked: newMessages(messagesOf(input)),
+    input: rest,
+    ...(previousRunId !== undefined && { previousRunId }),
+    items: [],
+    startedAt: timestamp,
+    lastSeq: seq,
+  }
+}
+
+/** A client that keeps the conversation sends all of it: new is what stands behind the last answer. */
+function newMessages(messages: readonly Message[]): Message[] {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
+  return messages.slice(last + 1).filter(({ role }) => role === 'user')
+}
+
+function isOpenText(item: Item): item is TextItem {
+  return (item.kind === 'text' || item.kind === 'reasoning') && item.isOpen
+}

@@ -1,0 +1,125 @@
+/** One turn of a chat: what was asked, and what the run has answered so far. */
+import type { EntryOf } from '../../../src/part/entry.ts'
+import type { ErrorValue } from '../../../src/part/error.ts'
+import type { RunStatus } from '../../../src/part/log.ts'
+import type { Message } from '../../../src/part/message.ts'
+import type { Answer } from '../../../src/part/request-part.ts'
+import type { ToolOutcome } from '../../../src/part/model-part.ts'
+import type { Usage } from '../../../src/part/usage.ts'
+
+/** Times are epoch ms. */
+export interface TextItem {
+  kind: 'text' | 'reasoning'
+  key: string
+  path: string
+  text: string
+  isOpen: boolean
+  startedAt: number
+  endedAt?: number
+}
+
+export interface ToolItem {
+  kind: 'tool'
+  key: string
+  path: string
+  callId: string
+  name: string
+  /** JSON as text, as far as it has come. */
+  input: string
+  isInputOpen: boolean
+  /** The tool itself has started. */
+  startedAt?: number
+  endedAt?: number
+  /** Present with the first result; a preliminary one may be replaced. */
+  result?: { value: unknown; isError: boolean; isPreliminary: boolean; outcome?: ToolOutcome }
+  ask?: Ask
+}
+
+/** A question to a person or a client. */
+export interface Ask {
+  request: EntryOf<'request'>
+  /** Absent while it is open. */
+  response?: { answer?: Answer; reason?: string }
+}
+
+/** A question that belongs to no tool call of the answer. */
+export interface QuestionItem {
+  kind: 'question'
+  key: string
+  path: string
+  ask: Ask
+}
+
+/** A step that is not the answer. */
+export interface StepItem {
+  kind: 'step'
+  key: string
+  path: string
+  name: string
+  stepType: string
+  startedAt: number
+  duration?: number
+  error?: ErrorValue
+}
+
+export interface NoteItem {
+  kind: 'note'
+  key: string
+  path: string
+  text: string
+}
+
+export interface FileItem {
+  kind: 'file'
+  key: string
+  path: string
+  mediaType: string
+  /** Base64, a `data:` URL or an http(s) URL. */
+  data: string
+}
+
+export interface SourceItem {
+  kind: 'source'
+  key: string
+  path: string
+  title: string
+  url?: string
+}
+
+export type Item = TextItem | ToolItem | QuestionItem | StepItem | NoteItem | FileItem | SourceItem
+
+export interface Turn {
+  runId: string
+  agent: string
+  status: RunStatus
+  /** The new messages that the run was asked with. */
+  asked: readonly Message[]
+  /** The other keys of its input. */
+  input: Readonly<Record<string, unknown>>
+  previousRunId?: string
+  items: readonly Item[]
+  startedAt: number
+  endedAt?: number
+  firstTokenAt?: number
+  lastTokenAt?: number
+  usage?: Usage
+  output?: unknown
+  error?: ErrorValue
+  lastSeq: number
+}
+
+export function isActive({ status }: Pick<Turn, 'status'>): boolean {
+  return status === 'running' || status === 'suspended'
+}
+
+/** The answer's text, as it is copied and sent back by clients that keep the conversation. */
+export function answerText({ items }: Turn): string {
+  return items.flatMap((item) => (item.kind === 'text' ? [item.text] : [])).join('')
+}
+
+/** Output tokens for each second between the first and the last of them. */
+export function tokensPerSecond({ usage, firstTokenAt, lastTokenAt }: Turn): number | undefined {
+  if (usage?.outputTokens === undefined || firstTokenAt === undefined || lastTokenAt === undefined) return undefined
+  const ms = lastTokenAt - firstTokenAt
+  return ms < 1 ? undefined : (usage.outputTokens * 1000) / ms
+}

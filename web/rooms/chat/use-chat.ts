@@ -1,0 +1,129 @@
+/** A chat with an agent: the turns of its thread, and what is being sent. */
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { Message } from '../../../src/part/message.ts'
+import { api, client } from '../../data/client.ts'
+import { pathOf, type Place } from './branches.ts'
+import { randomKey, toOutgoing, type Outgoing } from './send.ts'
+import { createThreadStore, type ThreadState } from './thread-store.ts'
+import { isActive, type Turn } from './turn.ts'
+
+/** A message on its way: shown until the run that it started is here. */
+export interface Sent {
+  key: string
+  body: Outgoing
+  asked: readonly Message[]
+  /** Absent until the server has told. */
+  threadId?: string | undefined
+  runId?: string
+  error?: unknown
+}
+
+export interface ShownTurn extends Place {
+  turn: Turn
+}
+
+export interface Chat {
+  thread: ThreadState
+  turns: readonly ShownTurn[]
+  sent: readonly Sent[]
+  /** The run that is going on or waits, the last of them. */
+  active: Turn | undefined
+  say(
+    messages: readonly Message[],
+    values: Record<string, unknown>,
+    from?: { previousRunId: string | null; before: readonly Turn[] },
+  ): void
+  retry(sent: Sent): void
+  drop(sent: Sent): void
+  stop(): Promise<void>
+  loadEarlier(): void
+  reload(): void
+}
+
+const nothing: ThreadState = { runs: [], hasEarlier: false, isLoading: false }
+
+export interface ChatOptions {
+  agentId: string
+  threadId: string | undefined
+  /** A run of the path that is shown. */
+  tip: string | undefined
+  /** The client keeps the history. */
+  isLinear: boolean
+  /** A message was taken: the thread and the run that it started. */
+  onStarted(started: { id: string; threadId: string }): void
+}
+
+export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOptions): Chat {
+  const store = useMemo(() => (threadId === undefined ? undefined : createThreadStore(threadId)), [threadId])
+  useEffect(() => store?.start(), [store])
+  const subscribe = useCallback((listener: () => void) => store?.subscribe(listener) ?? (() => undefined), [store])
+  const thread = useSyncExternalStore(subscribe, () => store?.read() ?? nothing)
+  const [sent, setSent] = useState<readonly Sent[]>([])
+
+  const turns = useMemo(() => {
+    const byId = new Map(thread.runs.flatMap(({ runId, turn }) => (turn === undefined ? [] : [[runId, turn] as const])))
+    const known = thread.runs.filter(({ runId }) => byId.has(runId))
+    return pathOf(known, { tip, isLinear }).map((place) => ({ ...place, turn: byId.get(place.runId)! }))
+  }, [thread.runs, tip, isLinear])
+
+  // What was sent from here is added when the thread is open, which it is not yet for its first message.
+  useEffect(() => {
+    for (const each of sent) if (each.runId !== undefined && each.threadId === threadId) store?.add(each.runId)
+  }, [store, sent, threadId])
+  const arrived = new Set(thread.runs.flatMap(({ runId, turn }) => (turn === undefined ? [] : [runId])))
+  const waiting = sent.filter((each) => each.threadId === threadId && !arrived.has(each.runId ?? ''))
+
+  const started = useRef(onStarted)
+  useEffect(() => {
+    started.current = onStarted
+  })
+  const post = useCallback(async (message: Sent) => {
+    const change = (next: Partial<Sent>) =>
+      setSent((all) => all.map((each) => (each.key === message.key ? { ...each, ...next } : each)))
+    change({ error: undefined })
+    try {
+      // The same key again: a message whose answer was lost is not asked twice.
+      const headers = { 'idempotency-key': message.key }
+      const run = await api<{ id: string; threadId: string }>('/api/runs', {
+        method: 'POST',
+        body: message.body,
+        headers,
+      })
+      change({ runId: run.id, threadId: run.threadId })
+      started.current(run)
+    } catch (error) {
+      change({ error })
+    }
+  }, [])
+
+  const say: Chat['say'] = (messages, values, from) => {
+    const before = from?.before ?? turns.map(({ turn }) => turn)
+    const body = toOutgoing({
+      agentId,
+      threadId,
+      messages,
+      values,
+      before: isLinear ? before : undefined,
+      ...(from !== undefined && { previousRunId: from.previousRunId }),
+    })
+    const message: Sent = { key: randomKey(), body, asked: messages, threadId }
+    setSent((all) => [...all, message])
+    void post(message)
+  }
+
+  const active = turns.findLast(({ turn }) => isActive(turn))?.turn
+  return {
+    thread,
+    turns,
+    sent: waiting,
+    active,
+    say,
+    retry: (message) => void post(message),
+    drop: (message) => setSent((all) => all.filter((each) => each !== message)),
+    stop: async () => {
+      if (active !== undefined) await client().stop(active.runId)
+    },
+    loadEarlier: () => store?.loadEarlier(),
+    reload: () => store?.reload(),
+  }
+}

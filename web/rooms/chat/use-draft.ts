@@ -1,0 +1,35 @@
+/** Words that are not sent yet, kept in this tab for each thread. */
+import { useState } from 'react'
+
+const prefix = 'millrace-draft:'
+
+/** `first`: what stands there when nothing was written. */
+export function useDraft(place: string, first: string): [text: string, set: (text: string) => void] {
+  const [state, setState] = useState(() => ({ place, text: read(place) ?? first }))
+  const text = state.place === place ? state.text : (read(place) ?? first)
+  if (state.place !== place) setState({ place, text })
+  return [
+    text,
+    (next) => {
+      setState({ place, text: next })
+      write(place, next)
+    },
+  ]
+}
+
+function read(place: string): string | undefined {
+  try {
+    return sessionStorage.getItem(prefix + place) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+function write(place: string, text: string): void {
+  try {
+    if (text === '') sessionStorage.removeItem(prefix + place)
+    else sessionStorage.setItem(prefix + place, text)
+  } catch {
+    // Without storage a draft lasts as long as its room.
+  }
+}
