@@ -8,6 +8,8 @@ import {
   reasoning,
   text,
   toolCall,
+  type Latch,
+  type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
@@ -20,6 +22,16 @@ afterAll(() => browser?.close())
 
 const answers = (page: Page) => page.getByTestId('assistant-message')
 
+/** One block of text, with latches in it. */
+function growing(...pieces: (string | Latch)[]): ScriptStep[] {
+  const id = 'block'
+  return [
+    { type: 'text-start', id },
+    ...pieces.map((piece) => (typeof piece === 'string' ? ({ type: 'text-delta', id, delta: piece } as const) : piece)),
+    { type: 'text-end', id },
+  ]
+}
+
 async function ask(page: Page, words: string): Promise<void> {
   await page.getByTestId('chat-input').fill(words)
   await page.getByTestId('send-button').click()
@@ -28,7 +40,7 @@ async function ask(page: Page, words: string): Promise<void> {
 describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
   test('a first visit needs one click to the first streamed word, and the text grows while the model is held', async () => {
     const gates = [latch(), latch()] as const
-    const m = createScriptedModel([[text('**Hel', 'lo'), gates[0], text(' there**'), gates[1], finish()]])
+    const m = createScriptedModel([[...growing('**Hel', 'lo', gates[0], ' there**', gates[1]), finish()]])
     const { page, openTab, server } = await openWeb(browser, {
       engine: { agents: { assistant: agent() }, scripts: { m } },
     })

@@ -12,10 +12,10 @@ import { Conversation } from './Conversation.tsx'
 import { toMessage, type Attachment } from './send.ts'
 import type { Turn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
+import { useBodyLimit } from './use-body-limit.ts'
 import { useChat } from './use-chat.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
-import { useServerFacts } from './use-server-facts.ts'
 import { Welcome } from './Welcome.tsx'
 import css from './chat.module.css'
 
@@ -24,7 +24,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const query = useQuery()
   const [, navigate] = useLocation()
   const threadId = query.get('thread')
-  const { maxBodyBytes, canBranch } = useServerFacts()
+  const limit = useBodyLimit()
   const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
   const [fields, setFields] = useState<Fields>({})
   const [isForced, setForced] = useState(0)
@@ -60,7 +60,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     const message = toMessage(text, files)
     const shownLast = chat.turns.at(-1)?.runId
     // On an older branch the conversation goes on from what is shown.
-    const isOld = canBranch && shownLast !== undefined && shownLast !== chat.thread.runs.at(-1)?.runId
+    const isOld = !isLinear && shownLast !== undefined && shownLast !== chat.thread.runs.at(-1)?.runId
     const before = chat.turns.map(({ turn }) => turn)
     say(message === undefined ? [] : [message], values, isOld ? { previousRunId: shownLast, before } : undefined)
     setDraft('')
@@ -91,11 +91,11 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   })
   const actions = useMemo<TurnActions>(
     () => ({
-      again: canBranch && !isLinear ? (turn, text) => again.current?.(turn, text) : undefined,
+      again: !isLinear ? (turn, text) => again.current?.(turn, text) : undefined,
       choose: (run) => set({ run }),
       showFrames: (run) => set({ run, panel: 'frames' }),
     }),
-    [canBranch, isLinear, set],
+    [isLinear, set],
   )
 
   return (
@@ -123,7 +123,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
         onDraft={setDraft}
         fields={fields}
         onFields={setFields}
-        limit={maxBodyBytes}
+        limit={limit}
         isRunning={chat.active !== undefined}
         onSend={send}
         onStop={() => void chat.stop()}

@@ -168,7 +168,7 @@ function useGrowing(field: RefObject<HTMLTextAreaElement | null>, text: string):
   useEffect(() => {
     const element = field.current
     if (element === null || CSS.supports('field-sizing', 'content')) return
-    element.style.height = 'auto'
-    element.style.height = `${element.scrollHeight + 2}px`
+    element.style.setProperty('height', 'auto')
+    element.style.setProperty('height', `${element.scrollHeight + 2}px`)
   }, [field, text])
 }

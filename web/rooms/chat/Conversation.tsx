@@ -93,7 +93,7 @@ function useKeptPlace({ box }: Follow, first: string | undefined): void {
     const element = box.current!
     const { current } = before
     if (current?.first !== undefined && current.first !== first && element.scrollTop < 40) {
-      element.scrollTop = element.scrollHeight - current.fromEnd
+      element.scrollTo({ top: element.scrollHeight - current.fromEnd })
     }
     return () => {
       before.current = { first, fromEnd: element.scrollHeight - element.scrollTop }

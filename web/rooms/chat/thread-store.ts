@@ -11,6 +11,7 @@ export interface ThreadRun {
   runId: string
   startedAt: number
   previousRunId?: string | undefined
+  firstTokenMs?: number | undefined
   /** Absent until its entries are here. */
   turn?: Turn
 }
@@ -43,8 +44,6 @@ const shownTypes: readonly PartType[] = [
   ...(['reasoning-start', 'reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta'] as const),
   ...(['tool-input-end', 'tool-call', 'tool-result'] as const),
 ]
-
-type Row = RunRow & { previousRunId?: string }
 
 export function createThreadStore(threadId: string): ThreadStore {
   const runs = new Map<string, ThreadRun & { leave?: () => void }>()
@@ -80,7 +79,7 @@ export function createThreadStore(threadId: string): ThreadStore {
     const { signal } = leave
     const query = `limit=${pageSize}&messages=1${before === undefined ? '' : `&before=${encodeURIComponent(before)}`}`
     try {
-      const found = await api<{ runs: Row[] }>(`/api/threads/${encodeURIComponent(threadId)}?${query}`, { signal })
+      const found = await api<{ runs: RunRow[] }>(`/api/threads/${encodeURIComponent(threadId)}?${query}`, { signal })
       next = { hasEarlier: found.runs.length === pageSize }
       isListed = true
       for (const row of found.runs) note(row)
@@ -91,11 +90,11 @@ export function createThreadStore(threadId: string): ThreadStore {
     changed()
   }
 
-  function note({ id, startedAt, previousRunId }: Row): void {
+  function note({ id, startedAt, previousRunId, firstTokenMs }: RunRow): void {
     const known = runs.get(id)
-    if (known === undefined) runs.set(id, { runId: id, startedAt, previousRunId })
+    if (known === undefined) runs.set(id, { runId: id, startedAt, previousRunId, firstTokenMs })
     else if (known.turn !== undefined) return
-    else runs.set(id, { ...known, startedAt, previousRunId })
+    else runs.set(id, { ...known, startedAt, previousRunId, firstTokenMs })
     if (!waiting.includes(id) && !followed.has(id)) waiting.push(id)
     pump()
   }
@@ -123,7 +122,10 @@ export function createThreadStore(threadId: string): ThreadStore {
       const turn = fold.read()
       if (run === undefined || turn === undefined) return
       const { startedAt, previousRunId = run.previousRunId } = turn
-      runs.set(runId, { ...run, startedAt, previousRunId, turn })
+      // The row knows it better: merged deltas have the time of the last of them.
+      const firstTokenAt = run.firstTokenMs === undefined ? turn.firstTokenAt : startedAt + run.firstTokenMs
+      const shown = firstTokenAt === undefined ? turn : { ...turn, firstTokenAt }
+      runs.set(runId, { ...run, startedAt, previousRunId, turn: shown })
       changed()
     }
     try {
@@ -168,7 +170,7 @@ export function createThreadStore(threadId: string): ThreadStore {
       }
     },
     add(runId) {
-      if (!runs.has(runId)) note({ id: runId, startedAt: Date.now() } as Row)
+      if (!runs.has(runId)) note({ id: runId, startedAt: Date.now() } as RunRow)
     },
     loadEarlier() {
       const first = state.runs[0]

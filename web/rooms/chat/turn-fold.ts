@@ -53,7 +53,8 @@ export function createTurnFold(): TurnFold {
         const at = blocks.get(entry.id)
         const item = at === undefined ? undefined : (items[at] as TextItem)
         if (item === undefined) return
-        now.firstTokenAt ??= timestamp
+        // Of deltas that were merged only the last one's time is known.
+        now.firstTokenAt ??= entry.firstSeq === undefined ? timestamp : item.startedAt
         now.lastTokenAt = timestamp
         return change<TextItem>(at!, { text: item.text + entry.delta })
       }
