@@ -1,9 +1,11 @@
-/** The keys of the list. The selected row has the focus, so that Enter and a screen reader follow it. */
+/** The keys of the list of runs. */
 import type { RefObject } from 'react'
-import type { Query } from '../../data/query.ts'
-import type { ListHandle } from '../../kit/VirtualList.tsx'
-import { useKeys } from '../../shell/keys.ts'
 import type { RunRow } from '../../../src/part/log.ts'
+import type { Query } from '../../data/query.ts'
+import { copyText } from '../../kit/copy-text.ts'
+import { notice } from '../../kit/notice.ts'
+import { useListKeys } from '../../kit/use-list-keys.ts'
+import type { ListHandle } from '../../kit/VirtualList.tsx'
 
 interface Options {
   rows: readonly RunRow[]
@@ -17,27 +19,26 @@ interface Options {
   loadMore(): void
 }
 
-export function useRunKeys({ rows, sel, query, handle, search, open, mark, clear, loadMore }: Options): void {
-  const at = rows.findIndex(({ id }) => id === sel)
-  const select = (index: number) => {
-    const row = rows[index]
-    if (row === undefined) return
-    query.set({ sel: row.id }, { replace: true })
-    handle.current?.show(index)
-    focusRow(row.id)
-    if (index >= rows.length - 5) loadMore()
-  }
-  const next = () => select(at < 0 ? 0 : Math.min(rows.length - 1, at + 1))
-  const last = () => select(at < 0 ? 0 : Math.max(0, at - 1))
-  const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
-  useKeys(
-    {
-      j: { label: 'Next run', run: next },
-      k: { label: 'Previous run', run: last },
-      ArrowDown: { label: 'Next run', run: next },
-      ArrowUp: { label: 'Previous run', run: last },
-      Enter: { label: 'Open the run', run: () => sel !== undefined && open(sel) },
-      x: { label: 'Mark to compare', run: () => sel !== undefined && mark(sel) },
+const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
+
+export function useRunKeys({ mark, clear, ...list }: Options): void {
+  const { rows, sel, handle } = list
+  useListKeys({
+    ...list,
+    what: 'run',
+    onEscape: clear,
+    more: (select, at) => ({
+      x: { label: 'Mark the run to compare', run: () => sel !== undefined && mark(sel) },
+      c: {
+        label: 'Copy the id of the run',
+        run: () => {
+          if (sel === undefined) return
+          copyText(sel).then(
+            () => notice('Id copied'),
+            () => notice('Cannot copy here'),
+          )
+        },
+      },
       e: { label: 'Next failed run', run: () => select(rows.findIndex((row, i) => i > at && isFailed(row))) },
       o: {
         label: 'First open question',
@@ -46,24 +47,6 @@ export function useRunKeys({ rows, sel, query, handle, search, open, mark, clear
           document.querySelector<HTMLElement>('[data-question] :is(button, a)')?.focus()
         },
       },
-      '/': { label: 'Find', run: () => search.current?.select() },
-      Esc: {
-        label: 'Let go of the selection and the marks',
-        run: () => {
-          clear()
-          query.set({ sel: undefined, mark: undefined }, { replace: true })
-        },
-      },
-    },
-    'Runs',
-  )
-}
-
-/** The row may come into the page with the next frame. */
-export function focusRow(id: string, tries = 3): void {
-  requestAnimationFrame(() => {
-    const link = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
-    if (link !== null) link.focus({ preventScroll: true })
-    else if (tries > 0) focusRow(id, tries - 1)
+    }),
   })
 }

@@ -1,0 +1,55 @@
+import { useState } from 'react'
+import type { ThreadRow } from '../../../src/part/thread.ts'
+import { fetchApi } from '../../data/client.ts'
+import { Button } from '../../kit/Button.tsx'
+import { Dialog } from '../../kit/Dialog.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import css from './ThreadList.module.css'
+
+interface Props {
+  /** Which one; none: the question is not asked. */
+  thread: Pick<ThreadRow, 'id' | 'title' | 'runCount'> | undefined
+  onClose(): void
+  onDeleted(id: string): void
+}
+
+/** Asks before a conversation is deleted. */
+export function DeleteThread({ thread, onClose, onDeleted }: Props) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const close = () => {
+    setError(undefined)
+    onClose()
+  }
+  const remove = async (id: string) => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await fetchApi(`/api/threads/${encodeURIComponent(id)}`, { method: 'DELETE' })
+      onDeleted(id)
+    } catch (fault) {
+      setError(fault)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog isOpen={thread !== undefined} title="Delete this thread?" onClose={close}>
+      {thread !== undefined && (
+        <>
+          <p className={css.doomed}>
+            “{thread.title ?? thread.id}” and its {thread.runCount === 1 ? 'run' : `${thread.runCount} runs`} will be
+            gone for good.
+          </p>
+          {error !== undefined && <ErrorNote error={error} />}
+          <div className={css.answer}>
+            <Button onClick={close}>Keep it</Button>
+            <Button look="danger" disabled={isBusy} onClick={() => void remove(thread.id)}>
+              Delete
+            </Button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,122 @@
+/** A conversation as a row of the list. */
+import { Link } from 'wouter'
+import type { ThreadRow, ThreadStatus } from '../../../src/part/thread.ts'
+import { Button } from '../../kit/Button.tsx'
+import { ago, cost, count, moment } from '../../kit/format.ts'
+import { Status } from '../../kit/Status.tsx'
+import { placeOf, type Place } from '../../kit/VirtualList.tsx'
+import css from './ThreadLine.module.css'
+
+interface Props extends Place {
+  thread: ThreadRow
+  now: number
+  isSelected: boolean
+  isNarrow: boolean
+  onDelete(thread: ThreadRow): void
+}
+
+export function ThreadLine({ isNarrow, ...props }: Props) {
+  return isNarrow ? <Narrow {...props} /> : <Wide {...props} />
+}
+
+type Line = Omit<Props, 'isNarrow'>
+
+function Wide({ thread, now, isSelected, onDelete, ...place }: Line) {
+  return (
+    <tr {...placeOf(place, css.row)} data-id={thread.id} data-selected={isSelected || undefined}>
+      <td>
+        <State status={thread.status} />
+      </td>
+      <td className={css.words}>
+        <Title thread={thread} />
+      </td>
+      <td className={css.agent} title={thread.agents.join(', ')}>
+        {thread.agents.join(', ')}
+      </td>
+      <td className={`${css.number} num`}>{count(thread.runCount)}</td>
+      <td className={`${css.number} ${css.errors} num`}>{thread.errorCount > 0 && `✕ ${thread.errorCount}`}</td>
+      <td className={`${css.number} num`}>{count(tokensOf(thread))}</td>
+      <td className={`${css.number} num`}>{cost(thread.cost)}</td>
+      <td className={`${css.number} num`} title={moment(thread.updatedAt)}>
+        {ago(thread.updatedAt, now)}
+      </td>
+      <td className={css.actions}>
+        <Button
+          look="quiet"
+          icon="close"
+          aria-label={`Delete ${thread.title ?? thread.id}`}
+          tabIndex={-1}
+          onClick={() => onDelete(thread)}
+        />
+      </td>
+    </tr>
+  )
+}
+
+function Narrow({ thread, now, isSelected, rowIndex, top, height }: Line) {
+  return (
+    <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
+      <td className={css.first}>
+        <State status={thread.status} compact />
+        <Title thread={thread} />
+      </td>
+      <td className={`${css.second} num`}>
+        <span className={css.agent}>{thread.agents.join(', ')}</span>
+        <span>{thread.runCount === 1 ? '1 run' : `${count(thread.runCount)} runs`}</span>
+        <span>{count(tokensOf(thread))} tok</span>
+        <span>{ago(thread.updatedAt, now)}</span>
+      </td>
+    </tr>
+  )
+}
+
+function tokensOf({ usage }: ThreadRow): number {
+  return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+}
+
+function Title({ thread }: Pick<Props, 'thread'>) {
+  return (
+    <>
+      <Link href={`/threads/${encodeURIComponent(thread.id)}`} className={css.title}>
+        {thread.title ?? <span className={css.untitled}>{thread.id}</span>}
+      </Link>
+      {thread.match !== undefined && <span className={css.match}>{thread.match.excerpt}</span>}
+    </>
+  )
+}
+
+/** `idle` and `closed` have no glyph of a run: nothing goes on there. */
+export function State({ status, compact = false }: { status: ThreadStatus; compact?: boolean }) {
+  if (status === 'active') return <Status status="running" compact={compact} />
+  if (status === 'waiting') return <Status status="suspended" compact={compact} />
+  return (
+    <span className={css.still} title={compact ? status : undefined}>
+      <span aria-hidden="true">{status === 'closed' ? '■' : '○'}</span>
+      <span className={compact ? 'visually-hidden' : undefined}>{status}</span>
+    </span>
+  )
+}
+
+export function ThreadHeads() {
+  return (
+    <tr className={css.row}>
+      <th scope="col">Status</th>
+      <th scope="col">First words</th>
+      <th scope="col">Agents</th>
+      <th scope="col" className={css.number}>
+        Runs
+      </th>
+      <th scope="col">
+        <span className="visually-hidden">Errors</span>
+      </th>
+      {['Tokens', 'Cost', 'Last'].map((name) => (
+        <th key={name} scope="col" className={css.number}>
+          {name}
+        </th>
+      ))}
+      <th scope="col">
+        <span className="visually-hidden">Actions</span>
+      </th>
+    </tr>
+  )
+}
