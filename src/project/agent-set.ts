@@ -76,6 +76,10 @@ function callFaults(files: ReadonlyMap<string, AgentFile>, choose: Choice): Map<
   return found
 }
 
+export function nameTaken(name: string, agent: string): string {
+  return `the name "${name}" already belongs to agent ${agent}; choose another`
+}
+
 /** Ids come before aliases, so an alias never hides another agent's id. */
 function claimNames(files: ReadonlyMap<string, AgentFile>, choose: Choice) {
   const names = new Map<string, Agent>()
@@ -88,7 +92,7 @@ function claimNames(files: ReadonlyMap<string, AgentFile>, choose: Choice) {
     const other = names.get(name)
     if (other === undefined) names.set(name, agent)
     else if (other !== agent) {
-      const message = `the name "${name}" already belongs to agent ${other.id}; choose another`
+      const message = nameTaken(name, other.id)
       clashes.push(faultyFile(file, [{ ...placeOfAlias(agent.pipeline, name), message }]))
     }
   }

@@ -10,6 +10,7 @@ import { faultsOf } from '../pipeline/fault.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import type { AgentSource } from '../runtime/runtime.ts'
+import { createAgentEditor, type AgentEditor } from './agent-editor.ts'
 import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set.ts'
 import { configNames } from './load-config.ts'
 import { createPromptFiles } from './prompt-files.ts'
@@ -19,6 +20,7 @@ export type { AgentError } from './agent-set.ts'
 
 export interface AgentFolder extends AgentSource {
   readonly errors: AgentError[]
+  readonly editor: AgentEditor
   /** Reads changed files and resolves names again. Returns the ids whose agent or faults changed. */
   reload(): string[]
   /** Calls `onReload` after each reload that changed something, `onConfig` when the config file or `.env` has changed. */
@@ -96,7 +98,14 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   }
 
   reload()
+  let look: () => void = reload
+  const editor = createAgentEditor(dir, known, {
+    entries: () => files,
+    agents: () => names,
+    reload: () => look(),
+  })
   return {
+    editor,
     get: (name) => names.get(name),
     list: () => [...files.values()].flatMap(({ good }) => (good && names.get(good.id) === good ? [good] : [])),
     get errors() {
@@ -128,6 +137,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
         if (changed.length > 0) onReload(changed, errors)
       }
 
+      look = lookAtAgents
       stopPrompts ??= promptFiles.watch(pathsOfPrompts, () => soon('', lookAtAgents))
       stop ??= watchFolder(dir, (file) => {
         if (file === null || extension.test(file)) soon('', lookAtAgents)

@@ -12,6 +12,7 @@ import { forkedCode } from '../engine/recovery.ts'
 import type { Clock } from '../engine/run-clock.ts'
 import { createRunState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { checkForkAgent, checkForkInput } from './check-fork.ts'
 import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
@@ -26,6 +27,8 @@ export interface ForkOptions {
   input?: Record<string, unknown>
   /** Goes on as this agent, which must have the steps that have started. */
   agent?: string
+  /** Goes on with this YAML text as the agent that it is, or that `agent` names. The names in it are not checked before they are used. */
+  pipeline?: string
   /** Default: a new id. With an id that is this fork already, that fork is returned. */
   runId?: string
   protocol?: string
@@ -105,8 +108,10 @@ interface Point {
 function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOptions): ForkPlan | undefined {
   const { source, at, state } = point
   const { input, agent: wanted, protocol = 'library' } = options
-  const agent = wanted === undefined ? undefined : agents.get(wanted)
-  if (wanted !== undefined && agent === undefined) throw unknownAgent(wanted, agents)
+  const named = wanted === undefined ? undefined : agents.get(wanted)
+  if (wanted !== undefined && named === undefined) throw unknownAgent(wanted, agents)
+  const text = options.pipeline
+  const agent = text === undefined ? named : { id: named?.id ?? state.start!.agent, pipeline: parsePipeline(text) }
   const own = readStored(state.start?.pipeline)
   const pipeline = agent?.pipeline ?? own
   if (pipeline === undefined) {

@@ -8,16 +8,15 @@ import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
-import { unknownAgent } from '../runtime/runtime-errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
 import type { Wire } from '../wire/wire.ts'
-import { describeAgent } from './describe-agent.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { foreignFault } from './http/foreign.ts'
-import { hashText } from './http/hash-text.ts'
 import { createKeyCheck } from './http/key.ts'
+import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
 import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
@@ -77,6 +76,8 @@ export interface HandlerOptions {
   web?: WebFiles
   /** Agents may be saved from the page. Default false. */
   edit?: boolean
+  /** Reads, checks and saves the files of the agents. */
+  agentEditor?: AgentEditor
   /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
   onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
@@ -91,6 +92,7 @@ export interface HandlerContext extends AnswerContext {
   sockets: boolean
   protocol: string
   edit: boolean
+  agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
   metrics: () => string
 }
@@ -120,7 +122,8 @@ export function createHandler(options: HandlerOptions): Handler {
   const app = new Hono()
   const requests = createRequestCount(app)
   const metrics = () => requests.text() + (options.metrics?.() ?? '')
-  const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, onAgents, metrics }
+  const { agentEditor } = options
+  const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, agentEditor, onAgents, metrics }
   const context: HandlerContext = { runtime, ...limits, ...shared }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
@@ -186,17 +189,10 @@ export function createHandler(options: HandlerOptions): Handler {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isDegraded ? { status: 503, headers: { 'cache-control': 'no-store' } } : undefined)
   })
-  app.get('/api/agents', () =>
-    Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: agentErrors() }),
-  )
-  app.get('/api/agents/:id', async (c) => {
-    const id = c.req.param('id')
-    const agent = runtime.agents.get(id)
-    if (agent === undefined) throw unknownAgent(id, runtime.agents)
-    return Response.json({ ...describeAgent(agent), hash: await hashText(agent.pipeline.text) })
-  })
+  const isPrivate = allowsKey !== undefined || authorize !== undefined || localOnly
+  mountAgents(app, context, { errors: agentErrors, showsTexts: isPrivate })
   for (const mount of talkRoutes) mount(app, context)
-  if (allowsKey !== undefined || authorize !== undefined || localOnly) {
+  if (isPrivate) {
     for (const mount of runRoutes) mount(app, context)
   }
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))

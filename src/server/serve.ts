@@ -118,6 +118,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
         runtime,
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
+        agentEditor: agents.editor,
+        edit: config.server?.edit ?? localOnly,
         health: () => healthOf(project!, guard),
         localOnly,
         admit: rateLimit && ((request) => rateLimit(addressOf(request) ?? 'an unknown address')),

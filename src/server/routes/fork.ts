@@ -7,12 +7,13 @@ import type { HandlerContext } from '../handler.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
+import { checkText, refuseUnlessEdited, textIn, told } from './agents.ts'
 import { existingRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 
-const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId'])
+const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline'])
 
-/** Body: `{at, input?, agentId?}`. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
+/** Body: `{at, input?, agentId?, pipeline?}`; `pipeline` is YAML, which 422 finds faults in. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
 export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
   const body = await readJson(request, maxBodyBytes)
@@ -20,11 +21,21 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     if (keys.has(key)) continue
     throw new MillraceError('bad-input', `unknown key "${key.slice(0, 60)}"${didYouMean(key, keys)}`)
   }
-  await existingRun(context, source)
+  const row = await existingRun(context, source)
   const { at, input } = body
   if (typeof at !== 'number') throw bad('at', 'the seq of an entry')
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input)))
     throw bad('input', 'an object')
+  let pipeline: string | undefined
+  if (body['pipeline'] !== undefined) {
+    refuseUnlessEdited(context)
+    const text = textIn(body, 'pipeline')
+    const checked = checkText(context, row.agent, text)
+    if (checked.pipeline === undefined || checked.faults.length > 0) {
+      return Response.json(told(text, checked), { status: 422 })
+    }
+    pipeline = checked.pipeline.text
+  }
   const key = idempotencyKey(request)
   let runId: string | undefined
   if (key !== undefined) {
@@ -33,7 +44,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
   const agent = optionalText(body, 'agentId')
-  const options = { at, protocol, ...compact({ agent, runId, input: input && withMessages(input) }) }
+  const options = { at, protocol, ...compact({ agent, pipeline, runId, input: input && withMessages(input) }) }
   const run = await runtime.fork(source, options)
   context.waitUntil?.(run.result)
   return Response.json(

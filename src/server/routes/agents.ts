@@ -1,0 +1,127 @@
+/** `/api/agents…`: the agents, what their files say, and an editor for them. */
+import type { Hono } from 'hono'
+import type { AgentCheck } from '../../part/agent-tree.ts'
+import { MillraceError } from '../../part/error.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { treeOf } from '../../pipeline/agent-tree.ts'
+import { faultsOf } from '../../pipeline/fault.ts'
+import { withFix } from '../../pipeline/fault-fix.ts'
+import { parsePipeline } from '../../pipeline/parse.ts'
+import type { Pipeline } from '../../pipeline/pipeline.ts'
+import type { CheckedText } from '../../project/agent-editor.ts'
+import { listedAgents } from '../../runtime/listed.ts'
+import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import { describeAgent } from '../describe-agent.ts'
+import type { HandlerContext } from '../handler.ts'
+import { optionalText, readJson } from '../http/body.ts'
+import { hashText } from '../http/hash-text.ts'
+import { bad } from '../http/query.ts'
+
+export interface AgentsShown {
+  errors: () => { file: string; message: string }[]
+  /** The texts of agents are for those who may see their runs. */
+  showsTexts: boolean
+}
+
+export function mountAgents(app: Hono, context: HandlerContext, shown: AgentsShown): void {
+  app.get('/api/agents', () =>
+    Response.json({ agents: listedAgents(context.runtime.agents).map(describeAgent), errors: shown.errors() }),
+  )
+  if (shown.showsTexts) {
+    app.get('/api/agents/schema', () => getSchema(context))
+    app.post('/api/agents/check', (c) => checkAgent(context, c.req.raw))
+    app.post('/api/agents/:id', (c) => saveAgent(context, c.req.raw, c.req.param('id')))
+  }
+  app.get('/api/agents/:id', (c) => getAgent(context, shown, c.req.param('id')))
+}
+
+async function getAgent(context: HandlerContext, shown: AgentsShown, name: string): Promise<Response> {
+  const { runtime } = context
+  const agent = runtime.agents.get(name)
+  const id = agent?.id ?? name
+  const file = shown.showsTexts ? await fileOf(context, id, agent?.pipeline) : undefined
+  if (agent === undefined && file === undefined) throw unknownAgent(name, runtime.agents)
+  const { pipeline } = agent ?? {}
+  return Response.json({
+    id,
+    ...(agent && describeAgent(agent)),
+    ...(pipeline && { hash: await hashText(pipeline.text) }),
+    ...file,
+    ...(pipeline && shown.showsTexts && { tree: treeOf(pipeline) }),
+  })
+}
+
+/** As it is on disk: the agent may be served in an older version. A text with a secret is not loaded, and not shown. */
+async function fileOf({ agentEditor, runtime }: HandlerContext, id: string, pipeline: Pipeline | undefined) {
+  const found = agentEditor?.read(id)
+  const text = found?.text ?? pipeline?.source ?? pipeline?.text
+  if (text === undefined || runtime.redact(text) !== text) return undefined
+  return { text, etag: await hashText(text), ...(found?.file !== undefined && { file: found.file }) }
+}
+
+async function getSchema({ agentEditor }: HandlerContext): Promise<Response> {
+  const { agentJsonSchema } = await import('../../pipeline/agent-schema.ts')
+  return Response.json(agentJsonSchema(agentEditor?.names))
+}
+
+/** Without files, an agent is checked for itself: any name of a tool may be right. */
+export function checkText({ agentEditor }: HandlerContext, id: string, text: string): CheckedText {
+  if (agentEditor !== undefined) return agentEditor.check(id, text)
+  try {
+    return { faults: [], pipeline: parsePipeline(text) }
+  } catch (error) {
+    return { faults: faultsOf(error) }
+  }
+}
+
+export function told(text: string, { faults, pipeline }: CheckedText): AgentCheck {
+  return { faults: faults.map((fault) => withFix(text, fault)), ...(pipeline && { tree: treeOf(pipeline) }) }
+}
+
+/** Body: `{id, text}`. Runs no code, and reads no file but prompts of the agents folder. */
+async function checkAgent(context: HandlerContext, request: Request): Promise<Response> {
+  refuseUnlessEdited(context)
+  const body = await readJson(request, context.maxBodyBytes)
+  const text = textIn(body)
+  return Response.json(told(text, checkText(context, optionalText(body, 'id') ?? '', text)))
+}
+
+/** Body: `{text, etag}`; no `etag` for a new agent. 409 with what is on disk, 422 with the faults of the text. */
+async function saveAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
+  refuseUnlessEdited(context)
+  const { agentEditor: editor } = context
+  if (editor === undefined) throw new MillraceError('forbidden', 'The agents of this program are in its code.')
+  const body = await readJson(request, context.maxBodyBytes)
+  const text = textIn(body)
+  const etag = optionalText(body, 'etag')
+  const before = editor.read(id)
+  if (etag !== undefined && (before === undefined || (await hashText(before.text)) !== etag)) {
+    return conflict(context, before ?? null)
+  }
+  const checked = editor.check(id, text)
+  if (checked.faults.length > 0) return Response.json(told(text, checked), { status: 422 })
+  // What was changed since then is found when it is written.
+  const saved = editor.save(id, text, etag === undefined ? undefined : before!.text)
+  if (saved.conflict !== undefined) return conflict(context, saved.conflict)
+  return Response.json({ id, etag: await hashText(text), ...told(text, checked) })
+}
+
+async function conflict({ runtime }: HandlerContext, theirs: { text: string } | null): Promise<Response> {
+  const message = theirs === null ? 'The file is gone.' : 'The file has changed on disk.'
+  const error = { message, type: 'invalid_request_error', code: 'agent-changed' }
+  const isShown = theirs !== null && runtime.redact(theirs.text) === theirs.text
+  const now = isShown ? { text: theirs.text, etag: await hashText(theirs.text) } : null
+  return Response.json({ error, theirs: now }, { status: 409 })
+}
+
+export function textIn(body: Record<string, unknown>, key = 'text'): string {
+  const text = ownValue(body, key)
+  if (typeof text !== 'string') throw bad(key, 'the YAML of an agent')
+  return text
+}
+
+export function refuseUnlessEdited({ edit }: HandlerContext): void {
+  if (edit) return
+  const cure = 'It may be without a key on this machine, or with "server.edit: true" in the config.'
+  throw new MillraceError('forbidden', `Agents may not be edited on this server. ${cure}`)
+}
