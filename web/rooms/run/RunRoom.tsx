@@ -1,5 +1,70 @@
-import { Empty } from '../../kit/Empty.tsx'
+/** One run: what it did and when, at any point of its log, live while it goes on. */
+import { useState } from 'react'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { Panes } from '../../kit/Panes.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { Banners } from './Banners.tsx'
+import { ForkDialog } from './ForkDialog.tsx'
+import { Inspector } from './inspector/Inspector.tsx'
+import { Log } from './log/Log.tsx'
+import { Minimap } from './Minimap.tsx'
+import { Outline } from './Outline.tsx'
+import { RunHeader } from './RunHeader.tsx'
+import { Transport } from './Transport.tsx'
+import { useIsPhone } from './use-media.ts'
+import { useRoom } from './use-room.ts'
+import { useRunKeys } from './use-run-keys.ts'
+import css from './RunRoom.module.css'
 
 export default function RunRoom({ id }: { id: string }) {
-  return <Empty title={`Run ${id}`} />
+  const room = useRoom(id)
+  const isPhone = useIsPhone()
+  const [pane, setPane] = useState<'outline' | 'log'>('outline')
+  const [isForking, setForking] = useState(false)
+  useRunKeys(room)
+  const { snapshot, selection } = room
+  if (snapshot.error !== undefined) return <ErrorNote error={snapshot.error} onRetry={room.reload} />
+  const isEmpty = snapshot.items.length === 0
+  const side = isPhone && selection.kind === 'none' ? undefined : <Inspector room={room} />
+  return (
+    <div className={css.room} data-testid="run-room" data-live={snapshot.isLive} data-seq={room.seq}>
+      <RunHeader room={room} onFork={() => setForking(true)} />
+      <Banners room={room} />
+      {isEmpty ? (
+        <Skeleton rows={8} />
+      ) : (
+        <>
+          <Minimap room={room} />
+          <Transport room={room} />
+          <Panes
+            name="run"
+            label="Details"
+            side={side}
+            size={440}
+            min={280}
+            {...(isPhone && { onClose: () => room.select(undefined) })}
+          >
+            {isPhone ? (
+              <>
+                <div className={css.switch} role="group" aria-label="What is shown">
+                  <button type="button" aria-pressed={pane === 'outline'} onClick={() => setPane('outline')}>
+                    Steps
+                  </button>
+                  <button type="button" aria-pressed={pane === 'log'} onClick={() => setPane('log')}>
+                    Log
+                  </button>
+                </div>
+                {pane === 'outline' ? <Outline room={room} /> : <Log room={room} />}
+              </>
+            ) : (
+              <Panes name="run-log" label="Log" at="bottom" size={240} min={96} side={<Log room={room} />}>
+                <Outline room={room} />
+              </Panes>
+            )}
+          </Panes>
+        </>
+      )}
+      {isForking && <ForkDialog room={room} onClose={() => setForking(false)} />}
+    </div>
+  )
 }

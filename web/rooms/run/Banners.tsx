@@ -1,0 +1,58 @@
+/** What a reader must not miss: why it failed, what it waits for, and what is wrong with its log. */
+import { OpenRequest } from '../../kit/OpenRequest.tsx'
+import { Button } from '../../kit/Button.tsx'
+import { Icon } from '../../kit/Icon.tsx'
+import type { EntryOf } from '../../../src/part/entry.ts'
+import type { OutlineMark } from '../../../src/fold/outline-item.ts'
+import { useEntry } from './data/use-entries.ts'
+import { useGrammar } from './data/use-grammar.ts'
+import type { Room } from './use-room.ts'
+import css from './Banners.module.css'
+
+export function Banners({ room }: { room: Room }) {
+  const { end, row, at, snapshot, model } = room
+  const error =
+    at === undefined || model.facts.state === 'ended'
+      ? (end?.error ?? (at === undefined ? row?.error : undefined))
+      : undefined
+  const fault = useGrammar(room)
+  const isAsking = snapshot.isLive && at === undefined && model.facts.open.length > 0
+  if (error === undefined && fault === undefined && !isAsking && !snapshot.isGone) return null
+  return (
+    <div className={css.banners}>
+      {snapshot.isGone && <p className={css.banner}>This run has been deleted. What was read of it is still here.</p>}
+      {error && (
+        <div className={css.banner} data-kind="error" role="alert">
+          <Icon name="warn" />
+          <p>
+            {error.message}
+            {error.detail !== undefined && <span className={css.detail}>{error.detail}</span>}
+          </p>
+          <code>{error.code}</code>
+          {error.step !== undefined && room.model.tree.at(error.step) && (
+            <Button onClick={() => room.select(error.step)}>Show the step</Button>
+          )}
+        </div>
+      )}
+      {fault !== undefined && (
+        <div className={css.banner} data-kind="fault" role="alert">
+          <Icon name="warn" />
+          <p>The log of this run is not in its legal order: {fault.text}</p>
+          {fault.seq !== undefined && <Button onClick={() => room.select(String(fault.seq))}>Show the entry</Button>}
+        </div>
+      )}
+      {isAsking && (
+        <section aria-label="Waits for you" className={css.requests}>
+          {model.facts.open.map((mark) => (
+            <Asked key={mark.seq} room={room} mark={mark} />
+          ))}
+        </section>
+      )}
+    </div>
+  )
+}
+
+function Asked({ room, mark }: { room: Room; mark: OutlineMark }) {
+  const request = useEntry(room.windows, mark.seq) as EntryOf<'request'> | undefined
+  return request === undefined ? null : <OpenRequest runId={room.id} request={request} />
+}

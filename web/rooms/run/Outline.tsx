@@ -1,0 +1,183 @@
+/** The steps of a run as a tree, each with its time as a bar. Only the rows that are seen are in the page. */
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type UIEvent } from 'react'
+import { duration } from '../../kit/format.ts'
+import { axisMarks } from './layout/axis.ts'
+import { nameOf } from './selection.ts'
+import { StepRow } from './StepRow.tsx'
+import { useRowHeight } from './use-media.ts'
+import { useZoom } from './use-zoom.ts'
+import type { Room } from './use-room.ts'
+import css from './Outline.module.css'
+
+export function Outline({ room }: { room: Room }) {
+  const { rows, model, view, selection, isFollowing, follow } = room
+  const { scale, now, suspended } = model
+  const pane = useRef<HTMLDivElement>(null)
+  const lane = useRef<HTMLDivElement>(null)
+  const rowHeight = useRowHeight()
+  const width = useWidth(lane)
+  useZoom(pane, room, true, () => lane.current?.getBoundingClientRect())
+  const node = 'node' in selection ? selection.node : undefined
+  const chosen = node?.step.from
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => pane.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (index) => rows[index]!.step.from,
+    overscan: 6,
+    scrollMargin: headHeight,
+    scrollPaddingStart: headHeight,
+  })
+  useEffect(() => list.measure(), [list, rowHeight])
+  const isHeld = useHeld(
+    pane,
+    rows.map(({ step }) => step.from),
+    rowHeight,
+    isFollowing,
+  )
+  useEffect(() => {
+    if (isFollowing && rows.length > 0) list.scrollToIndex(rows.length - 1)
+  }, [list, isFollowing, rows.length])
+  useEffect(() => {
+    if (chosen === undefined) return
+    const index = rows.findIndex(({ step }) => step.from === chosen)
+    if (index >= 0) list.scrollToIndex(index, { align: 'auto' })
+    // Only when another one is chosen: rows that come later move nothing.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [list, chosen])
+
+  const scrolled = useRef(0)
+  const scroll = ({ currentTarget: { scrollTop } }: UIEvent<HTMLElement>) => {
+    // Only the reader scrolls back.
+    if (isFollowing && scrollTop < scrolled.current - 4 && !isHeld.current) follow(false)
+    scrolled.current = scrollTop
+  }
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    if (event.target !== event.currentTarget) return
+    const index = rows.findIndex(({ step }) => step.from === chosen)
+    const to = (i: number) => rows[Math.min(rows.length - 1, Math.max(0, i))]
+    const moves = new Map([
+      ['ArrowDown', index + 1],
+      ['ArrowUp', index - 1],
+      ['Home', 0],
+      ['End', rows.length - 1],
+      ['PageDown', index + 20],
+      ['PageUp', index - 20],
+    ])
+    const target = moves.get(event.key)
+    if (target !== undefined && rows.length > 0) room.select(nameOf(to(target)!), true)
+    else if (event.key === 'ArrowRight' && node !== undefined) room.fold(node, false)
+    else if (event.key === 'ArrowLeft' && node !== undefined) {
+      if (node.children.length > 0 && !room.isFolded(node)) room.fold(node, true)
+      else if (node.parent !== undefined) room.select(nameOf(node.parent), true)
+    } else return
+    event.preventDefault()
+  }
+  const headX = (scale.toX(now) - view.from) / (view.to - view.from)
+
+  return (
+    <div className={css.outline}>
+      <div
+        ref={pane}
+        className={css.pane}
+        onScroll={scroll}
+        onKeyDown={press}
+        role="treegrid"
+        aria-label="Steps"
+        aria-rowcount={rows.length + 1}
+        aria-activedescendant={chosen === undefined ? undefined : `step-${chosen}`}
+        tabIndex={0}
+      >
+        <div className={css.head} role="row" aria-rowindex={1}>
+          <button
+            type="button"
+            role="columnheader"
+            className={css.runName}
+            data-selected={selection.kind === 'run' || selection.kind === 'none'}
+            onClick={() => room.select('run')}
+          >
+            {model.whole.marks[0]?.note ?? 'run'}
+          </button>
+          <div ref={lane} className={css.axis} role="columnheader" aria-label="Time">
+            {axisMarks(scale, view, width).map(({ x, ms }) => (
+              <span key={ms} style={{ left: `${x * 100}%` }}>
+                {ms === 0 ? '0' : duration(ms)}
+              </span>
+            ))}
+          </div>
+          <div className={css.headTime} role="columnheader">
+            time
+          </div>
+        </div>
+        <div className={css.body} role="rowgroup" style={{ height: list.getTotalSize() }}>
+          {list.getVirtualItems().map(({ index, key, start }) => {
+            const each = rows[index]!
+            return (
+              <StepRow
+                key={key}
+                node={each}
+                index={index + 2}
+                top={start - headHeight}
+                height={rowHeight}
+                isSelected={each.step.from === chosen}
+                isFolded={room.isFolded(each)}
+                scale={scale}
+                view={view}
+                now={now}
+                suspended={suspended}
+                px={width}
+                onSelect={room.select}
+                onFold={room.fold}
+              />
+            )
+          })}
+          {room.at !== undefined && headX >= 0 && headX <= 1 && (
+            <div className={css.headLine} aria-hidden="true">
+              <i style={{ left: `${headX * 100}%` }} />
+            </div>
+          )}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+const headHeight = 24
+
+function useWidth(element: React.RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(600)
+  useLayoutEffect(() => {
+    const target = element.current!
+    const observer = new ResizeObserver(() => setWidth(target.clientWidth))
+    observer.observe(target)
+    return () => observer.disconnect()
+  }, [element])
+  return width
+}
+
+/** Rows that come above those that are seen do not move them. Returns whether the pane has just been scrolled for that. */
+function useHeld(
+  pane: React.RefObject<HTMLElement | null>,
+  keys: readonly number[],
+  rowHeight: number,
+  isFollowing: boolean,
+) {
+  const before = useRef<readonly number[]>([])
+  const isHeld = useRef(false)
+  useLayoutEffect(() => {
+    const old = before.current
+    before.current = keys
+    const target = pane.current
+    isHeld.current = false
+    if (target === null || isFollowing || old.length === 0) return
+    const first = Math.floor(target.scrollTop / rowHeight)
+    const key = old[first]
+    if (first === 0 || key === undefined || keys[first] === key) return
+    const place = keys.indexOf(key)
+    if (place < 0) return
+    isHeld.current = true
+    target.scrollTop += (place - first) * rowHeight
+  })
+  return isHeld
+}

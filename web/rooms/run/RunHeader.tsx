@@ -1,0 +1,140 @@
+/** What a run came to, in a line, and what can be done with it. */
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { RunFacts } from './layout/facts.ts'
+import { client, fetchApi } from '../../data/client.ts'
+import { Button } from '../../kit/Button.tsx'
+import { Copy } from '../../kit/Copy.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { cost, count, duration, moment, shortId } from '../../kit/format.ts'
+import { Status } from '../../kit/Status.tsx'
+import { marked, markForCompare } from '../../data/compare-mark.ts'
+import { useIsPhone } from './use-media.ts'
+import type { Room } from './use-room.ts'
+import css from './RunHeader.module.css'
+
+export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) {
+  const { id, row, status, model, snapshot } = room
+  const [error, setError] = useState<unknown>()
+  const [isStopping, setStopping] = useState(false)
+  const { facts } = model
+  const isPhone = useIsPhone()
+  const hasFacts = snapshot.items.length > 0
+  const first = model.whole.marks[0]
+  const agent = row?.agent ?? first?.note
+  const stop = () => {
+    setStopping(true)
+    client()
+      .stop(id)
+      .catch(setError)
+      .finally(() => setStopping(false))
+  }
+  return (
+    <header className={css.header}>
+      <div className={css.line}>
+        <h1 className={css.title} data-testid="run-status" data-status={status}>
+          {status ? <Status status={status} compact={isPhone} /> : <span className={css.unknown}>…</span>}
+          <span className={css.id} title={id}>
+            {agent === undefined ? '' : <Link href={`/agents/${encodeURIComponent(agent)}`}>{agent}</Link>}
+          </span>
+        </h1>
+        {hasFacts && <Facts facts={facts} isAt={room.at !== undefined} />}
+        <div className={css.actions}>
+          {snapshot.isLive && (
+            <Button icon="stop" onClick={stop} disabled={isStopping}>
+              Stop
+            </Button>
+          )}
+          <Button icon="fork" onClick={onFork} disabled={!snapshot.isLoaded}>
+            Fork
+          </Button>
+          <Compare id={id} />
+          <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
+        </div>
+      </div>
+      <div className={css.about}>
+        <span className={css.run}>
+          run <code>{shortId(id)}</code>
+          <Copy text={id} label="Copy the id of the run" />
+        </span>
+        {row && (
+          <span>
+            thread <Link href={`/threads/${encodeURIComponent(row.threadId)}`}>{shortId(row.threadId)}</Link>
+          </span>
+        )}
+        {row?.parentRunId !== undefined && (
+          <span>
+            part of <Link href={`/runs/${encodeURIComponent(row.parentRunId)}`}>{shortId(row.parentRunId)}</Link>
+          </span>
+        )}
+        {row && <span>by {row.protocol}</span>}
+        {hasFacts && <time dateTime={new Date(facts.startedAt).toISOString()}>{moment(facts.startedAt)}</time>}
+        {row?.title !== undefined && <span className={css.words}>{row.title}</span>}
+      </div>
+      {error !== undefined && <ErrorNote error={error} />}
+    </header>
+  )
+}
+
+function Facts({ facts, isAt }: { facts: RunFacts; isAt: boolean }) {
+  const { durationMs, suspendedMs, firstTokenMs, tokensPerSecond, usage, queueMs } = facts
+  const waited = suspendedMs > 0 ? `Without ${duration(suspendedMs)} of waiting for answers` : undefined
+  return (
+    <dl className={css.facts} data-at={isAt || undefined}>
+      <Fact name="time" value={duration(durationMs)} title={waited} />
+      <Fact
+        name="first token"
+        value={firstTokenMs === undefined ? '–' : duration(firstTokenMs)}
+        title={queueMs === undefined ? undefined : `${duration(queueMs)} until its first step`}
+      />
+      <Fact name="speed" value={tokensPerSecond === undefined ? '–' : `${Math.round(tokensPerSecond)} tok/s`} />
+      <Fact
+        name="tokens"
+        value={usage === undefined ? '–' : count(usage.totalTokens ?? 0)}
+        title={
+          usage &&
+          `${usage.inputTokens ?? 0} in, ${usage.outputTokens ?? 0} out${usage.source === 'estimated' ? ', estimated' : ''}`
+        }
+      />
+      <Fact
+        name="cost"
+        value={cost(facts.cost)}
+        title={facts.cost === undefined && usage ? 'A price is unknown' : undefined}
+      />
+      {facts.retries > 0 && <Fact name="retries" value={String(facts.retries)} />}
+    </dl>
+  )
+}
+
+function Fact({ name, value, title }: { name: string; value: string; title?: string | undefined }) {
+  return (
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd className="num">{value}</dd>
+    </div>
+  )
+}
+
+function Compare({ id }: { id: string }) {
+  const [mark, setMark] = useState(marked)
+  const label = mark === undefined ? 'Compare' : mark === id ? 'Marked' : 'Compare with the marked run'
+  return (
+    <Button
+      aria-pressed={mark === id}
+      title="Mark it, open another run, and compare the two (x)"
+      onClick={() => setMark(markForCompare(id))}
+    >
+      {mark !== undefined && mark !== id ? 'Compare…' : label}
+    </Button>
+  )
+}
+
+async function exportRun(id: string): Promise<void> {
+  const response = await fetchApi(`/api/runs/${encodeURIComponent(id)}/export`)
+  const url = URL.createObjectURL(await response.blob())
+  const link = document.createElement('a')
+  link.href = url
+  link.download = `${id}.ndjson`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

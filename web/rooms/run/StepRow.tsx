@@ -1,0 +1,166 @@
+/** One step: its name in the tree, and its time as a bar. */
+import { memo } from 'react'
+import { duration } from '../../kit/format.ts'
+import { Icon, type IconName } from '../../kit/Icon.tsx'
+import { placeSegments, segmentsOf, ticksOf, type Phase } from './layout/bars.ts'
+import type { Scale, View } from './layout/scale.ts'
+import type { Span } from './layout/spans.ts'
+import { labelOf, stateOf, type StepNode, type StepState } from './layout/tree.ts'
+import { nameOf } from './selection.ts'
+import css from './StepRow.module.css'
+
+interface Props {
+  node: StepNode
+  index: number
+  top: number
+  height: number
+  isSelected: boolean
+  isFolded: boolean
+  scale: Scale
+  view: View
+  now: number
+  suspended: readonly Span[]
+  /** The width of the lane. */
+  px: number
+  onSelect: (name: string) => void
+  onFold: (node: StepNode, on: boolean) => void
+}
+
+export const StepRow = memo(function StepRow(props: Props) {
+  const { node, index, top, height, isSelected, isFolded, onSelect, onFold, now } = props
+  const { step, depth, children } = node
+  const { name, detail } = labelOf(node)
+  const state = stateOf(node)
+  const hasChildren = children.length > 0
+  return (
+    // Keys are those of the tree, which holds the focus.
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
+    <div
+      id={`step-${step.from}`}
+      role="row"
+      aria-level={depth + 1}
+      aria-rowindex={index}
+      aria-selected={isSelected}
+      aria-expanded={hasChildren ? !isFolded : undefined}
+      className={css.row}
+      data-testid="step-row"
+      data-path={step.path}
+      data-attempt={step.attempt}
+      data-state={state}
+      style={{ height, transform: `translateY(${top}px)` }}
+      onClick={() => onSelect(nameOf(node))}
+    >
+      <div role="gridcell" className={css.name} style={{ paddingLeft: 8 + Math.min(depth, 8) * 14 }}>
+        <button
+          type="button"
+          tabIndex={-1}
+          className={css.fold}
+          data-folded={isFolded}
+          aria-label={isFolded ? `Unfold ${name}` : `Fold ${name}`}
+          disabled={!hasChildren}
+          onClick={(event) => {
+            event.stopPropagation()
+            onFold(node, !isFolded)
+          }}
+        >
+          {hasChildren && <Icon name="down" size={12} />}
+        </button>
+        <span className={css.kind} data-kind={step.kind}>
+          <Icon name={iconOf(node)} size={14} />
+        </span>
+        <span className={css.label}>{name}</span>
+        <span className={css.detail}>{step.attempt > 1 ? `${detail} · attempt ${step.attempt}` : detail}</span>
+        <State state={state} />
+      </div>
+      <div role="gridcell" className={css.lane}>
+        <Bar {...props} />
+      </div>
+      <div role="gridcell" className={`${css.time} num`}>
+        {duration(Math.max(0, (step.end ?? now) - step.at))}
+      </div>
+    </div>
+  )
+})
+
+function iconOf({ step }: StepNode): IconName {
+  if (step.agent !== undefined) return 'agents'
+  switch (step.kind) {
+    case 'model-call':
+      return 'model'
+    case 'tool-call':
+      return 'tool'
+    case 'client-tool':
+    case 'approval':
+      return 'person'
+    case 'parallel':
+    case 'router':
+      return 'fork'
+    case 'tool-loop':
+      return 'loop'
+    default:
+      return 'box'
+  }
+}
+
+const states: Record<StepState, [glyph: string, word: string]> = {
+  running: ['◐', 'running'],
+  waiting: ['‖', 'waits for an answer'],
+  done: ['', 'done'],
+  failed: ['✕', 'failed'],
+  superseded: ['↯', 'discarded by a crash'],
+}
+
+function State({ state }: { state: StepState }) {
+  const [glyph, word] = states[state]
+  return (
+    <span className={css.state} data-state={state} title={word}>
+      <span aria-hidden="true">{glyph}</span>
+      <span className="visually-hidden">{word}</span>
+    </span>
+  )
+}
+
+const phases: Record<Phase, string> = {
+  wait: 'waited for the model',
+  first: 'until the first token',
+  reasoning: 'reasoning',
+  text: 'text',
+  'tool-input': 'arguments of a tool',
+  gap: 'nothing streamed',
+  tool: 'tool ran',
+  ask: 'waited for an answer',
+  idle: 'suspended',
+  group: 'took',
+  work: 'ran',
+}
+
+function Bar({ node, scale, view, now, suspended, px }: Props) {
+  const size = view.to - view.from
+  return (
+    <>
+      {placeSegments(segmentsOf(node, now, suspended), scale, view, px).map(({ phase, left, width, from, to }) => (
+        <i
+          key={`${phase}${from}`}
+          className={css.segment}
+          data-phase={phase}
+          title={`${phases[phase]} ${duration(to - from)}`}
+          style={{ left: `${left}%`, width: `${width}%` }}
+        />
+      ))}
+      {ticksOf(node.marks)
+        .slice(0, 40)
+        .map(({ kind, seq, at, note }) => {
+          const x = ((scale.toX(at) - view.from) / size) * 100
+          return x < 0 || x > 100 ? null : (
+            <b
+              key={seq}
+              className={css.tick}
+              data-kind={kind}
+              title={`${kind}${note === undefined ? '' : `: ${note}`}`}
+              style={{ left: `${x}%` }}
+            />
+          )
+        })}
+    </>
+  )
+}

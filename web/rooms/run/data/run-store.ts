@@ -1,0 +1,147 @@
+/** One run as its room holds it: its outline, loaded once and then live, and the entries that have come since. */
+import { createOutline, type Outline } from '../../../../src/fold/outline.ts'
+import { keyOf } from '../../../../src/fold/merge-outline.ts'
+import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
+import type { Entry } from '../../../../src/part/entry.ts'
+import { fetchApi } from '../../../data/client.ts'
+import { followRun } from '../../../data/live.ts'
+import { readLines } from './lines.ts'
+
+export interface RunSnapshot {
+  /** Merged. A new list after each change; items that have not changed stay the same objects. */
+  items: readonly OutlineItem[]
+  lastSeq: number
+  /** All that was stored when the room was opened is here. */
+  isLoaded: boolean
+  /** The run had not ended when the last entry came. */
+  isLive: boolean
+  isGone: boolean
+  error: unknown
+  /** The time of the last entry that came live, by the server's clock, and when it came by `performance.now()`. */
+  heard: { at: number; seen: number } | undefined
+}
+
+export interface RunStore {
+  subscribe(listener: () => void): () => void
+  snapshot(): RunSnapshot
+  /** Entries that came live, in order; `from` is the `seq` of the first one that is kept. */
+  live(): { from: number; entries: readonly Entry[] }
+  /** Loads it, and follows it until the returned function is called. */
+  open(): () => void
+}
+
+/** Entries that are kept of what came live: what was shown of them before is read again. */
+const mostLive = 50_000
+
+export function createRunStore(id: string): RunStore {
+  const listeners = new Set<() => void>()
+  let snapshot: RunSnapshot = start()
+  let items: OutlineItem[] = []
+  let places = new Map<number, number>()
+  let entries: Entry[] = []
+  let from = 1
+  let due: ReturnType<typeof setTimeout> | undefined
+
+  function start(): RunSnapshot {
+    const nothing = { items: [], lastSeq: 0, error: undefined, heard: undefined }
+    return { ...nothing, isLoaded: false, isLive: false, isGone: false }
+  }
+
+  function put(changed: Iterable<OutlineItem>): void {
+    let isSorted = true
+    for (const item of changed) {
+      const key = keyOf(item)
+      const place = places.get(key)
+      if (place !== undefined) {
+        items[place] = item
+        continue
+      }
+      const last = items.at(-1)
+      if (last !== undefined && keyOf(last) > key) isSorted = false
+      places.set(key, items.push(item) - 1)
+    }
+    if (isSorted) return
+    items.sort((a, b) => keyOf(a) - keyOf(b))
+    places = new Map(items.map((item, i) => [keyOf(item), i]))
+  }
+
+  function publish(changes: Partial<RunSnapshot>): void {
+    clearTimeout(due)
+    due = undefined
+    snapshot = { ...snapshot, ...changes, items: [...items] }
+    for (const listener of listeners) listener()
+  }
+
+  /** One change per frame; what is large is drawn less often. */
+  function publishSoon(changes: () => Partial<RunSnapshot>): void {
+    due ??= setTimeout(() => publish(changes()), items.length > 4000 ? 120 : 33)
+  }
+
+  async function load(signal: AbortSignal): Promise<Outline> {
+    const { body } = await fetchApi(`/api/runs/${encodeURIComponent(id)}/outline`, { signal })
+    for await (const lines of readLines<OutlineItem>(body!)) {
+      put(lines)
+      publishSoon(() => ({}))
+    }
+    return createOutline(items)
+  }
+
+  function follow(outline: Outline): () => void {
+    let heard: RunSnapshot['heard']
+    const news = (): Partial<RunSnapshot> => {
+      put(outline.take())
+      return { lastSeq: outline.lastSeq, heard, isLive: !isEnded(items) }
+    }
+    outline.take()
+    return followRun(id, outline.lastSeq, {
+      onEntries(given) {
+        for (const entry of given) outline.apply(entry)
+        entries.push(...given)
+        if (entries.length > mostLive) {
+          entries = entries.slice(mostLive / 2)
+          from = entries[0]!.firstSeq ?? entries[0]!.seq
+        }
+        heard = { at: given.at(-1)?.timestamp ?? Date.now(), seen: performance.now() }
+        publishSoon(news)
+      },
+      onGone: () => publish({ isGone: true, isLive: false }),
+    })
+  }
+
+  return {
+    snapshot: () => snapshot,
+    live: () => ({ from, entries }),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    open() {
+      const leaving = new AbortController()
+      let leave: (() => void) | undefined
+      items = []
+      entries = []
+      places = new Map()
+      publish(start())
+      load(leaving.signal).then(
+        (outline) => {
+          if (leaving.signal.aborted) return
+          const isLive = !isEnded(items)
+          from = outline.lastSeq + 1
+          publish({ lastSeq: outline.lastSeq, isLoaded: true, isLive })
+          if (isLive) leave = follow(outline)
+        },
+        (error: unknown) => !leaving.signal.aborted && publish({ error }),
+      )
+      return () => {
+        leaving.abort()
+        leave?.()
+        clearTimeout(due)
+        due = undefined
+      }
+    },
+  }
+}
+
+function isEnded(items: readonly OutlineItem[]): boolean {
+  return items.findLast((item) => item.k === 'mark')?.type === 'run-end'
+}

@@ -1,0 +1,69 @@
+/** The run itself: what it was asked, what it answered. */
+import type { EntryOf } from '../../../../src/part/entry.ts'
+import { JsonTree } from '../../../kit/JsonTree.tsx'
+import { useEntry } from '../data/use-entries.ts'
+import type { StepNode } from '../layout/tree.ts'
+import { nameOf } from '../selection.ts'
+import type { Room } from '../use-room.ts'
+import { StepPieces } from './Pieces.tsx'
+import { Large } from './Result.tsx'
+import css from './Inspector.module.css'
+
+/** Characters of the answer that are put into the page at once. */
+const most = 100_000
+
+export function RunOutput({ room }: { room: Room }) {
+  const { model, end } = room
+  const speakers = model.tree.all.filter((node) => speaksInAnswer(node))
+  let left = most
+  let first = speakers.length
+  while (first > 0 && (left > 0 || first === speakers.length)) left -= charsOf(speakers[--first]!)
+  const output = model.facts.state === 'ended' ? end?.output : undefined
+  return (
+    <>
+      {first > 0 && (
+        <p className={css.note}>
+          {first} earlier {first === 1 ? 'part is' : 'parts are'} not shown. Select a step to read it.
+        </p>
+      )}
+      <div data-testid="run-text">
+        {speakers.slice(first).map((node) => (
+          <div key={node.step.from} className={css.turn}>
+            <StepPieces room={room} node={node} textOnly />
+            <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
+              {node.step.path.replace(/^main\//u, '')}
+            </button>
+          </div>
+        ))}
+      </div>
+      {speakers.length === 0 && output === undefined && <p className={css.nothing}>No answer so far.</p>}
+      {output !== undefined && speakers.length === 0 && <Large value={output} name="output" />}
+    </>
+  )
+}
+
+function speaksInAnswer(node: StepNode): boolean {
+  if (node.step.superseded !== undefined || !node.blocks.some(({ kind }) => kind === 'text')) return false
+  for (let each: StepNode | undefined = node; each !== undefined; each = each.parent) if (each.step.answer) return true
+  return false
+}
+
+function charsOf({ blocks }: StepNode): number {
+  return blocks.reduce((sum, block) => sum + (block.kind === 'text' ? block.chars : 0), 0)
+}
+
+export function RunInput({ room }: { room: Room }) {
+  const entry = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
+  if (entry === undefined) return null
+  const { input, labels, forkedFrom, previousRunId } = entry
+  return (
+    <>
+      <JsonTree value={input} name="input" depth={3} />
+      {labels && <JsonTree value={labels} name="labels" />}
+      {forkedFrom && <JsonTree value={forkedFrom} name="forkedFrom" />}
+      {previousRunId !== undefined && <JsonTree value={previousRunId} name="previousRunId" />}
+      <h4 className={css.title}>pipeline</h4>
+      <pre className={css.pre}>{entry.pipeline}</pre>
+    </>
+  )
+}

@@ -1,0 +1,110 @@
+/** The steps of a run as a tree: what called what, with the blocks and marks of each. */
+import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from '../../../../src/fold/outline-item.ts'
+import { parentPath } from '../../../../src/part/path.ts'
+
+export interface StepNode {
+  step: OutlineStep
+  parent: StepNode | undefined
+  depth: number
+  children: StepNode[]
+  blocks: OutlineBlock[]
+  marks: OutlineMark[]
+}
+
+export interface StepTree {
+  roots: readonly StepNode[]
+  /** In the order in which they started. */
+  all: readonly StepNode[]
+  /** Marks of the run itself. */
+  marks: readonly OutlineMark[]
+  /** The last attempt of a path. */
+  at(path: string): StepNode | undefined
+  /** The attempt that an entry is part of. */
+  of(path: string, seq: number): StepNode | undefined
+}
+
+/** `items`: merged, in their order. */
+export function buildTree(items: readonly OutlineItem[]): StepTree {
+  const roots: StepNode[] = []
+  const all: StepNode[] = []
+  const marks: OutlineMark[] = []
+  const attempts = new Map<string, StepNode[]>()
+  const latest = (path: string) => attempts.get(path)?.at(-1)
+
+  function above(path: string): StepNode | undefined {
+    for (let up = parentPath(path); up !== ''; up = parentPath(up)) {
+      const node = latest(up)
+      if (node !== undefined) return node
+    }
+    return undefined
+  }
+
+  for (const item of items) {
+    if (item.k === 'step') {
+      const parent = above(item.path)
+      const depth = parent === undefined ? 0 : parent.depth + 1
+      const node: StepNode = { step: item, parent, depth, children: [], blocks: [], marks: [] }
+      ;(parent?.children ?? roots).push(node)
+      all.push(node)
+      const others = attempts.get(item.path)
+      if (others === undefined) attempts.set(item.path, [node])
+      else others.push(node)
+      continue
+    }
+    const node = latest(item.step) ?? above(item.step)
+    if (item.k === 'mark') (node?.marks ?? marks).push(item)
+    else node?.blocks.push(item)
+  }
+  return {
+    roots,
+    all,
+    marks,
+    at: latest,
+    of: (path, seq) => attempts.get(path)?.findLast(({ step }) => step.from <= seq),
+  }
+}
+
+/** Rows from top to bottom. `isFolded`: whether what is below a step is hidden. */
+export function flattenTree(tree: StepTree, isFolded: (node: StepNode) => boolean): StepNode[] {
+  const rows: StepNode[] = []
+  const walk = (nodes: readonly StepNode[]) => {
+    for (const node of nodes) {
+      rows.push(node)
+      if (node.children.length > 0 && !isFolded(node)) walk(node.children)
+    }
+  }
+  walk(tree.roots)
+  return rows
+}
+
+export type StepState = 'running' | 'waiting' | 'done' | 'failed' | 'superseded'
+
+export function stateOf({ step }: StepNode): StepState {
+  if (step.superseded !== undefined) return 'superseded'
+  if (step.error !== undefined) return 'failed'
+  if (step.end !== undefined) return 'done'
+  return asks(step) ? 'waiting' : 'running'
+}
+
+/** Whether a step waits for a person or a client, not for the server. */
+export function asks({ kind }: OutlineStep): boolean {
+  return kind === 'approval' || kind === 'client-tool'
+}
+
+const groups: ReadonlySet<string> = new Set(['tool-loop', 'router', 'parallel', 'container'])
+
+/** Whether a step only holds others: what takes time is in them. */
+export function isGroup({ step, children }: StepNode): boolean {
+  return children.length > 0 || groups.has(step.kind)
+}
+
+/** What to call a step in a list: its own name, and what it is. */
+export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
+  const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
+  const { kind, toolName, agent, model } = step
+  if (kind === 'model-call') return { name: model ?? 'model', detail: own }
+  if (kind === 'approval') return { name: `approve ${toolName ?? ''}`.trim(), detail: own }
+  if (toolName !== undefined) return { name: toolName, detail: own }
+  if (agent !== undefined) return { name: own, detail: `agent ${agent}` }
+  return { name: own, detail: step.stepType }
+}

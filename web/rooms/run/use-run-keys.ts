@@ -1,0 +1,76 @@
+/** The keys of a run. */
+import { copyText } from '../../kit/copy-text.ts'
+import { markForCompare } from '../../data/compare-mark.ts'
+import { useKeys } from '../../shell/keys.ts'
+import { speeds } from './data/use-play.ts'
+import { panView, zoomView } from './layout/scale.ts'
+import { stateOf } from './layout/tree.ts'
+import { nameOf } from './selection.ts'
+import type { Room } from './use-room.ts'
+
+export function useRunKeys(room: Room): void {
+  const { selection, rows, view, setView } = room
+  const node = 'node' in selection ? selection.node : undefined
+  const here = node === undefined ? -1 : rows.findIndex(({ step }) => step.from === node.step.from)
+  const move = (by: number) => {
+    const next = rows[Math.min(rows.length - 1, Math.max(0, here + by))]
+    // The run itself stands above its first step.
+    if (here + by < 0 && selection.kind !== 'none') room.select('run', true)
+    else if (next !== undefined) room.select(nameOf(next), true)
+  }
+  const fold = () => {
+    if (node === undefined) return
+    if (node.children.length > 0 && !room.isFolded(node)) room.fold(node, true)
+    else if (node.parent !== undefined) room.select(nameOf(node.parent), true)
+  }
+  const unfold = () => {
+    if (node === undefined || node.children.length === 0) return
+    if (room.isFolded(node)) room.fold(node, false)
+    else room.select(nameOf(node.children[0]!), true)
+  }
+  const speed = (i: number) => ({ label: `Play at ${speeds[i]}×`, run: () => room.play.setSpeed(speeds[i]!) })
+  useKeys(
+    {
+      j: { label: 'Next step', run: () => move(1) },
+      k: { label: 'Previous step', run: () => move(-1) },
+      h: { label: 'Fold the step, or go to what holds it', run: fold },
+      l: { label: 'Unfold the step', run: unfold },
+      Enter: {
+        label: 'Go to the details',
+        run: () => document.querySelector<HTMLElement>('[data-inspector]')?.focus(),
+      },
+      Esc: { label: 'Select nothing', run: () => room.select(undefined, true) },
+      ',': { label: 'Previous entry', run: () => room.step(-1, false) },
+      '.': { label: 'Next entry', run: () => room.step(1, false) },
+      'Shift+,': { label: 'Previous block', run: () => room.step(-1, true) },
+      'Shift+.': { label: 'Next block', run: () => room.step(1, true) },
+      Space: { label: 'Play, or pause', run: room.play.toggle },
+      1: speed(0),
+      2: speed(1),
+      3: speed(2),
+      w: { label: 'Zoom in', run: () => setView(zoomView(view, 0.7)) },
+      s: { label: 'Zoom out', run: () => setView(zoomView(view, 1 / 0.7)) },
+      a: { label: 'Earlier', run: () => setView(panView(view, -0.2)) },
+      d: { label: 'Later', run: () => setView(panView(view, 0.2)) },
+      e: {
+        label: 'Next error',
+        run() {
+          const failed = rows.findIndex((each, i) => i > here && stateOf(each) === 'failed')
+          const next = rows[failed] ?? rows.find((each) => stateOf(each) === 'failed')
+          if (next !== undefined) room.select(nameOf(next), true)
+        },
+      },
+      o: {
+        label: 'The question that waits',
+        run: () =>
+          document.querySelector<HTMLElement>('[data-testid=open-request] :is(textarea, select, button)')?.focus(),
+      },
+      f: { label: 'Follow the run', run: () => room.follow(true) },
+      '/': { label: 'Find in the log', run: () => document.querySelector<HTMLElement>('[data-log-find]')?.focus() },
+      c: { label: 'Copy the id of the run', run: () => void copyText(room.id).catch(() => undefined) },
+      y: { label: 'Copy a link to this place', run: () => void copyText(location.href).catch(() => undefined) },
+      x: { label: 'Mark to compare', run: () => void markForCompare(room.id) },
+    },
+    'Run',
+  )
+}
