@@ -65,7 +65,7 @@ export function useRoom(id: string): Room {
   const wanted = /^\d{1,15}$/u.test(atText ?? '') ? Math.max(1, Number(atText)) : undefined
   const at = wanted === undefined || (snapshot.isLoaded && wanted > lastSeq) ? undefined : wanted
   const isFollowing = snapshot.isLive && !unfollowed && at === undefined
-  const model = useModel(snapshot, at, snapshot.isLive && !isFollowing)
+  const model = useModel(snapshot, at, snapshot.wasLive && (unfollowed || at !== undefined))
 
   const row = useResource(`row ${id}`, async () => {
     const { runs } = await api<{ runs: RunRow[] }>(`/api/runs?idPrefix=${encodeURIComponent(id)}&limit=1`)

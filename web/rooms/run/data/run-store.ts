@@ -15,6 +15,8 @@ export interface RunSnapshot {
   isLoaded: boolean
   /** The run had not ended when the last entry came. */
   isLive: boolean
+  /** It has been live since the room was opened. */
+  wasLive: boolean
   isGone: boolean
   error: unknown
   /** The time of the last entry that came live, by the server's clock, and when it came by `performance.now()`. */
@@ -44,7 +46,7 @@ export function createRunStore(id: string): RunStore {
 
   function start(): RunSnapshot {
     const nothing = { items: [], lastSeq: 0, error: undefined, heard: undefined }
-    return { ...nothing, isLoaded: false, isLive: false, isGone: false }
+    return { ...nothing, isLoaded: false, isLive: false, wasLive: false, isGone: false }
   }
 
   function put(changed: Iterable<OutlineItem>): void {
@@ -127,7 +129,7 @@ export function createRunStore(id: string): RunStore {
           if (leaving.signal.aborted) return
           const isLive = !isEnded(items)
           from = outline.lastSeq + 1
-          publish({ lastSeq: outline.lastSeq, isLoaded: true, isLive })
+          publish({ lastSeq: outline.lastSeq, isLoaded: true, isLive, wasLive: isLive })
           if (isLive) leave = follow(outline)
         },
         (error: unknown) => !leaving.signal.aborted && publish({ error }),

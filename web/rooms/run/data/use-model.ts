@@ -22,7 +22,7 @@ export interface RunModel {
   scale: Scale
 }
 
-/** `isPinned`: the end of the time axis stays where it is although the run goes on. */
+/** `isPinned`: the time axis stays as it is although the run goes on. */
 export function useModel(snapshot: RunSnapshot, at: number | undefined, isPinned: boolean): RunModel {
   const { items, isLive, heard } = snapshot
   const whole = useMemo(() => buildTree(items), [items])
@@ -41,13 +41,14 @@ export function useModel(snapshot: RunSnapshot, at: number | undefined, isPinned
 
   const from = whole.marks[0]?.at ?? whole.all[0]?.step.at ?? 0
   const room = isRunning ? from + roomFor(end - from) : end
-  const [pinned, setPinned] = useState<number>()
-  if (isPinned !== (pinned !== undefined)) setPinned(isPinned ? room : undefined)
-  const to = Math.max(from + 1, isLive ? (pinned ?? room) : room)
-  const scale = useMemo(() => {
+  const to = Math.max(from + 1, room)
+  const current = useMemo(() => {
     const busy = busySpans(whole, last, suspendedSpans(whole.marks, last))
     return createScale({ from, to }, idleGaps(busy))
   }, [whole, last, from, to])
+  const [pinned, setPinned] = useState<Scale>()
+  if (isPinned !== (pinned !== undefined)) setPinned(isPinned ? current : undefined)
+  const scale = pinned ?? current
   return { whole, items: clipped, tree, facts, now, suspended, scale }
 }
 

@@ -1,0 +1,326 @@
+/** The room of one run, in a real browser: live, rewound, searched, answered, forked. */
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { RunView } from '../../src/fold/run-view.ts'
+import type { Entry } from '../../src/part/entry.ts'
+import { refuse } from '../../src/models/script.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  reasoning,
+  text,
+  toolCall,
+} from '../../src/models/testing/scripted-model.ts'
+import type { Store } from '../../src/part/log.ts'
+import { agent, until } from '../support/engine.ts'
+import type { TestServer } from '../support/server.ts'
+import { expectAccessible } from './axe.ts'
+import { launchBrowser } from './chromium.ts'
+import { atEachScreen, sticksOut } from './screens.ts'
+import { openWeb } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+afterAll(() => browser?.close())
+
+const pay = { parameters: z.looseObject({}), execute: () => 'paid' }
+const calculator = { parameters: z.looseObject({}), execute: () => ({ value: 84 }) }
+
+async function start(server: TestServer, agentId: string, input: object = {}): Promise<string> {
+  const messages = [{ role: 'user', content: 'What is 12*7?' }]
+  const response = await server.post('/api/runs', { agentId, input: { messages, ...input } })
+  return ((await response.json()) as { id: string }).id
+}
+
+const ended = (store: Store, id: string) => until(store, id, ({ type }) => type === 'run-end')
+
+/** A recorded run with an id of its own. */
+async function record(store: Store, name: string): Promise<string> {
+  const entries = readFileSync(new URL(`../../src/wire/golden/${name}.ndjson`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Entry)
+  const id = `run_${name}`
+  entries[0] = { ...entries[0], runId: id } as Entry
+  await store.log.append(id, 1, entries)
+  return id
+}
+
+const rows = (page: Page) => page.getByTestId('step-row')
+const row = (page: Page, path: string) => page.locator(`[data-testid=step-row][data-path="${path}"]`)
+
+/** What the page shows of a run, in the words of its view. */
+function shown(page: Page): Promise<{ status: string; text: string; steps: Record<string, string> }> {
+  return page.evaluate(() => ({
+    status: document.querySelector<HTMLElement>('[data-testid=run-status]')!.dataset['status'] ?? '',
+    text: [...document.querySelectorAll('[data-testid=run-text] [data-piece=text]')]
+      .map((each) => each.textContent)
+      .join('')
+      .replaceAll(/\s/gu, ''),
+    steps: Object.fromEntries(
+      [...document.querySelectorAll<HTMLElement>('[data-testid=step-row]')]
+        // What a crash has discarded runs until its next attempt has begun, which is a row behind it.
+        .map((each) => [each.dataset['path']!, each.dataset['state']!.replace(/waiting|superseded/u, 'running')]),
+    ),
+  }))
+}
+
+function expected({ status, text: said, steps }: RunView): Awaited<ReturnType<typeof shown>> {
+  const states = steps.map(({ path, duration, error }) => [
+    path,
+    error ? 'failed' : duration === undefined ? 'running' : 'done',
+  ])
+  return { status, text: said.replaceAll(/\s/gu, ''), steps: Object.fromEntries(states) as Record<string, string> }
+}
+
+async function scrub(page: Page, seq: number): Promise<void> {
+  await page.getByTestId('scrubber').evaluate((input: HTMLInputElement, value) => {
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(input, String(value))
+    input.dispatchEvent(new Event('input', { bubbles: true }))
+  }, seq)
+}
+
+describe.skipIf(browser === undefined)(`one run${fault}`, () => {
+  test('grows while the model is held; what is selected stays where it is; f follows again', async () => {
+    const gates = [latch(), latch()]
+    const m = createScriptedModel([
+      [
+        { type: 'text-start', id: 'a' },
+        { type: 'text-delta', id: 'a', delta: 'One ' },
+        gates[0]!,
+        { type: 'text-delta', id: 'a', delta: 'two.' },
+        { type: 'text-end', id: 'a' },
+        toolCall('c', 'calculator', {}),
+        finish('tool-calls'),
+      ],
+      [text('Three'), gates[1]!, finish()],
+    ])
+    const engine = { agents: { a: agent('tools: [{ name: calculator }]') }, scripts: { m }, tools: { calculator } }
+    const { page, server } = await openWeb(browser, { engine })
+    const id = await start(server, 'a')
+    await gates[0]!.reached
+    await page.goto(`${server.url}/runs/${id}`)
+    await expect
+      .poll(() => shown(page))
+      .toEqual({ status: 'running', text: 'One', steps: { 'main/answer': 'running', 'main/answer/1': 'running' } })
+    expect(await page.getByText('live', { exact: true }).count()).toBeGreaterThan(0)
+    gates[0]!.open()
+    await expect.poll(() => rows(page).count()).toBe(4)
+    await expect.poll(async () => (await shown(page)).text).toBe('Onetwo.Three')
+
+    await row(page, 'main/answer/1').click()
+    await expect.poll(() => page.url()).toContain('sel=main/answer/1')
+    await page.getByRole('button', { name: 'Return to live' }).waitFor()
+    const place = () =>
+      row(page, 'main/answer/1').evaluate((each) =>
+        JSON.stringify([...each.querySelectorAll('i')].map((bar) => bar.getBoundingClientRect())),
+      )
+    const before = await place()
+    gates[1]!.open()
+    await ended(server.store, id)
+    await expect.poll(async () => (await shown(page)).status).toBe('completed')
+    expect(await place()).toBe(before)
+    expect(await page.getByTestId('log-row').last().isVisible()).toBe(true)
+  })
+
+  test('the scrubber is the log at every entry; a link restores it; . , and play move it', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() } } })
+    for (const name of ['approval', 'reset', 'failing-branch', 'error-midway']) {
+      const id = await record(server.store, name)
+      await page.goto(`${server.url}/runs/${id}`)
+      const views: RunView[] = []
+      const last = (await server.store.runs.get(id))!.lastSeq
+      for (let at = 1; at <= last; at++) {
+        const view = (await (await fetch(`${server.url}/api/runs/${id}?at=${at}`)).json()) as RunView
+        views.push(view)
+        if (at === 1) await rows(page).first().waitFor()
+        await scrub(page, at)
+        await expect.poll(() => shown(page), { message: `${name} at ${at}`, interval: 10 }).toEqual(expected(view))
+      }
+    }
+    const id = 'run_approval'
+    await page.goto(`${server.url}/runs/${id}?at=21`)
+    await expect.poll(async () => (await shown(page)).status).toBe('suspended')
+    await page.keyboard.press('.')
+    await page.keyboard.press('.')
+    const seq = () => page.getByTestId('run-room').getAttribute('data-seq')
+    await expect.poll(seq).toBe('23')
+    await page.keyboard.press('Shift+,')
+    await expect.poll(seq).toBe('22')
+    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toBe('22')
+    await page.keyboard.press('2')
+    await page.keyboard.press('Space')
+    await expect.poll(seq).toBe('42')
+    await page.getByRole('button', { name: 'To the end' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toBe(null)
+  })
+
+  test('the log: windows of rows, types, words, and an entry that a link names', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() } } })
+    const id = await record(server.store, 'server-tool')
+    await page.goto(`${server.url}/runs/${id}`)
+    const entries = page.getByTestId('log-row')
+    await expect.poll(() => entries.filter({ hasText: 'calculator' }).count()).toBeGreaterThan(0)
+    await page.getByRole('button', { name: 'Tools' }).click()
+    await expect.poll(() => page.url()).toContain('types=tool-input-start,')
+    await expect
+      .poll(() =>
+        entries.evaluateAll((all) => all.every((each) => (each as HTMLElement).dataset['type']!.startsWith('tool-'))),
+      )
+      .toBe(true)
+    await page.getByRole('button', { name: 'Tools' }).click()
+    await page.keyboard.press('/')
+    await page.keyboard.type('step-finish')
+    await expect
+      .poll(() => entries.evaluateAll((all) => new Set(all.map((each) => (each as HTMLElement).dataset['type'])).size))
+      .toBe(1)
+    await entries.first().click()
+    const seq = await entries.first().getAttribute('data-seq')
+    await expect.poll(() => new URL(page.url()).searchParams.get('sel')).toBe(seq)
+    await page.reload()
+    await page.getByRole('heading', { name: `#${seq} step-finish` }).waitFor()
+    expect(await page.getByLabel('Find in the log').inputValue()).toBe('step-finish')
+  })
+
+  test('keys only: rows, folding, details, errors; prompts say what is new', async () => {
+    const m = createScriptedModel([
+      [refuse(503, 'overloaded')],
+      [reasoning('Let me see.'), toolCall('c', 'calculator', { expression: '12*7' }), finish('tool-calls')],
+      [text('It is 84.'), finish()],
+    ])
+    const broken = createScriptedModel([[refuse(400, 'too long')]])
+    const team = `workflow:
+  - id: both
+    type: parallel
+    config:
+      branches:
+        x: [{ id: ask, type: call-agent, config: { agent: a } }]
+        y: [{ id: say, type: output-generator, config: { template: "hello" } }]
+  - { id: try, type: llm, config: { model: "script:broken", messages: "$input.messages" } }
+`
+    const engine = {
+      agents: { a: agent('tools: [{ name: calculator }]'), team },
+      scripts: { m, broken },
+      tools: { calculator },
+    }
+    const { page, server } = await openWeb(browser, { engine })
+    const id = await start(server, 'team')
+    await ended(server.store, id)
+    await page.goto(`${server.url}/runs/${id}`)
+    await rows(page).first().waitFor()
+    await page.getByRole('alert').filter({ hasText: 'too long' }).first().waitFor()
+    await page.keyboard.press('e')
+    await expect.poll(() => page.locator('[role=row][aria-selected=true]').getAttribute('data-state')).toBe('failed')
+    await page.keyboard.press('Escape')
+    for (let i = 0; i < 3; i++) await page.keyboard.press('j')
+    const selected = () => page.locator('[role=row][aria-selected=true]').getAttribute('data-path')
+    const path = await selected()
+    const all = await rows(page).count()
+    expect(all).toBeGreaterThan(6)
+    await page.keyboard.press('h')
+    await expect.poll(() => rows(page).count()).toBeLessThan(all)
+    await page.keyboard.press('l')
+    await expect.poll(() => rows(page).count()).toBe(all)
+    expect(await selected()).toBe(path)
+    const calls = page.locator('[data-testid=step-row]').filter({ hasText: 'script:m' })
+    expect(await calls.count()).toBe(2)
+    expect(await calls.first().locator('b[data-kind=retry]').count()).toBe(1)
+    await calls.last().click()
+    await page.keyboard.press('Enter')
+    await page.getByText('It is 84.').waitFor()
+    await page.getByRole('tab', { name: 'Prompt' }).click()
+    const prompt = page.getByTestId('prompt')
+    await prompt.getByText('Show 1 message as in the call before').waitFor()
+    await expect.poll(() => prompt.locator('ins').count()).toBe(2)
+    await page.getByRole('tab', { name: 'Prompt' }).press('ArrowRight')
+    await page.getByText('Tokens out').waitFor()
+    expect(page.url()).toContain('tab=usage')
+    await page.keyboard.press('w')
+    await expect.poll(() => new URL(page.url()).searchParams.get('z')).toMatch(/^\d+-\d+$/u)
+    await page.keyboard.press('x')
+    expect(await page.evaluate(() => sessionStorage.getItem('millrace-compare'))).toBe(id)
+  })
+
+  test('a question is answered in its place, also with other arguments; a client tool by JSON', async () => {
+    const m = createScriptedModel([
+      [toolCall('c', 'pay', { amount: 12 }), toolCall('d', 'locate'), finish('tool-calls')],
+      [text('Done.'), finish()],
+    ])
+    const engine = {
+      agents: {
+        a: agent(
+          'tools: [{ name: pay, approval: true }, { name: locate, client: true, description: "Where", parameters: {} }]',
+        ),
+      },
+      scripts: { m },
+      tools: { pay },
+    }
+    const { page, server } = await openWeb(browser, { engine })
+    const id = await start(server, 'a')
+    await until(server.store, id, ({ type }) => type === 'suspend')
+    await page.goto(`${server.url}/runs/${id}`)
+    const asked = page.getByTestId('open-request')
+    await expect.poll(() => asked.count()).toBe(2)
+    const approval = asked.filter({ hasText: 'May pay run?' })
+    await approval.getByRole('button', { name: 'Edit' }).click()
+    await approval.getByLabel('Other arguments').fill('{"amount": 7}')
+    await approval.getByRole('button', { name: 'Approve' }).click()
+    const tool = asked.filter({ hasText: 'locate' })
+    await tool.getByLabel('Result, as JSON').fill('nowhere')
+    await tool.getByRole('button', { name: 'Send the result' }).click()
+    await tool.getByText('This is not JSON').waitFor()
+    await tool.getByLabel('Result, as JSON').fill('{"city": "Oslo"}')
+    await tool.getByRole('button', { name: 'Send the result' }).click()
+    await ended(server.store, id)
+    await expect.poll(async () => (await shown(page)).status).toBe('completed')
+    await expect.poll(() => asked.count()).toBe(0)
+    await row(page, 'main/answer/1').click()
+  })
+
+  test('a log in no legal order is told, and a fork goes on by itself', async () => {
+    const m = createScriptedModel([[text('Another answer.'), finish()]])
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() }, scripts: { m } } })
+    const entry = (seq: number, part: object) => ({ seq, timestamp: seq, step: '', ...part }) as Entry
+    await server.store.log.append('run_bad', 1, [
+      entry(1, {
+        type: 'run-start',
+        runId: 'run_bad',
+        agent: 'a',
+        pipeline: agent(),
+        threadId: 't',
+        protocol: 'api',
+        input: {},
+      }),
+      entry(2, { type: 'text-delta', id: 'x', delta: 'lost' }),
+      entry(3, { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }),
+    ])
+    await page.goto(`${server.url}/runs/run_bad`)
+    await page.getByRole('alert').filter({ hasText: 'text x is not open' }).waitFor()
+    await page.getByRole('button', { name: 'Fork' }).click()
+    await page.getByLabel('After entry').fill('1')
+    await page.getByLabel('Input, as JSON').fill('{"messages": [{"role": "user", "content": "Again"}]}')
+    await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+    await expect.poll(() => page.url()).toMatch(/\/runs\/run_(?!bad)/u)
+    await expect.poll(async () => (await shown(page)).text).toBe('Anotheranswer.')
+  })
+
+  test('at every size and in both themes nothing sticks out, and axe finds nothing serious', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() } } })
+    const id = await record(server.store, 'approval')
+    await page.goto(`${server.url}/runs/${id}`)
+    await rows(page).first().waitFor()
+    await atEachScreen(page, 'run', async ({ width }) => {
+      expect(await sticksOut(page)).toEqual([])
+      await expectAccessible(page)
+      if (width > 720) return
+      await row(page, 'main/answer/4').click()
+      await page.getByRole('button', { name: 'Close Details' }).click()
+      await page.getByRole('group', { name: 'What is shown' }).getByRole('button', { name: 'Log' }).click()
+      await page.getByTestId('log-row').first().waitFor()
+      await expectAccessible(page)
+      await page.getByRole('group', { name: 'What is shown' }).getByRole('button', { name: 'Steps' }).click()
+    })
+  })
+})
