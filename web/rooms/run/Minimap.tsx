@@ -40,6 +40,8 @@ export function Minimap({ room }: { room: Room }) {
   const isZoomed = view.to - view.from < 0.999
   const shown = brush ?? (isZoomed ? view : undefined)
   return (
+    // Keys do the same: w, s, a and d.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
       ref={strip}
       className={css.strip}

@@ -177,7 +177,7 @@ function useHeld(
     const place = keys.indexOf(key)
     if (place < 0) return
     isHeld.current = true
-    target.scrollTop += (place - first) * rowHeight
+    target.scrollBy(0, (place - first) * rowHeight)
   })
   return isHeld
 }

@@ -44,7 +44,7 @@ export function Prompt({ id, node }: { id: string; node: StepNode }) {
         <Copy text={() => JSON.stringify(prompt.value, undefined, 2)} label="Copy the prompt" />
       </div>
       {system !== undefined && (
-        <Part role="system" state={last === undefined ? undefined : last.system === system ? 'same' : 'new'}>
+        <Part name="system" state={last === undefined ? undefined : last.system === system ? 'same' : 'new'}>
           <LongText text={system} />
         </Part>
       )}
@@ -56,14 +56,14 @@ export function Prompt({ id, node }: { id: string; node: StepNode }) {
       {messages.slice(hidden).map((message, i) => (
         <Part
           key={hidden + i}
-          role={message.role}
+          name={message.role}
           state={last === undefined ? undefined : hidden + i < same ? 'same' : 'new'}
         >
           <Content message={message} />
         </Part>
       ))}
       {tools.length > 0 && (
-        <Part role={`${tools.length} tools`} state={undefined}>
+        <Part name={`${tools.length} tools`} state={undefined}>
           <JsonTree value={Object.fromEntries(tools.map(({ name, ...rest }) => [name, rest]))} depth={1} />
         </Part>
       )}
@@ -76,14 +76,14 @@ function Part({
   state,
   children,
 }: {
-  role: string
+  name: string
   state: 'same' | 'new' | undefined
   children: React.ReactNode
 }) {
   return (
     <section className={css.message} data-state={state}>
       <h4>
-        {role}
+        {name}
         {state === 'new' && <ins>new</ins>}
       </h4>
       {children}
