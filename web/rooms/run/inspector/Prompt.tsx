@@ -72,7 +72,7 @@ export function Prompt({ id, node }: { id: string; node: StepNode }) {
 }
 
 function Part({
-  role,
+  name,
   state,
   children,
 }: {
