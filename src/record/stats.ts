@@ -48,16 +48,16 @@ export interface Stats {
 }
 
 const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
-const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}`
+export const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}`
 /** What a fork shares is counted once, where it happened. */
-const within = (table: string, time: string) =>
+export const within = (table: string, time: string) =>
   `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
 
 const usageBy = (name: string, order = 'reports DESC') =>
   `SELECT ${name} AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY 1 ORDER BY ${order}`
 
 /** The count and the percentiles of a value, for each name. */
-function percentiles(name: string, value: string, from: string): string {
+export function percentiles(name: string, value: string, from: string): string {
   return `WITH v AS (SELECT ${name} AS name, ${value} AS value FROM ${from}),
     o AS (SELECT name, value, row_number() OVER w AS i, count(*) OVER (PARTITION BY name) AS n
       FROM v WHERE value IS NOT NULL WINDOW w AS (PARTITION BY name ORDER BY value))
