@@ -1,0 +1,115 @@
+/** What each of the two came to, and the difference. */
+import { useNarrow } from '../../data/media.ts'
+import { cost, count, duration } from '../../kit/format.ts'
+import type { Compared, RunDigest } from './compared.ts'
+import css from './Compare.module.css'
+
+interface Measure {
+  name: string
+  of(run: RunDigest): number | undefined
+  write(value: number): string
+}
+
+const measures: readonly Measure[] = [
+  { name: 'Duration', of: (run) => run.duration, write: duration },
+  { name: 'Tokens in', of: ({ usage }) => usage?.inputTokens, write: count },
+  { name: 'Tokens out', of: ({ usage }) => usage?.outputTokens, write: count },
+  { name: 'Cost', of: (run) => run.cost, write: cost },
+  { name: 'Model calls', of: (run) => run.modelCalls, write: count },
+  { name: 'Tool calls', of: ({ tools }) => tools.length, write: count },
+  { name: 'Entries', of: (run) => run.entries, write: count },
+]
+
+interface Row {
+  name: string
+  a: string
+  b: string
+  change: string
+}
+
+export function Summary({ a, b }: Pick<Compared, 'a' | 'b'>) {
+  const isNarrow = useNarrow()
+  const rows: Row[] = [
+    { name: 'Outcome', a: a.outcome, b: b.outcome, change: a.outcome === b.outcome ? '=' : '≠' },
+    ...measures.map(({ name, of, write }): Row => {
+      const [x, y] = [of(a), of(b)]
+      const change = x === undefined || y === undefined ? '–' : signed(x, y, write, !isNarrow)
+      return { name, a: x === undefined ? '–' : write(x), b: y === undefined ? '–' : write(y), change }
+    }),
+  ]
+  return isNarrow ? <Tall rows={rows} /> : <Flat rows={rows} />
+}
+
+const sides = [
+  ['a', 'A'],
+  ['b', 'B'],
+  ['change', 'Difference'],
+] as const
+
+function Flat({ rows }: { rows: readonly Row[] }) {
+  return (
+    <table className={css.summary}>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span className="visually-hidden">Run</span>
+          </th>
+          {rows.map(({ name }) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {sides.map(([side, label]) => (
+          <tr key={side}>
+            <th scope="row" data-side={label}>
+              {label}
+            </th>
+            {rows.map((row) => (
+              <td key={row.name}>{row[side]}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Tall({ rows }: { rows: readonly Row[] }) {
+  return (
+    <table className={css.summary}>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span className="visually-hidden">Measure</span>
+          </th>
+          {sides.map(([side, label]) => (
+            <th key={side} scope="col" data-side={label}>
+              {label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.name}>
+            <th scope="row">{row.name}</th>
+            {sides.map(([side]) => (
+              <td key={side}>{row[side]}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** `+1.2 s (+40 %)`; `=` */
+export function signed(a: number, b: number, write: (value: number) => string, withShare = true): string {
+  if (a === b) return '='
+  const sign = b > a ? '+' : '−'
+  const share = a === 0 || !withShare ? '' : ` (${sign}${Math.round((Math.abs(b - a) / a) * 100)} %)`
+  return `${sign}${write(Math.abs(b - a))}${share}`
+}

@@ -1,0 +1,44 @@
+/** The steps of two runs beside each other: by name, kind and tool. Ids and times do not count. */
+import type { OutlineItem, OutlineStep } from '../../../src/fold/outline-item.ts'
+import { mergeOutline } from '../../../src/fold/merge-outline.ts'
+import { align, type Pair } from './align.ts'
+
+/** The steps that count, in the order in which they began. */
+export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {
+  return mergeOutline(items).filter((item): item is OutlineStep => item.k === 'step' && item.superseded === undefined)
+}
+
+export function pairSteps(a: readonly OutlineStep[], b: readonly OutlineStep[]): Pair<OutlineStep>[] {
+  return align(a, b, keyOf)
+}
+
+/** Numbers and ids in a path say which call it is, not what it does. */
+function keyOf({ path, stepType, kind, toolName, agent, toolCallId }: OutlineStep): string {
+  const names = path.split('/').map((part) => (/^\d+$/u.test(part) || part === toolCallId ? '#' : part))
+  return [toolCallId === undefined ? names.join('/') : `${names.length}`, stepType, kind, toolName, agent].join('\n')
+}
+
+export function depthOf({ path }: OutlineStep): number {
+  return Math.max(0, path.split('/').length - 2)
+}
+
+/** What a step is called in a list. */
+export function nameOf({ path, kind, toolName, model, agent }: OutlineStep): string {
+  if (agent !== undefined) return agent
+  if (toolName !== undefined) return toolName
+  if (kind === 'model-call') return model ?? 'model'
+  return path.split('/').at(-1)!
+}
+
+export function lengthOf({ at, end }: OutlineStep): number | undefined {
+  return end === undefined ? undefined : end - at
+}
+
+/** What the two did differently, as words. */
+export function differences(a: OutlineStep, b: OutlineStep): string[] {
+  const found: string[] = []
+  if (a.model !== b.model) found.push('model')
+  if (a.finishReason !== b.finishReason) found.push('end')
+  if (a.error?.code !== b.error?.code) found.push('error')
+  return found
+}
