@@ -37,8 +37,8 @@ export function ChatHeader({ agent, agents, threadId, onAgent, onNew, children }
       )}
       <span className={css.space} />
       {children}
-      <Button icon="plus" onClick={onNew} disabled={threadId === undefined}>
-        New
+      <Button icon="plus" aria-label="New thread" onClick={onNew} disabled={threadId === undefined}>
+        <span className={css.wide}>New</span>
       </Button>
     </header>
   )

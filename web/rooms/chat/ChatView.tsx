@@ -1,14 +1,20 @@
 /** A chat with one agent: its header, its turns, and where the next message is written. */
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { textOf } from '../../../src/fold/run-view.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
 import { useQuery } from '../../data/query.ts'
-import type { Fields, Schema } from '../../kit/SchemaForm.tsx'
+import { readKey } from '../../data/key.ts'
+import { Button } from '../../kit/Button.tsx'
+import { Panes } from '../../kit/Panes.tsx'
+import { readFields, type Fields, type Schema } from '../../kit/SchemaForm.tsx'
+import { AboutPanel } from './AboutPanel.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
 import { Composer } from './Composer.tsx'
+import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
+import { promptsFor } from './prompts.ts'
 import { toMessage, type Attachment } from './send.ts'
 import type { Turn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
@@ -18,6 +24,8 @@ import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { Welcome } from './Welcome.tsx'
 import css from './chat.module.css'
+
+const FramesPanel = lazy(() => import('./FramesPanel.tsx'))
 
 export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
   const { id, name = id } = agent
@@ -93,43 +101,84 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     () => ({
       again: !isLinear ? (turn, text) => again.current?.(turn, text) : undefined,
       choose: (run) => set({ run }),
-      showFrames: (run) => set({ run, panel: 'frames' }),
     }),
     [isLinear, set],
   )
 
+  const panel = query.get('panel')
+  const last = chat.turns.at(-1)?.turn
+  const framesOf = chat.turns.find(({ runId }) => runId === query.get('run'))?.runId ?? last?.runId
+  const schema = agent.input as Schema | undefined
+  const asked = draft.trim() !== '' ? draft : (last?.asked.map(textOf).join('\n\n') ?? '')
+  const request = {
+    origin: location.origin,
+    agentId: id,
+    text: asked === '' ? (promptsFor(agent)[0] ?? 'Hello') : asked,
+    values: schema === undefined ? {} : readFields(schema, fields).values,
+    hasKey: readKey() !== undefined,
+  }
+  const toggle = (name: string) => set({ panel: panel === name ? undefined : name, wire: undefined })
+  const side =
+    panel === 'frames' ? (
+      <Suspense>
+        <FramesPanel
+          runId={framesOf}
+          wire={query.get('wire') ?? 'ui'}
+          onWire={(wire) => set({ wire: wire === 'ui' ? undefined : wire }, { replace: true })}
+        />
+      </Suspense>
+    ) : panel === 'tools' ? (
+      <AboutPanel agent={agent} />
+    ) : undefined
+
   return (
-    <div className={css.room}>
-      <ChatHeader
-        agent={agent}
-        agents={agents}
-        threadId={threadId}
-        onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
-        onNew={() => {
-          set({ thread: undefined, run: undefined })
-          input.current?.focus()
-        }}
-      />
-      <Conversation
-        chat={chat}
-        follow={follow}
-        actions={actions}
-        welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
-      />
-      <Composer
-        agentName={name}
-        schema={agent.input as Schema | undefined}
-        draft={draft}
-        onDraft={setDraft}
-        fields={fields}
-        onFields={setFields}
-        limit={limit}
-        isRunning={chat.active !== undefined}
-        onSend={send}
-        onStop={() => void chat.stop()}
-        input={input}
-      />
-    </div>
+    <Panes
+      name="chat"
+      label={panel === 'tools' ? 'About this agent' : 'Frames'}
+      size={460}
+      side={side}
+      onClose={() => set({ panel: undefined, wire: undefined })}
+    >
+      <div className={css.room}>
+        <ChatHeader
+          agent={agent}
+          agents={agents}
+          threadId={threadId}
+          onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
+          onNew={() => {
+            set({ thread: undefined, run: undefined })
+            input.current?.focus()
+          }}
+        >
+          <Button aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
+            Tools
+          </Button>
+          <Button aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
+            Frames
+          </Button>
+          <CopyAs request={request} />
+        </ChatHeader>
+        <Conversation
+          chat={chat}
+          follow={follow}
+          actions={actions}
+          welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
+        />
+        <Composer
+          agentName={name}
+          schema={schema}
+          draft={draft}
+          onDraft={setDraft}
+          fields={fields}
+          onFields={setFields}
+          limit={limit}
+          isRunning={chat.active !== undefined}
+          onSend={send}
+          onStop={() => void chat.stop()}
+          input={input}
+        />
+      </div>
+    </Panes>
   )
 }
 

@@ -16,7 +16,6 @@ export interface TurnActions {
   /** Asks the same again; with a text, in these words. Absent: this server cannot. */
   again: ((turn: Turn, text?: string) => void) | undefined
   choose(runId: string): void
-  showFrames(runId: string): void
 }
 
 interface Props {

@@ -1,0 +1,31 @@
+/** The request as code, to look at and to copy. */
+import { useState } from 'react'
+import { Button } from '../../kit/Button.tsx'
+import { Dialog } from '../../kit/Dialog.tsx'
+import { Code } from '../../kit/markdown/Code.tsx'
+import { codes, type CodeRequest } from './copy-as.ts'
+import css from './chat.module.css'
+
+export function CopyAs({ request }: { request: CodeRequest }) {
+  const [isOpen, setOpen] = useState(false)
+  const [chosen, setChosen] = useState('curl')
+  const code = codes.find(({ id }) => id === chosen)!
+  return (
+    <>
+      <Button icon="copy" aria-label="Copy as" onClick={() => setOpen(true)}>
+        <span className={css.wide}>Copy as</span>
+      </Button>
+      <Dialog isOpen={isOpen} title="The same request as code" onClose={() => setOpen(false)} className={css.codes!}>
+        <fieldset className={css.choices}>
+          <legend className="visually-hidden">Language</legend>
+          {codes.map(({ id, label }) => (
+            <Button key={id} look="quiet" aria-pressed={id === chosen} onClick={() => setChosen(id)}>
+              {label}
+            </Button>
+          ))}
+        </fieldset>
+        <Code text={code.make(request)} language={code.language} isOpen={false} />
+      </Dialog>
+    </>
+  )
+}
