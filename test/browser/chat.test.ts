@@ -3,18 +3,16 @@ import type { Page } from 'playwright-core'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
   createScriptedModel,
+  errorPart,
   finish,
   latch,
-  reasoning,
   text,
   toolCall,
   type Latch,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
-import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -65,33 +63,128 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
     expect(await page.getByRole('link', { name: 'run', exact: true }).getAttribute('href')).toMatch(/^\/runs\/run_/u)
   })
 
-  test('looks', async () => {
+  test('Stop stops the run on the server; a failure has its code, and Retry answers again as another branch', async () => {
     const gate = latch()
     const m = createScriptedModel([
-      [
-        reasoning('I must ', 'calculate'),
-        text('Let me see.\n'),
-        ...toolCall('c1', 'calculator', { expression: '12*7' }),
-        finish('tool-calls'),
-      ],
-      [
-        text(
-          '## Result\n\nIt is **84**.\n\n```js\nconst answer = 12 * 7 // "84"\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- [two](https://a.example)\n',
-        ),
-        finish(),
-      ],
-      [...toolCall('c2', 'calculator', { expression: '1+1' }), finish('tool-calls')],
-      [text('A long answer that goes on and on. '.repeat(30)), gate, finish()],
+      [...growing('Some words', gate, ' more'), finish()],
+      [text('Half'), errorPart(new Error('the model fell over')), finish('error')],
+      [text('Whole'), finish()],
+    ])
+    const { page } = await openWeb(browser, {
+      engine: { agents: { assistant: agent('retries: 0') }, scripts: { m } },
+    })
+    await ask(page, 'one')
+    await gate.reached
+    await page.getByTestId('stop-button').click()
+    await expect.poll(() => answers(page).innerText()).toMatch(/Some words[^]*Stopped\./u)
+    gate.open()
+    expect(await page.getByTestId('stop-button').count()).toBe(0)
+
+    await ask(page, 'two')
+    const alert = answers(page).last().getByRole('alert')
+    await expect.poll(() => alert.innerText()).toMatch(/the model fell over/u)
+    await alert.getByRole('button', { name: 'Retry' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toContain('Whole')
+    await expect.poll(() => page.getByText('2/2', { exact: true }).count()).toBe(1)
+  })
+
+  test('a message is edited and answered again: branches that a link restores', async () => {
+    const m = createScriptedModel(['first', 'second', 'edited', 'again', 'on'].map((word) => [text(word), finish()]))
+    const { page, server } = await openWeb(browser, { engine: { agents: { assistant: agent() }, scripts: { m } } })
+    await ask(page, 'one')
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first'])
+    await ask(page, 'two')
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'second'])
+    await page.getByRole('button', { name: 'Edit and send again' }).last().click()
+    await page.getByLabel('Your message').fill('two, in other words')
+    await page.getByLabel('Your message').press('Enter')
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'edited'])
+    await page.getByRole('button', { name: 'Answer again' }).first().click()
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['again'])
+
+    await page.getByRole('button', { name: 'Earlier version' }).click()
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'edited'])
+    await page.getByRole('button', { name: 'Earlier version' }).last().click()
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'second'])
+    await page.reload()
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'second'])
+    // What is said now continues what is shown, and not what is newest.
+    await ask(page, 'three')
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['first', 'second', 'on'])
+    const [newest] = await server.store.runs.list({ limit: 1 })
+    const start = (await (await fetch(`${server.url}/api/runs/${newest!.id}`)).json()) as { previousRunId: string }
+    const texts = (await (await fetch(`${server.url}/api/runs/${start.previousRunId}`)).json()) as { text: string }
+    expect(texts.text).toBe('second')
+  })
+
+  test('keyboard only: write, break a line, send, open a tool; the draft is kept in the tab', async () => {
+    const m = createScriptedModel([
+      [...toolCall('c', 'calculator', { expression: '6*7' }), finish('tool-calls')],
+      [text('42'), finish()],
     ])
     const { page } = await openWeb(browser, {
       engine: { agents: { assistant: agent('tools:\n  - name: calculator\n') }, scripts: { m } },
     })
-    await atEachScreen(page, 'chat-empty', async () => expect(await sticksOut(page)).toEqual([]))
-    await ask(page, 'What is 12*7?')
-    await expect.poll(() => answers(page).last().getAttribute('data-status')).toBe('completed')
-    await page.getByTestId('tool-card').getByRole('button').first().click()
-    await atEachScreen(page, 'chat', async () => expect(await sticksOut(page)).toEqual([]))
-    await expectAccessible(page)
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('data-testid'))).toBe('chat-input')
+    await page.keyboard.type('What is')
+    await page.keyboard.press('Shift+Enter')
+    await page.keyboard.type('6*7?')
+    await page.reload()
+    await expect.poll(() => page.getByTestId('chat-input').inputValue()).toBe('What is\n6*7?')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => answers(page).innerText()).toContain('42')
+    expect(await page.getByTestId('chat-input').inputValue()).toBe('')
+    const isOnTool = () => page.evaluate(() => document.activeElement?.closest('[data-testid=tool-card]') !== null)
+    for (let i = 0; i < 20 && !(await isOnTool()); i++) await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.getByTestId('tool-card').innerText()).toMatch(/Arguments[^]*6\*7[^]*Result[^]*42/u)
+  })
+
+  test('who has scrolled up is not moved while the answer grows, and gets back by a button', async () => {
+    const gates = [latch(), latch()] as const
+    const paragraphs = 'A paragraph of the answer.\n\n'.repeat(80)
+    const m = createScriptedModel([
+      [...growing(paragraphs, gates[0], `${paragraphs}middle\n\n`, gates[1], `${paragraphs}the end`), finish()],
+    ])
+    const { page } = await openWeb(browser, { engine: { agents: { assistant: agent() }, scripts: { m } } })
+    await ask(page, 'go')
+    const box = page.getByRole('log')
+    const fromEnd = () => box.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)
+    await gates[0].reached
+    await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBeGreaterThan(500)
+    await expect.poll(fromEnd).toBeLessThan(2)
+    await box.hover()
+    await page.mouse.wheel(0, -600)
+    await expect.poll(fromEnd).toBeGreaterThan(300)
+    const before = await box.evaluate((element) => element.scrollTop)
+    gates[0].open()
+    await gates[1].reached
+    await expect.poll(() => box.innerText()).toContain('middle')
+    expect(await box.evaluate((element) => element.scrollTop)).toBe(before)
+    await page.getByRole('button', { name: 'New', exact: true }).click()
+    await expect.poll(fromEnd).toBeLessThan(2)
+    gates[1].open()
+    await expect.poll(() => box.innerText()).toContain('the end')
+    await expect.poll(fromEnd).toBeLessThan(2)
+  })
+
+  test('without a connection the content stays, and the rest comes when it is back', async () => {
+    const gate = latch()
+    const m = createScriptedModel([[...growing('before', gate, ' after'), finish()]])
+    const { page } = await openWeb(browser, {
+      engine: { agents: { assistant: agent() }, scripts: { m } },
+      allows: /ERR_INTERNET_DISCONNECTED|Failed to load resource/u,
+    })
+    await ask(page, 'go')
+    await expect.poll(() => answers(page).innerText()).toContain('before')
+    await page.context().setOffline(true)
     gate.open()
+    await ask(page, 'said while offline')
+    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/cannot be reached/u)
+    expect(await answers(page).first().innerText()).toContain('before')
+    await page.context().setOffline(false)
+    await expect.poll(() => answers(page).first().innerText()).toContain('before after')
+    await page.getByRole('button', { name: 'Do not send' }).click()
+    expect(await page.getByRole('alert').count()).toBe(0)
   })
 })
