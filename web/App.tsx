@@ -21,6 +21,7 @@ export function App() {
         <Suspense fallback={<Skeleton rows={6} />}>
           <Switch>
             <Route path="/">{() => <ChatRoom agent={undefined} />}</Route>
+            <Route path="/chat">{() => <ChatRoom agent={undefined} />}</Route>
             <Route path="/chat/:agent">{({ agent }) => <ChatRoom agent={agent} />}</Route>
             <Route path="/runs" component={RunsRoom} />
             <Route path="/runs/:id">{({ id }) => <RunRoom key={id} id={id} />}</Route>
