@@ -36,9 +36,8 @@ const yaml = (id: string) =>
 
 /** What the room has loaded is drawn. */
 async function settled(page: Page): Promise<void> {
-  await page.waitForFunction(
-    `document.querySelector('main')?.childElementCount > 0 && document.querySelector('main [aria-busy=true]') === null`,
-  )
+  const isDrawn = `document.querySelector('main')?.childElementCount > 0 && document.querySelector('main [aria-busy=true]') === null`
+  await expect.poll(() => page.evaluate(isDrawn)).toBe(true)
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
 }
 
@@ -104,10 +103,10 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
         [...document.querySelectorAll('main *')]
           .filter(
             (element) =>
-              /^(script|iframe|object|embed|style|base|meta|form)$/u.test(element.localName) ||
-              element.getAttributeNames().some((name) => name.startsWith('on')) ||
+              /^(script|iframe|object|embed|style|base|meta)$/u.test(element.localName) ||
+              element.getAttributeNames().some((name) => name.startsWith('on') || name.endsWith('action')) ||
               /^\s*(javascript|data|vbscript):/iu.test(element.getAttribute('href') ?? '') ||
-              (element.localName === 'img' && !/^blob:/u.test(element.getAttribute('src') ?? '')),
+              (element.localName === 'img' && element.getAttribute('src')?.startsWith('blob:') !== true),
           )
           .map((element) => element.outerHTML.slice(0, 200)),
       )

@@ -80,7 +80,7 @@ function usePlace(path: string, main: { current: HTMLElement | null }): void {
   const title = useRoomTitle()
   const last = useRef(path)
   useEffect(() => {
-    document.title = windowTitle(path, title)
+    document.title = windowTitle(location.pathname, title)
   }, [path, title])
   useEffect(() => {
     if (last.current === path) return
