@@ -6,8 +6,6 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Entry } from '../src/part/entry.ts'
-import type { Log } from '../src/part/log.ts'
-import { createOutline } from '../src/fold/outline.ts'
 import { readView } from '../src/fold/read-view.ts'
 import { replay } from '../src/record/replay/replay.ts'
 import { exportRun } from '../src/record/transfer/export.ts'
@@ -68,16 +66,6 @@ async function drain(pieces: AsyncIterable<string | Uint8Array>): Promise<number
   return size
 }
 
-async function outlineOf(log: Log): Promise<number> {
-  const outline = createOutline()
-  let size = 0
-  for await (const batch of log.read(run)) {
-    for (const entry of batch) outline.apply(entry)
-    size += JSON.stringify(outline.take({ settled: true })).length
-  }
-  return size
-}
-
 async function measure({ quick }: Options): Promise<Result[]> {
   const deltas = quick ? 4000 : 1_000_000
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
@@ -115,7 +103,6 @@ async function measure({ quick }: Options): Promise<Result[]> {
     const titled = (title: string) => `${title}${when}`
     const types = ['tool-call', 'tool-result']
     await time(named('show'), titled('show: the view, folded or kept'), () => readView(store, run))
-    await time(named('outline'), titled('the outline, for a page'), () => outlineOf(store.log))
     await time(named('events'), titled('tool calls and results by getStreamEvents'), () =>
       getStreamEvents(store, run, { types }),
     )

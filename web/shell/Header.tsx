@@ -14,12 +14,11 @@ import css from './Header.module.css'
 const themeIcons = { system: 'screen', light: 'sun', dark: 'moon' } as const
 
 export function Header() {
-  // Told of each step; the address itself has names as they were encoded.
-  useLocation()
+  const [path] = useLocation()
   const title = useRoomTitle()
   const theme = useTheme()
   const { isRefused } = useKeyState()
-  const places = placesOf(location.pathname)
+  const places = placesOf(path)
   return (
     <header className={css.header}>
       <nav className={css.places} aria-label="Place">

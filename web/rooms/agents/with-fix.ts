@@ -1,7 +1,7 @@
-import type { AgentFault } from '../../../src/part/agent-tree.ts'
+import type { Fault } from './agent-api.ts'
 
 /** The text with the word that the server proposes for the faulty one. */
-export function withFix(text: string, { fix }: AgentFault): string {
+export function withFix(text: string, { fix }: Fault): string {
   if (fix === undefined) return text
   const lines = text.split('\n')
   const line = lines[fix.line - 1]

@@ -1,5 +1,111 @@
-import { Empty } from '../../kit/Empty.tsx'
+/** What the server did in the last hour, day or week. */
+import { useEffect } from 'react'
+import { Link } from 'wouter'
+import type { WindowStats } from '../../../src/part/window-stats.ts'
+import { api } from '../../data/client.ts'
+import { followRows } from '../../data/live.ts'
+import { useQuery } from '../../data/query.ts'
+import { useResource } from '../../data/resource.ts'
+import { Button } from '../../kit/Button.tsx'
+import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { cost, count } from '../../kit/format.ts'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { useRunCounts } from '../../shell/use-run-counts.ts'
+import { Chart } from './Chart.tsx'
+import { Ranks, type AgentUsage } from './Ranks.tsx'
+import { chartsOf, totalsOf } from './series.ts'
+import css from './Overview.module.css'
+
+const windows = ['1h', '24h', '7d'] as const
+
+interface Overview extends WindowStats {
+  usageByAgent: AgentUsage[]
+}
 
 export default function OverviewRoom() {
-  return <Empty title="Overview"></Empty>
+  const { get, set } = useQuery()
+  const span = windows.find((each) => each === get('window')) ?? '1h'
+  const path = `/api/stats?window=${span}`
+  const { value, error, reload } = useResource(path, (signal) => api<Overview>(path, { signal }))
+  useRefresh(reload)
+  return (
+    <div className={css.room}>
+      <header className={css.head}>
+        <h1 className="visually-hidden">Overview</h1>
+        <fieldset className={css.windows} aria-label="Time">
+          {windows.map((each) => (
+            <Button key={each} aria-pressed={each === span} onClick={() => set({ window: each })}>
+              {each}
+            </Button>
+          ))}
+        </fieldset>
+      </header>
+      {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
+      {value === undefined ? (
+        error === undefined && <Skeleton rows={8} />
+      ) : (
+        <>
+          <Tiles stats={value} span={span} />
+          <div className={css.charts}>
+            {chartsOf(value).map((data) => (
+              <Chart key={data.title} data={data} />
+            ))}
+          </div>
+          <Ranks tools={value.tools} agents={value.usageByAgent} span={span} />
+        </>
+      )}
+    </div>
+  )
+}
+
+function Tiles({ stats, span }: { stats: Overview; span: string }) {
+  const live = useRunCounts()
+  const totals = totalsOf(stats.buckets)
+  const running = live === undefined || live.isCut ? stats.running : live.running
+  const waiting = live === undefined || live.isCut ? stats.waiting : live.waiting
+  const failed = `/runs?status=failed,timed-out,budget-exceeded,interrupted&since=${span}`
+  return (
+    <dl className={css.tiles}>
+      <Tile name="Running" value={count(running)} href="/runs?status=running" />
+      <Tile name="Waiting" value={count(waiting)} href="/runs?status=suspended" />
+      <Tile name="Runs" value={count(totals.runs)} href={`/runs?since=${span}`} />
+      <Tile name="Failed" value={count(totals.failed)} href={failed} isBad={totals.failed > 0} />
+      <Tile name="Tokens" value={count(totals.tokens)} />
+      <Tile name="Cost" value={cost(totals.cost)} />
+    </dl>
+  )
+}
+
+function Tile({ name, value, href, isBad }: { name: string; value: string; href?: string; isBad?: boolean }) {
+  return (
+    <div className={css.tile}>
+      <dt>{name}</dt>
+      <dd className="num" data-bad={isBad || undefined}>
+        {href === undefined ? value : <Link href={href}>{value}</Link>}
+      </dd>
+    </div>
+  )
+}
+
+/** Again when runs have changed, at most every three seconds, and each half minute, because time moves on. */
+function useRefresh(reload: () => void): void {
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const seen = new Map<string, number>()
+    const leave = followRows((rows) => {
+      const isNews = rows.some(({ id, lastSeq }) => seen.get(id) !== lastSeq)
+      for (const { id, lastSeq } of rows) seen.set(id, lastSeq)
+      if (!isNews) return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        reload()
+      }, 3000)
+    })
+    const clock = setInterval(() => document.visibilityState === 'visible' && reload(), 30_000)
+    return () => {
+      leave()
+      clearTimeout(timer)
+      clearInterval(clock)
+    }
+  }, [reload])
 }

@@ -1,35 +1,23 @@
-import { useLocation } from 'wouter'
-import { Button } from '../../kit/Button.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
+import { Button } from '../../kit/Button.tsx'
 import css from './RunsRoom.module.css'
 
+interface Props {
+  mark: string | undefined
+  rows: readonly RunRow[]
+  clear(): void
+}
+
 /** What is marked to be compared. */
-export function MarkBar({ marks, rows, clear }: { marks: readonly string[]; rows: readonly RunRow[]; clear(): void }) {
-  const [, navigate] = useLocation()
-  if (marks.length === 0) return null
-  const [a, b] = marks.map((id) => rows.find((row) => row.id === id)?.title ?? id)
+export function MarkBar({ mark, rows, clear }: Props) {
+  if (mark === undefined) return null
   return (
     <output className={css.marks}>
       <p>
-        {b === undefined ? (
-          <>
-            Marked: <b>{a}</b>. Mark another run to compare.
-          </>
-        ) : (
-          <>
-            <b>{a}</b> and <b>{b}</b>
-          </>
-        )}
+        Marked: <b>{rows.find(({ id }) => id === mark)?.title ?? mark}</b>. Mark another run to compare.
       </p>
       <Button look="quiet" onClick={clear}>
         Clear
-      </Button>
-      <Button
-        look="primary"
-        disabled={marks.length < 2}
-        onClick={() => navigate(`/compare?${new URLSearchParams({ a: marks[0]!, b: marks[1]! })}`)}
-      >
-        Compare
       </Button>
     </output>
   )

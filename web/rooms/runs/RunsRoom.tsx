@@ -18,7 +18,7 @@ import { MarkBar } from './MarkBar.tsx'
 import { compareRuns, fits, listPath, readFilter } from './run-filter.ts'
 import { RunHeads, RunLine } from './RunLine.tsx'
 import { NoRuns } from './NoRuns.tsx'
-import { useMarks } from './useMarks.ts'
+import { useMark } from './useMark.ts'
 import { useRunKeys } from './useRunKeys.ts'
 import { useWaiting } from './useWaiting.ts'
 import { WaitsForYou } from './WaitsForYou.tsx'
@@ -36,7 +36,7 @@ export default function RunsRoom() {
   const handle = useRef<ListHandle>(null)
   const search = useRef<HTMLInputElement>(null)
   const waiting = useWaiting()
-  const { marks, toggle, clear } = useMarks(query)
+  const { mark, toggle, clear } = useMark()
   const { list, error, isLoadingMore, loadMore, showNew, retry } = useLiveList<RunRow>(
     {
       key: JSON.stringify(filter),
@@ -98,14 +98,14 @@ export default function RunsRoom() {
               // Only what still runs, and what began just now, is drawn each second.
               now={run.status === 'running' || now - run.startedAt < 60_000 ? now : Math.floor(now / 30_000) * 30_000}
               isSelected={run.id === sel}
-              isMarked={marks.includes(run.id)}
+              isMarked={run.id === mark}
               isNarrow={isNarrow}
               onMark={toggle}
             />
           )}
         </VirtualList>
       </div>
-      <MarkBar marks={marks} clear={clear} rows={rows} />
+      <MarkBar mark={mark} clear={clear} rows={rows} />
     </div>
   )
 }

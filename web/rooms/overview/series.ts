@@ -1,0 +1,103 @@
+/** What the charts draw, from what the server counted. */
+import type { StatsBucket, WindowStats } from '../../../src/part/window-stats.ts'
+import { cost, count, duration } from '../../kit/format.ts'
+
+export interface Series {
+  label: string
+  /** A custom property of the design: `--text-part`. */
+  color: string
+  /** `dots`: a line with its points, because it has gaps. */
+  kind: 'bars' | 'line' | 'dots'
+  values: (number | null)[]
+}
+
+export interface ChartData {
+  title: string
+  /** Epoch seconds, as the charts take them. */
+  times: number[]
+  /** Length of a slice, in seconds. */
+  slice: number
+  series: Series[]
+  write(value: number): string
+}
+
+export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slice'>): ChartData[] {
+  const times = buckets.map(({ at }) => at / 1000)
+  const shared = { times, slice: slice / 1000 }
+  const values = (of: (bucket: StatsBucket) => number | null) => buckets.map(of)
+  return [
+    {
+      title: 'Runs',
+      ...shared,
+      write: count,
+      series: [
+        { label: 'runs', color: '--text-part', kind: 'bars', values: values(({ runs }) => runs) },
+        { label: 'failed', color: '--error-part', kind: 'bars', values: values(({ failed }) => failed) },
+      ],
+    },
+    {
+      title: 'Tokens per second',
+      ...shared,
+      write: (value) => (value > 0 && value < 10 ? value.toFixed(1) : count(Math.round(value))),
+      series: [
+        {
+          label: 'tokens/s',
+          color: '--text-part',
+          kind: 'line',
+          values: values(({ tokens }) => tokens / shared.slice),
+        },
+      ],
+    },
+    {
+      title: 'Cost',
+      ...shared,
+      write: cost,
+      series: [{ label: 'cost', color: '--tool-part', kind: 'bars', values: values((bucket) => bucket.cost) }],
+    },
+    {
+      title: 'First token',
+      ...shared,
+      write: duration,
+      series: [
+        {
+          label: 'p50',
+          color: '--text-part',
+          kind: 'dots',
+          values: values(({ firstToken }) => firstToken?.p50 ?? null),
+        },
+        {
+          label: 'p95',
+          color: '--tool-part',
+          kind: 'dots',
+          values: values(({ firstToken }) => firstToken?.p95 ?? null),
+        },
+      ],
+    },
+  ]
+}
+
+export interface Totals {
+  runs: number
+  failed: number
+  tokens: number
+  cost: number
+}
+
+export function totalsOf(buckets: readonly StatsBucket[]): Totals {
+  const sum = { runs: 0, failed: 0, tokens: 0, cost: 0 }
+  for (const { runs, failed, tokens, cost: usd } of buckets) {
+    sum.runs += runs
+    sum.failed += failed
+    sum.tokens += tokens
+    sum.cost += usd
+  }
+  return sum
+}
+
+/** Slices in which nothing happened say nothing in a table. */
+export function rowsOf({ times, series }: ChartData): { at: number; values: (number | null)[] }[] {
+  return times
+    .map((time, i) => ({ at: time * 1000, values: series.map(({ values }) => values[i] ?? null) }))
+    .filter(({ values }) => values.some((value) => value !== null && value !== 0))
+    .reverse()
+}
