@@ -6,7 +6,12 @@ import { resolve } from 'node:path'
 const root = resolve(import.meta.dirname, '..')
 const stamp = resolve(root, 'dist/web/.stamp')
 const hash = createHash('sha256')
-const pages = ['web/**/*', 'src/{part,fold,wire,client,async}/**/*.ts', 'scripts/build-web.ts', 'package-lock.json']
+const pages = [
+  'web/**/*',
+  'src/{part,fold,wire,client,async}/**/*.ts',
+  'scripts/{build-web,web-licenses}.ts',
+  'package-lock.json',
+]
 const files = globSync(pages, { cwd: root, withFileTypes: true })
   .filter((file) => file.isFile() && !/\.test\.tsx?$/u.test(file.name))
   .map((file) => resolve(file.parentPath, file.name))

@@ -206,3 +206,57 @@ test('files are short: most under 150 lines, none over 250', () => {
   expect(long.map(({ file, lines }) => `${file}: ${lines}`)).toEqual([])
   expect(lengths.filter(({ lines }) => lines <= 150).length / lengths.length).toBeGreaterThan(0.75)
 })
+
+describe('the page', () => {
+  const web = resolve(src, '../web')
+  const files = readdirSync(web, { recursive: true, encoding: 'utf8' })
+    .map((name) => name.split(sep).join('/'))
+    .filter((name) => /\.tsx?$/u.test(name) && !isTest(name) && name !== 'vite.config.ts')
+    .map((file) => ({ file, text: readFileSync(join(web, file), 'utf8') }))
+  const code = (text: string) => text.replaceAll(/\/\*[^]*?\*\/|\/\/.*/gu, '')
+
+  test('imports the pure rooms of src and nothing else of it', () => {
+    expect(files.length).toBeGreaterThan(50)
+    const pure = ['part', 'fold', 'wire', 'client', 'async']
+    const wrong = files.flatMap(({ file, text }) =>
+      importsOf(file, text).flatMap(({ specifier }) => {
+        if (specifier.startsWith('node:')) return [`${file} → ${specifier}`]
+        if (!specifier.startsWith('.')) return []
+        const target = relative(src, resolve(web, dirname(file), specifier))
+          .split(sep)
+          .join('/')
+        const isOwn = target.startsWith('../web/')
+        return isOwn || pure.includes(folderOf(target)) ? [] : [`${file} → ${target}`]
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('rooms import no other room, and only the data folder and the hub open connections', () => {
+    const roomOf = (path: string) => /^rooms\/([^/]+)/u.exec(path)?.[1]
+    const wrong = files.flatMap(({ file, text }) =>
+      importsOf(file, text).flatMap(({ specifier }) => {
+        const other = specifier.startsWith('.')
+          ? roomOf(relative(web, resolve(web, dirname(file), specifier)))
+          : undefined
+        return roomOf(file) === undefined || other === undefined || other === roomOf(file) ? [] : [`${file} → ${other}`]
+      }),
+    )
+    expect(wrong).toEqual([])
+    const open = files.filter(({ text }) =>
+      /\bnew (?:EventSource|WebSocket|XMLHttpRequest)\b|(?<![.\w])fetch\(/u.test(code(text)),
+    )
+    expect(open.map(({ file }) => file).filter((file) => !/^(data|hub)\//u.test(file))).toEqual([])
+  })
+
+  test('makes no markup out of text', () => {
+    const markup =
+      /\b(innerHTML|outerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|document\.write|srcdoc|DOMParser)\b/iu
+    expect(files.filter(({ text }) => markup.test(code(text))).map(({ file }) => file)).toEqual([])
+    expect(markup.test('element.innerHTML = text')).toBe(true)
+  })
+
+  test('its files are short, too', () => {
+    expect(files.filter(({ text }) => text.split('\n').length - 1 > 250).map(({ file }) => file)).toEqual([])
+  })
+})

@@ -34,6 +34,9 @@ test('it holds what it needs and nothing of the tests', () => {
   expect(files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'bin/millrace.js']))
   // The decoders of model streams are derived from the AI SDK's packages.
   expect(files).toEqual(expect.arrayContaining(['LICENSE', 'NOTICE', 'LICENSE.Apache-2.0']))
+  // The page, with the licences of what is in it.
+  expect(files).toEqual(expect.arrayContaining(['dist/web/index.html', 'dist/web/icon.svg', 'dist/web/licenses.txt']))
+  expect(files.filter((path) => /\.stamp$|\.map$/u.test(path))).toEqual([])
   expect(files.filter((path) => /\.(test|contract)\.|\/testing\/|buildinfo|fixture/u.test(path))).toEqual([])
   for (const target of Object.values(manifest.exports)) {
     for (const path of typeof target === 'string' ? [target] : Object.values(target)) {

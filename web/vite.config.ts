@@ -2,13 +2,14 @@
 import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import type { UserConfig } from 'vite'
+import { writeLicenses } from '../scripts/web-licenses.ts'
 
 export default {
   root: fileURLToPath(new URL('.', import.meta.url)),
   configFile: false,
   base: '/',
   logLevel: 'warn',
-  plugins: [react()],
+  plugins: [react(), writeLicenses()],
   worker: { format: 'es' },
   build: {
     outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
