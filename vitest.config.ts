@@ -19,7 +19,7 @@ export default defineConfig({
     // Examples import us as their readers will; Next.js need not be installed for them.
     alias: [
       { find: /^millrace$/, replacement: here('src/index.ts') },
-      { find: /^millrace\/(\w+)$/, replacement: `${here('src')}/$1.ts` },
+      { find: /^millrace\/([\w-]+)$/, replacement: `${here('src')}/$1.ts` },
       { find: 'next/server', replacement: here('test/support/next-server.ts') },
     ],
   },

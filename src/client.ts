@@ -4,6 +4,7 @@ export type { AttachOptions, ClientResult, ClientRun } from './client/client-run
 export { defineTool } from './client/client-tool.ts'
 export type { ClientTool, ClientToolContext, ClientTools, ToolOptions, ToolSchema } from './client/client-tool.ts'
 export type { Confirmation, Confirmed } from './client/serve-tools.ts'
+export { createChatTransport, type ChatTransportOptions } from './client/chat-transport.ts'
 export { createAgentSession } from './client/agent-session.ts'
 export type * from './client/agent-message.ts'
 export type {
@@ -15,7 +16,8 @@ export type {
   SessionState,
   SessionStatus,
 } from './client/session-state.ts'
-export type { ClientSocket, OpenSocket } from './client/socket-link.ts'
+export type { ClientSocket, OpenSocket } from './client/lazy-link.ts'
+export type { RequestOptions } from './client/request.ts'
 export type { RunOptions } from './client/start-run.ts'
 export type { ClientThread, ShownThread, ThreadFilter, ThreadRunOptions } from './client/thread.ts'
 export type { FollowOptions } from './client/follow.ts'

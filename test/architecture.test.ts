@@ -85,6 +85,8 @@ const layers: Record<string, string[]> = {
   regress: ['project'],
   server: ['project'],
   client: ['fold', 'async'],
+  react: ['client'],
+  'ag-ui': [],
   cli: ['server', 'client', 'regress'],
 }
 
@@ -115,7 +117,7 @@ test('the sources were seen, and every import of a file finds it', () => {
   expect(all.length).toBeGreaterThan(400)
   expect(new Set(Array.from(sources.keys(), folderOf))).toEqual(new Set([...Object.keys(layers), 'doors']))
   for (const folder of [...Object.keys(layers), 'doors']) {
-    expect([...sources.keys()].filter((file) => folderOf(file) === folder).length, folder).toBeGreaterThan(2)
+    expect([...sources.keys()].filter((file) => folderOf(file) === folder).length, folder).toBeGreaterThan(0)
   }
   expect(all.filter(({ target }) => target !== undefined && !sources.has(target))).toEqual([])
   expect(all.filter(({ typeOnly }) => typeOnly).length).toBeGreaterThan(100)
@@ -185,7 +187,7 @@ test('LangChain and the demo model are loaded only by those who use them', () =>
 
 test("Node's modules are named with node:, so that none hides as a package", () => {
   const packages = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as Record<string, object>
-  const known = Object.keys({ ...packages['dependencies'], ...packages['optionalDependencies'] })
+  const known = Object.keys({ ...packages['dependencies'], ...packages['peerDependencies'] })
   const strange = all.filter(
     ({ specifier, target }) =>
       target === undefined &&

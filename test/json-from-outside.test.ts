@@ -15,6 +15,7 @@ const allowed: Record<string, string> = {
   'server/report-requests.ts': 'an answer of our own',
   'server/server-file.ts': 'a file of our own, read field by field',
   'cli/commands/init.ts': "the user's package.json, of which one field is read",
+  'client/chat-transport.ts': 'frames of a Millrace server, for useChat, which reads them as they are',
   'client/follow.ts': "a Millrace server's own frames, bounded there",
   'client/socket-link.ts': 'what this client asks, which it has just written',
 }

@@ -1,13 +1,13 @@
 /** The package as others get it: packed, unpacked into an empty project, every door opened in plain Node and in a bundle. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { rolldown } from 'rolldown'
+import { rolldown, type OutputChunk } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { installPacked, manifest, packInto } from './support/packed.ts'
+import { installPacked, linkFrom, manifest, packInto } from './support/packed.ts'
 
 const exec = promisify(execFile)
 const doors = Object.keys(manifest.exports).filter((door) => !door.endsWith('.json'))
@@ -22,6 +22,8 @@ beforeAll(async () => {
   const packed = await packInto(project)
   files = packed.files
   await installPacked(project, join(project, packed.filename))
+  // Who opens the doors of other libraries has them.
+  for (const name of Object.keys(manifest.peerDependencies)) linkFrom(project, name)
   writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
 }, 60_000)
 
@@ -103,22 +105,51 @@ test('a program of the library: registries, a file, an executor; and a client of
   expect(said).toBe('{"loud":{"text":"HEY"}}\nrun-end 0 completed true\n')
 })
 
-test('the client is small: a page that shows a run loads little more than it', async () => {
-  const bundle = await rolldown({ input: join(installed, 'dist/client.js'), platform: 'browser', logLevel: 'silent' })
-  const { output } = await bundle.generate({ format: 'esm', minify: true })
-  await bundle.close()
-  expect(gzipSync(output[0].code).length).toBeLessThan(4000)
+/** What docs/client.md says of each import, in bytes. */
+const sizes = Array.from(
+  readFileSync('docs/client.md', 'utf8').matchAll(
+    /^\| `import \{ (.+) \} from 'millrace\/(.+)'` +\| ([\d.]+) kB +\|$/gmu,
+  ),
+  ([, names, door, size]) => ({ names: names!, door: door!, most: Number(size) * 1000 }),
+)
+
+test('the client is small: docs/client.md says of each import what a page loads with it, compressed', async () => {
+  expect(sizes.map(({ door }) => door)).toEqual(expect.arrayContaining(['client', 'react', 'ag-ui']))
+  for (const { names, door, most } of sizes) {
+    const entry = join(project, 'size.js')
+    writeFileSync(entry, `export { ${names} } from '${join(installed, `dist/${door}.js`)}'`)
+    const external = Object.keys(manifest.peerDependencies)
+    const bundle = await rolldown({ input: entry, platform: 'browser', logLevel: 'silent', external })
+    const { output } = await bundle.generate({ format: 'esm', minify: true })
+    await bundle.close()
+    const loaded = new Set<OutputChunk>([output[0]])
+    for (const chunk of loaded) {
+      for (const each of output) if (each.type === 'chunk' && chunk.imports.includes(each.fileName)) loaded.add(each)
+    }
+    const size = [...loaded].reduce((sum, { code }) => sum + gzipSync(code).length, 0)
+    expect(size, names).toBeLessThan(most)
+    expect(size, names).toBeGreaterThan(0.85 * most)
+  }
 })
 
-const browserSafe = ['./part', './ingest', './wire', './client', './react'].filter((door) => doors.includes(door))
+const browserSafe = [
+  ['./part', []],
+  ['./ingest', []],
+  ['./wire', []],
+  ['./client', []],
+  ['./react', ['react']],
+  ['./ag-ui', ['@ag-ui/client']],
+] as const
 test('the doors are those of the contract', () => {
   expect(doors.toSorted()).toEqual(
     expect.arrayContaining([
       '.',
+      './ag-ui',
       './client',
       './ingest',
       './langchain',
       './part',
+      './react',
       './record',
       './server',
       './testing',
@@ -126,8 +157,8 @@ test('the doors are those of the contract', () => {
     ]),
   )
 })
-test.each(browserSafe)('%s bundles for a browser without Node', async (door) => {
-  expect(await foreignIn(door)).toEqual([])
+test.each(browserSafe)('%s bundles for a browser without Node', async (door, others) => {
+  expect(await foreignIn(door)).toEqual(others)
 })
 
 test.each(['.', './server', './testing', './langchain'])(

@@ -1,7 +1,7 @@
 /** A chat without a framework: text, a tool that runs in this page, approvals, stop, and the same thread after a reload. */
 import { CopilotKitCore } from '@copilotkit/core'
 import { z } from 'zod'
-import { MillraceAgent } from './millrace-agent.ts'
+import { MillraceAgent } from 'millrace/ag-ui'
 
 const server = new URLSearchParams(location.search).get('server') ?? 'http://localhost:3000'
 // The thread is in the address, so a reload comes back to it.

@@ -30,6 +30,7 @@ interface Unsent {
   key: string
 }
 
+/** A conversation with an agent as a store. It asks the server once somebody subscribes, or says something. */
 export function createAgentSession({ client, agent, threadId, ...given }: SessionOptions): AgentSession {
   let settings: SessionSettings = given
   const listeners = new Set<() => void>()

@@ -8,8 +8,8 @@ import type { RunView } from '../fold/run-view.ts'
 import type { ThreadRow } from '../part/thread.ts'
 import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
-import { linkOf, type OpenSocket } from './socket-link.ts'
-import { getJson, queryOf, request, type Connection } from './request.ts'
+import { lazyLink, type OpenSocket } from './lazy-link.ts'
+import { getJson, queryOf, request, type Connection, type RequestOptions } from './request.ts'
 import { attachRun, begin, startRun, type RunOptions } from './start-run.ts'
 import { createThread, type ClientThread, type ThreadFilter } from './thread.ts'
 
@@ -60,11 +60,8 @@ export class MillraceClient {
     if (apiKey) checkKey(apiKey, 'apiKey')
     const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
     const at = url.replace(/\/+$/u, '')
-    const link =
-      socket &&
-      linkOf(() =>
-        socket(at === '' ? '/' : at, { timeout: 5000, ...(apiKey !== undefined && { auth: { token: apiKey } }) }),
-      )
+    const auth = apiKey === undefined ? undefined : { auth: { token: apiKey } }
+    const link = socket && lazyLink(() => socket(at === '' ? '/' : at, { timeout: 5000, ...auth }))
     this.#connection = { url: at, headers: { ...key, ...headers }, fetch: link?.fetch ?? fetch }
     this.#close = link?.close ?? (() => undefined)
   }
@@ -137,6 +134,14 @@ export class MillraceClient {
   /** The current state of a run. */
   async show(runId: string): Promise<ShownRun> {
     return getJson<ShownRun>(this.#connection, pathOf(runId))
+  }
+
+  /**
+   * Asks any route of the server, such as `/api/agents`, with the key of this client and over its transport. Resolves with a response
+   * whose status is a success.
+   */
+  request(path: string, init: RequestOptions = {}): Promise<Response> {
+    return request(this.#connection, path, init)
   }
 
   /** Closes the connection of `socket`. What comes after that opens it again. */

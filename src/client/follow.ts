@@ -5,7 +5,7 @@ import { leavable } from '../async/leavable.ts'
 import { pause } from '../async/pause.ts'
 import type { PartType } from '../part/part.ts'
 import { request, type Connection } from './request.ts'
-import { createSseReader } from './sse.ts'
+import { readSse } from './sse.ts'
 
 /** Options of `follow`. */
 export interface FollowOptions {
@@ -67,21 +67,7 @@ async function* entries(
 type Frame = (Entry & { error?: undefined }) | { type: 'error'; seq?: undefined; error?: ErrorValue }
 
 async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
-  const read = createSseReader()
-  const decoder = new TextDecoder()
-  // No `for await` on the stream: Safari does not support it.
-  const reader = body.getReader()
-  try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new MillraceError('connection-lost', 'The connection was lost.', { cause })
-      })
-      if (done) return
-      for (const data of read(decoder.decode(value, { stream: true }))) yield JSON.parse(data) as Frame
-    }
-  } finally {
-    void reader.cancel().catch(() => undefined)
-  }
+  for await (const data of readSse(body)) yield JSON.parse(data) as Frame
 }
 
 /** An error frame that is not in the log: the server shuts down, or its store fails. Worth a retry, hence 503. */

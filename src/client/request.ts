@@ -9,7 +9,8 @@ export interface Connection {
   fetch: typeof fetch
 }
 
-export interface RequestInit {
+/** Options of `client.request`. `body` is sent as JSON. */
+export interface RequestOptions {
   method?: 'GET' | 'POST' | 'DELETE'
   body?: unknown
   accept?: string
@@ -18,7 +19,7 @@ export interface RequestInit {
 }
 
 /** Rejects with `connection-lost` when the server cannot be reached, else with the server's code; `status` is the HTTP status. */
-export async function request({ url, headers, fetch }: Connection, path: string, init: RequestInit = {}) {
+export async function request({ url, headers, fetch }: Connection, path: string, init: RequestOptions = {}) {
   const { method = 'GET', body, accept = 'application/json', signal } = init
   let response: Response
   try {

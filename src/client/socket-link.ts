@@ -3,25 +3,7 @@
  * it carried, as over HTTP, so whoever reads a run goes on behind the last entry that it has.
  */
 import { MillraceError } from '../part/error.ts'
-
-/** What is needed of a socket of `socket.io-client`. */
-export interface ClientSocket {
-  readonly connected: boolean
-  /** It connects again by itself. */
-  readonly active: boolean
-  connect(): unknown
-  disconnect(): unknown
-  on(event: string, listener: (...args: any[]) => void): unknown
-  emit(event: string, ...args: any[]): unknown
-}
-
-/** `io` of `socket.io-client`. */
-export type OpenSocket = (url: string, options: Record<string, unknown>) => ClientSocket
-
-export interface SocketLink {
-  fetch: typeof fetch
-  close(): void
-}
+import type { ClientSocket, SocketLink } from './lazy-link.ts'
 
 type Ack =
   | { ok: true; status: number; headers: Record<string, string>; body?: string; streams?: true }
@@ -86,9 +68,7 @@ export function linkOf(open: () => ClientSocket): SocketLink {
     if (signal?.aborted) throw left(signal)
     const id = String(++count)
     const { pathname, search } = new URL(input, 'http://server')
-    const { accept, ...rest } = Object.fromEntries(new Headers(headers))
-    const key = rest['idempotency-key']
-    const sent = { accept, ...(key !== undefined && { 'idempotency-key': key }) }
+    const { 'content-type': _, ...sent } = Object.fromEntries(new Headers(headers))
     const data = {
       id,
       method,

@@ -3,6 +3,27 @@
  * Not `eventsource-parser`: it would make the client, 3 kB compressed, half as large again, and pages need only the data.
  */
 
+import { MillraceError } from '../part/error.ts'
+
+/** The data of each event of a body. Throws `connection-lost` when the connection breaks. */
+export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const read = createSseReader()
+  const decoder = new TextDecoder()
+  // No `for await` on the stream: Safari does not support it.
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw new MillraceError('connection-lost', 'The connection was lost.', { cause })
+      })
+      if (done) return
+      yield* read(decoder.decode(value, { stream: true }))
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined)
+  }
+}
+
 /** The returned function takes a chunk of the body and returns the data of each completed event. It ignores comments and other fields. */
 export function createSseReader(): (chunk: string) => string[] {
   /** The unfinished line. A line of many megabytes comes in many chunks: each is searched once, and joined at the line's end. */

@@ -40,7 +40,14 @@ async function bundled(input: string): Promise<string> {
     input,
     platform: 'browser',
     // The version that the example's package.json names.
-    resolve: { alias: { '@ag-ui/client': resolve('node_modules/ag-ui-client-old') } },
+    resolve: {
+      alias: {
+        '@ag-ui/client': resolve('node_modules/ag-ui-client-old'),
+        ...Object.fromEntries(
+          ['client', 'react', 'ag-ui'].map((door) => [`millrace/${door}`, resolve(`src/${door}.ts`)]),
+        ),
+      },
+    },
     logLevel: 'silent',
   })
   const { output } = await bundle.generate({ format: 'esm', codeSplitting: false })

@@ -1,4 +1,4 @@
-/** CopilotKit's core without a page, with the agent of the example, against a server. */
+/** CopilotKit's core without a page, with our AG-UI agent, against a server. */
 import { CopilotKitCore, type CopilotKitCoreConfig, type FrontendTool } from '@copilotkit/core'
 import type { AbstractAgent, RunAgentInput } from 'ag-ui-client-old'
 import { vi } from 'vitest'
@@ -17,15 +17,15 @@ export interface Copilot {
 export interface CopilotOptions {
   tools?: FrontendTool[]
   threadId?: string
-  /** The package that the example's agent is built on. CopilotKit brings the old one. */
+  /** The package that our agent is built on. CopilotKit brings the old one. */
   client?: 'ag-ui-client-old' | '@ag-ui/client'
 }
 
-/** The example's class, built on this version of AG-UI's client. */
+/** Our class, built on this version of AG-UI's client. */
 async function agentClass(client: string) {
   vi.resetModules()
   vi.doMock('@ag-ui/client', () => vi.importActual(client))
-  const { MillraceAgent } = await import('../../examples/copilotkit/millrace-agent.ts')
+  const { MillraceAgent } = await import('../../src/ag-ui/millrace-agent.ts')
   vi.doUnmock('@ag-ui/client')
   return MillraceAgent
 }

@@ -13,6 +13,7 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
   bin: Record<string, string>
   exports: Record<string, string | { types: string; default: string }>
   dependencies: Record<string, string>
+  peerDependencies: Record<string, string>
 }
 
 /** What `npm pack` does but for the build; its file, and the files in it. */
@@ -40,7 +41,8 @@ export function installNode(project: string): void {
   linkBin(project, 'node', process.execPath)
 }
 
-function linkFrom(project: string, name: string): void {
+/** A package of this checkout. */
+export function linkFrom(project: string, name: string): void {
   const link = join(project, 'node_modules', name)
   mkdirSync(dirname(link), { recursive: true })
   symlinkSync(join(root, 'node_modules', name), link)

@@ -1,6 +1,6 @@
 /** Requests to the server that this page comes from, with the key of this tab. */
 import { MillraceClient } from '../../src/client/client.ts'
-import { request, type RequestInit } from '../../src/client/request.ts'
+import { request, type RequestOptions } from '../../src/client/request.ts'
 import { keyRefused, readKey } from './key.ts'
 
 /** The key may change while the page is open, so each request asks for it. */
@@ -10,7 +10,7 @@ export function client(): MillraceClient {
 }
 
 /** Rejects with a `MillraceError` with the server's code. */
-export async function fetchApi(path: string, init: RequestInit = {}): Promise<Response> {
+export async function fetchApi(path: string, init: RequestOptions = {}): Promise<Response> {
   const key = readKey()
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
   try {
@@ -21,6 +21,6 @@ export async function fetchApi(path: string, init: RequestInit = {}): Promise<Re
   }
 }
 
-export async function api<T>(path: string, init: RequestInit = {}): Promise<T> {
+export async function api<T>(path: string, init: RequestOptions = {}): Promise<T> {
   return (await (await fetchApi(path, init)).json()) as T
 }

@@ -26,7 +26,7 @@ const mostStreams = 256
 const mostUntaken = 8
 
 const methods = ['GET', 'POST', 'DELETE'] as const
-const passedHeaders = ['accept', 'idempotency-key', 'last-event-id', 'traceparent'] as const
+const passedHeaders = ['accept', 'idempotency-key', 'last-event-id', 'traceparent', 'x-millrace-ui'] as const
 
 export function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
   const { headers, auth, address } = socket.handshake
