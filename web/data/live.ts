@@ -1,58 +1,111 @@
-/** What happens on the server, as it happens: entries of runs, rows of the list of runs, the agents. */
-import type { Entry } from '../../src/part/entry.ts'
+/**
+ * What happens on the server, as it happens: entries of runs, rows of the list of runs, the agents. All tabs share one connection, which
+ * a shared worker has; where there is none, each tab has a worker, and without workers the page does it itself.
+ */
+import hubUrl from '../hub/hub-worker.ts?worker&url'
+import { createHub } from '../hub/hub.ts'
+import type { Batch, ToHub } from '../hub/messages.ts'
+import { createTab, type Follower } from '../hub/tab.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import { api, client } from './client.ts'
+import { workerUrl } from '../trusted.ts'
+import { onKey, readKey } from './key.ts'
 
-/** The state of the connection to the server. */
-export type Connection =
-  | { state: 'connecting' | 'open' | 'unauthorized' }
-  | { state: 'offline'; /** Epoch ms. */ retryAt: number }
+export type { Connection, GoneReason } from '../hub/messages.ts'
+export type { Follower } from '../hub/tab.ts'
 
-export interface Follower {
-  /** Entries in order, without gaps or doubles. Deltas may be merged (`firstSeq`). */
-  onEntries(entries: readonly Entry[]): void
-  /** The run does not exist, or not any more. */
-  onGone?(): void
+const pingEvery = 30_000
+const tab = createTab()
+/** How to reach a hub. When one fails, the next is taken. */
+const ways = [inSharedWorker, inWorker, inPage]
+let way = 0
+let isOpen = false
+let isAttached = false
+
+/** The first one who wants something opens it. */
+function open(): typeof tab {
+  if (!isOpen) {
+    isOpen = true
+    tab.setKey(readKey())
+    onKey(() => tab.setKey(readKey()))
+    setInterval(tab.ping, pingEvery)
+    addEventListener('online', tab.retry)
+    addEventListener('pagehide', () => {
+      tab.detach()
+      isAttached = false
+    })
+    // A page that comes back from the browser's cache.
+    addEventListener('pageshow', ({ persisted }) => void (persisted && open()))
+  }
+  if (!isAttached) {
+    isAttached = true
+    attach()
+  }
+  return tab
+}
+
+function attach(): void {
+  try {
+    tab.attach(ways[way]!())
+  } catch {
+    way++
+    attach()
+  }
+}
+
+function failed(): void {
+  way++
+  attach()
+}
+
+function inSharedWorker(): (message: ToHub) => void {
+  const worker = new SharedWorker(workerUrl(hubUrl), { type: 'module', name: 'millrace' })
+  worker.addEventListener('error', failed)
+  const { port } = worker
+  port.addEventListener('message', ({ data }: MessageEvent<Batch>) => tab.receive(data))
+  port.start()
+  return (message) => port.postMessage(message)
+}
+
+function inWorker(): (message: ToHub) => void {
+  const worker = new Worker(workerUrl(hubUrl), { type: 'module' })
+  worker.addEventListener('error', failed)
+  worker.addEventListener('message', ({ data }: MessageEvent<Batch>) => tab.receive(data))
+  return (message) => worker.postMessage(message)
+}
+
+function inPage(): (message: ToHub) => void {
+  return createHub({ fetch: globalThis.fetch.bind(globalThis) }).connect((batch) => tab.receive(batch))
 }
 
 /** Follows a run from after this `seq` until it ends or the returned function is called. */
-export function followRun(runId: string, after: number, { onEntries, onGone }: Follower): () => void {
-  const leave = new AbortController()
-  void (async () => {
-    try {
-      for await (const entry of client().follow(runId, after, { signal: leave.signal })) {
-        if (leave.signal.aborted) return
-        onEntries([entry])
-      }
-    } catch {
-      if (!leave.signal.aborted) onGone?.()
-    }
-  })()
-  return () => leave.abort()
+export function followRun(runId: string, after: number, follower: Follower): () => void {
+  return open().follow(runId, after, follower)
 }
 
-/** Rows of runs that have changed. */
+/** This tab counts as a reader of the run (see `onDisconnect`) until the returned function is called or the tab is closed. */
+export function holdRun(runId: string): () => void {
+  return open().hold(runId)
+}
+
+/** Rows of runs: the newest and the active ones first, then those that change. */
 export function followRows(onRows: (rows: readonly RunRow[]) => void): () => void {
-  const look = () =>
-    void api<{ runs: RunRow[] }>('/api/runs?limit=50').then(
-      ({ runs }) => onRows(runs),
-      () => undefined,
-    )
-  const timer = setInterval(look, 1000)
-  return () => clearInterval(timer)
+  return open().rows(onRows)
 }
 
 /** Called when agents were loaded again. */
-export function followAgents(_onAgents: () => void): () => void {
-  return () => undefined
+export function followAgents(onAgents: () => void): () => void {
+  return open().agents(onAgents)
 }
 
-const connection: Connection = { state: 'open' }
-
-export function readConnection(): Connection {
-  return connection
+export function readConnection(): ReturnType<typeof createTab>['connection'] {
+  return tab.connection
 }
 
-export function onConnection(_listener: () => void): () => void {
-  return () => undefined
+export function onConnection(listener: () => void): () => void {
+  return open().onConnection(listener)
+}
+
+/** Connects now instead of at `retryAt`. */
+export function retryConnection(): void {
+  open().retry()
 }

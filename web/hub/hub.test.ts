@@ -1,0 +1,301 @@
+/** The hub with tabs that are functions, and a real server: one connection, and each tab gets exactly what it follows. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { RunRow } from '../../src/part/log.ts'
+import { foldRun } from '../../src/fold/run-fold.ts'
+import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import { agent, entriesOf, type EngineOptions } from '../../test/support/engine.ts'
+import { startServer, type TestServer } from '../../test/support/server.ts'
+import { createHub } from './hub.ts'
+import type { Batch } from './messages.ts'
+import { createTab, type Tab } from './tab.ts'
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const says = (...script: ScriptStep[][]) => createScriptedModel(script)
+const delta = (word: string): ScriptStep => ({ type: 'text-delta', id: 't', delta: word })
+const turn = (...steps: ScriptStep[]): ScriptStep[] => [
+  { type: 'text-start', id: 't' },
+  ...steps,
+  { type: 'text-end', id: 't' },
+  finish(),
+]
+
+interface Following {
+  entries: Entry[]
+  gone: string[]
+  leave(): void
+  until(fits: (entry: Entry) => boolean): Promise<void>
+}
+
+/** A server that may be replaced, a hub, and what the hub asked of the server. */
+async function open(options: Partial<EngineOptions>, handler = {}) {
+  const launch = (more: Partial<EngineOptions> = {}) =>
+    startServer({ agents: { a: agent() }, ...options, ...more }, handler)
+  const state = {
+    server: (await launch({ keep: true })) as TestServer | undefined,
+    streams: 0,
+    most: 0,
+    urls: [] as string[],
+  }
+  const first = state.server!
+  const hub = createHub({
+    async fetch(input, init) {
+      const path = String(input)
+      state.urls.push(path)
+      if (state.server === undefined) throw new TypeError('fetch failed')
+      const response = await fetch(state.server.url + path, init)
+      if (path.startsWith('/api/live') && response.ok) {
+        state.most = Math.max(state.most, ++state.streams)
+        const closed = () => void state.streams--
+        const signal = init!.signal!
+        signal.addEventListener('abort', closed, { once: true })
+      }
+      return response
+    },
+  })
+  onTestFinished(async () => {
+    for (const tab of tabs) tab.detach()
+    await state.server?.close()
+  })
+  const tabs: Tab[] = []
+
+  function openTab(options: { acks?: () => Promise<unknown>; key?: string } = {}) {
+    const tab = createTab()
+    const batches: Batch[] = []
+    if (options.key !== undefined) tab.setKey(options.key)
+    const send = hub.connect((batch) => {
+      batches.push(batch)
+      const copy = structuredClone(batch)
+      void Promise.resolve(options.acks?.()).then(() => setTimeout(() => tab.receive(copy)))
+    })
+    tab.attach(send)
+    tabs.push(tab)
+    return { ...tab, tab, batches, send, state: () => tab.connection.state }
+  }
+
+  function follow(tab: Tab, run: string, after = 0): Following {
+    const entries: Entry[] = []
+    const gone: string[] = []
+    const waiting = new Set<() => void>()
+    const told = () => {
+      for (const wake of waiting) wake()
+    }
+    const leave = tab.follow(run, after, {
+      onEntries(more) {
+        entries.push(...more)
+        told()
+      },
+      onGone(reason) {
+        gone.push(reason)
+        told()
+      },
+    })
+    return {
+      entries,
+      gone,
+      leave,
+      async until(fits) {
+        while (!entries.some(fits)) {
+          const news = Promise.withResolvers<void>()
+          waiting.add(news.resolve)
+          await news.promise
+          waiting.delete(news.resolve)
+        }
+      },
+    }
+  }
+  return { hub, state, first, launch, openTab, follow }
+}
+
+const ended = ({ type }: Entry) => type === 'run-end'
+const ends = (word: string) => (entry: Entry) => entry.type === 'text-delta' && entry.delta.endsWith(word)
+const seqs = (entries: readonly Entry[]) =>
+  entries.flatMap(({ seq, firstSeq = seq }) => Array.from({ length: seq - firstSeq + 1 }, (_, i) => firstSeq + i))
+const viewOf = (entries: readonly Entry[]) => {
+  const fold = foldRun()
+  for (const entry of entries) fold.apply(entry)
+  return fold.view()
+}
+
+test('eight tabs have one connection, and each has a token before the model goes on; a ninth joins in the middle', async () => {
+  const gates = [latch(), latch()]
+  const { state, first, openTab, follow } = await open({
+    scripts: { m: says(turn(delta('one '), gates[0]!, delta('two '), gates[1]!, delta('three'))) },
+  })
+  const run = await first.runtime.start('a', { messages })
+  const tabs = Array.from({ length: 8 }, () => follow(openTab().tab, run.id))
+  await Promise.all(tabs.map((each) => each.until(ends('one '))))
+  gates[0]!.open()
+  await Promise.all(tabs.map((each) => each.until(ends('two '))))
+  expect(state.streams).toBe(1)
+  const before = state.urls.filter((url) => url.startsWith('/api/live')).length
+  // From the start, from the middle, and from where the connection is.
+  const late = [0, 3, tabs[0]!.entries.at(-1)!.seq].map(
+    (after) => [after, follow(openTab().tab, run.id, after)] as const,
+  )
+  await Promise.all(late.slice(0, 2).map(([, each]) => each.until(ends('two '))))
+  gates[1]!.open()
+  for (const each of [...tabs, ...late.map(([, one]) => one)]) await each.until(ended)
+  const all = await entriesOf(first.store, run.id)
+  for (const { entries } of tabs) expect(seqs(entries)).toEqual(all.map(({ seq }) => seq))
+  for (const [after, { entries }] of late) expect(seqs(entries)).toEqual(all.slice(after).map(({ seq }) => seq))
+  expect(viewOf(late[0]![1].entries)).toEqual(viewOf(all))
+  // Who comes later needs no other connection.
+  expect(state.urls.filter((url) => url.startsWith('/api/live')).length).toBe(before)
+  expect(state.most).toBeLessThanOrEqual(2)
+})
+
+test('runs come and go while others stream: nothing is missing or doubled, and nothing is followed for nobody', async () => {
+  const words = Array.from({ length: 300 }, (_, i) => `${i} `)
+  const script = () => turn(...words.map(delta))
+  const { state, first, openTab, follow } = await open({ scripts: { m: says(script(), script(), script(), script()) } })
+  const [one, two] = [openTab().tab, openTab().tab]
+  const followed: [string, Following][] = []
+  for (let i = 0; i < 4; i++) {
+    const run = await first.runtime.start('a', { messages })
+    followed.push([run.id, follow(one, run.id)], [run.id, follow(two, run.id)])
+    const passing = follow(two, run.id, 2)
+    await passing.until(() => true)
+    passing.leave()
+  }
+  for (const [, each] of followed) await each.until(ended)
+  for (const [run, { entries }] of followed) {
+    expect(seqs(entries)).toEqual((await entriesOf(first.store, run)).map(({ seq }) => seq))
+  }
+  const rows: RunRow[] = []
+  const seen = Promise.withResolvers<void>()
+  one.rows((more) => {
+    rows.push(...more)
+    if (new Set(rows.map(({ id }) => id)).size === 4) seen.resolve()
+  })
+  await seen.promise
+  expect(state.urls.at(-1)).toBe('/api/live?agents=1&rows=1')
+  // Others get the rows that the hub has.
+  const other = Promise.withResolvers<void>()
+  two.rows((more) => more.length === 4 && other.resolve())
+  await other.promise
+})
+
+test('the server is killed and comes back: tabs go on where they were; another log is told as such', async () => {
+  const gate = latch()
+  const { state, first, launch, openTab, follow } = await open({
+    scripts: { m: says(turn(delta('one '), gate, delta('two'))) },
+  })
+  const run = await first.runtime.start('a', { messages })
+  const tabs = [openTab(), openTab()]
+  const following = tabs.map(({ tab }) => follow(tab, run.id))
+  await Promise.all(following.map((each) => each.until(ends('one '))))
+  state.server = undefined
+  await first.close()
+  await expect.poll(() => tabs.map((tab) => tab.state())).toEqual(['offline', 'offline'])
+  expect((tabs[0]!.tab.connection as { retryAt: number }).retryAt).toBeGreaterThan(0)
+  const again = await launch({ dir: first.dir, keep: true })
+  state.server = again
+  for (const { tab } of tabs) tab.retry()
+  await again.runtime.recover()
+  for (const each of following) await each.until(ended)
+  const all = await entriesOf(again.store, run.id)
+  for (const { entries } of following) expect(seqs(entries)).toEqual(all.map(({ seq }) => seq))
+  const rest = [follow(tabs[0]!.tab, run.id, all.length + 5), follow(tabs[1]!.tab, 'run_none')]
+  await expect.poll(() => rest.map(({ gone }) => gone)).toEqual([['lost'], ['unknown']])
+})
+
+test('a slow tab keeps nobody waiting, costs a bounded amount, and gets all of it', async () => {
+  const { first, openTab, follow } = await open({})
+  const gate = Promise.withResolvers<void>()
+  const [slow, fast] = [openTab({ acks: () => gate.promise }), openTab()]
+  const entry = {
+    seq: 1,
+    timestamp: 0,
+    step: '',
+    runId: 'r',
+    agent: 'a',
+    pipeline: '',
+    threadId: 't',
+    protocol: 'api',
+    input: {},
+  }
+  await first.store.log.append('r', 1, [{ ...entry, type: 'run-start' }])
+  const both = [follow(slow.tab, 'r'), follow(fast.tab, 'r')]
+  await both[1]!.until(() => true)
+  const data = 'x'.repeat(200_000)
+  for (let seq = 2; seq <= 101; seq++) {
+    await first.store.log.append('r', 1, [{ seq, timestamp: 0, step: '', type: 'data', name: 'd', data }])
+  }
+  await both[1]!.until(({ seq }) => seq === 101)
+  expect(both[0]!.entries).toEqual([])
+  gate.resolve()
+  await both[0]!.until(({ seq }) => seq === 101)
+  for (const { entries } of both)
+    expect(entries.map(({ seq }) => seq)).toEqual(Array.from({ length: 101 }, (_, i) => i + 1))
+  const sizes = slow.batches.map(({ entries }) => JSON.stringify(entries).length)
+  expect(Math.max(...sizes)).toBeLessThan(16 * 1024 * 1024)
+})
+
+test('a tab gets one message for what comes together', async () => {
+  const words = Array.from({ length: 2000 }, (_, i) => `${i} `)
+  const { first, openTab, follow } = await open({ scripts: { m: says(turn(...words.map(delta))) } })
+  const tab = openTab()
+  const began = performance.now()
+  const run = await first.runtime.start('a', { messages })
+  const following = follow(tab.tab, run.id)
+  await following.until(ended)
+  expect(tab.batches.length).toBeLessThanOrEqual((performance.now() - began) / 16 + 3)
+})
+
+test('a key is asked for once, goes in a header, and is that of the tab that has one', async () => {
+  const { state, first, openTab, follow } = await open(
+    { scripts: { m: says([text('a'), finish()]) } },
+    { apiKey: 'secret-key-1' },
+  )
+  const run = await first.runtime.start('a', { messages })
+  const tab = openTab()
+  await expect.poll(() => tab.state()).toBe('unauthorized')
+  const following = follow(tab.tab, run.id)
+  tab.tab.setKey('wrong')
+  await expect.poll(() => state.urls.length).toBe(2)
+  await expect.poll(() => tab.state()).toBe('unauthorized')
+  tab.tab.setKey('secret-key-1')
+  await following.until(ended)
+  const other = openTab()
+  await follow(other.tab, run.id).until(ended)
+  expect(other.state()).toBe('open')
+  expect(state.urls.join()).not.toContain('secret')
+})
+
+test('a held run is held while the connection changes, until its tab has gone', async () => {
+  const held = (): ScriptStep[] => turn(delta('a'), latch())
+  const { first, openTab, follow, state } = await open({
+    agents: { a: agent('', 'onDisconnect: cancel') },
+    scripts: { m: says(held(), held()) },
+  })
+  const run = await first.runtime.start('a', { messages })
+  const [tab, other] = [openTab(), openTab()]
+  tab.tab.hold(run.id)
+  await follow(tab.tab, run.id).until(ends('a'))
+  const next = await first.runtime.start('a', { messages })
+  const watched = follow(other.tab, run.id)
+  const before = state.urls.length
+  await follow(other.tab, next.id).until(ends('a'))
+  expect(state.urls.length).toBeGreaterThan(before)
+  expect((await first.store.runs.get(run.id))!.status).toBe('running')
+  tab.tab.detach()
+  await watched.until(ended)
+  expect((await first.store.runs.get(run.id))!.status).toBe('aborted')
+})
+
+test('a tab that was forgotten says everything again', async () => {
+  const gate = latch()
+  const { first, openTab, follow } = await open({ scripts: { m: says(turn(delta('one '), gate, delta('two'))) } })
+  const run = await first.runtime.start('a', { messages })
+  const [tab, other] = [openTab(), openTab()]
+  const following = follow(tab.tab, run.id)
+  await following.until(ends('one '))
+  tab.send({ kind: 'bye' })
+  tab.tab.ping()
+  gate.open()
+  await following.until(ended)
+  expect(seqs(following.entries)).toEqual((await entriesOf(first.store, run.id)).map(({ seq }) => seq))
+  expect(tab.batches.filter(({ forgotten }) => forgotten)).toHaveLength(1)
+  other.tab.detach()
+})

@@ -1,0 +1,41 @@
+/** What tabs and the hub say to each other. Everything is cloned on its way. */
+import type { Entry } from '../../src/part/entry.ts'
+import type { RunRow } from '../../src/part/log.ts'
+
+/** The state of the connection to the server. */
+export type Connection =
+  | { state: 'connecting' | 'open' | 'unauthorized' }
+  | { state: 'offline'; /** Epoch ms. */ retryAt: number }
+
+/** Why a run is not followed any more: see `docs/http.md`. */
+export type GoneReason = 'unknown' | 'deleted' | 'lost' | 'compacted'
+
+export type ToHub =
+  /** Comes first, and again when the tab was forgotten: it wants nothing yet. */
+  | { kind: 'hello'; key: string | undefined }
+  /** The key that was given last counts, of whichever tab. */
+  | { kind: 'key'; key: string | undefined }
+  /** `id`: the tab's own name for what it wants, until `leave`. */
+  | { kind: 'follow'; id: number; run: string; after: number }
+  | { kind: 'hold'; id: number; run: string }
+  | { kind: 'rows'; id: number }
+  | { kind: 'leave'; id: number }
+  /** The last batch was handled: the next one may come. */
+  | { kind: 'ack' }
+  | { kind: 'ping' }
+  /** Connect now. */
+  | { kind: 'retry' }
+  | { kind: 'bye' }
+
+/** What a tab gets at once, at most every 16 ms. */
+export interface Batch {
+  connection?: Connection
+  /** By the `id` of a `follow`. */
+  entries: [id: number, entries: Entry[]][]
+  gone: [id: number, reason: GoneReason][]
+  rows: RunRow[]
+  /** Agents were loaded again, or may have been while there was no connection. */
+  agents?: true
+  /** The hub does not know this tab any more: it must say everything again. */
+  forgotten?: true
+}
