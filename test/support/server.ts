@@ -19,7 +19,7 @@ export interface TestServer extends Engine {
 
 export async function startServer(
   options: EngineOptions,
-  { rateLimit, ...handlerOptions }: Partial<HandlerOptions> & { rateLimit?: RateLimit } = {},
+  { rateLimit, port = 0, ...handlerOptions }: Partial<HandlerOptions> & { rateLimit?: RateLimit; port?: number } = {},
 ): Promise<TestServer> {
   const engine = createEngine(options)
   const reported: unknown[] = []
@@ -33,7 +33,7 @@ export async function startServer(
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))
   const server = createServer({ noDelay: true, shouldUpgradeCallback }, listener).on('upgrade', sockets.upgrade)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     ...engine,

@@ -2,6 +2,7 @@
  * What happens on the server, as it happens: entries of runs, rows of the list of runs, the agents. All tabs share one connection, which
  * a shared worker has; where there is none, each tab has a worker, and without workers the page does it itself.
  */
+// oxlint-disable-next-line import/default -- Vite makes the address of the worker's script.
 import hubUrl from '../hub/hub-worker.ts?worker&url'
 import { createHub } from '../hub/hub.ts'
 import type { Batch, ToHub } from '../hub/messages.ts'

@@ -40,7 +40,7 @@ async function open(options: Partial<EngineOptions>, handler = {}) {
   const first = state.server!
   const hub = createHub({
     async fetch(input, init) {
-      const path = String(input)
+      const path = input as string
       state.urls.push(path)
       if (state.server === undefined) throw new TypeError('fetch failed')
       const response = await fetch(state.server.url + path, init)

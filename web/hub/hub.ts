@@ -160,7 +160,7 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     for (const tab of tabs) if (tab.heardAt < due) drop(tab)
   }
 
-  function useKey(next: string | undefined): void {
+  function changeKey(next: string | undefined): void {
     if (next === key && state.state !== 'unauthorized') return
     key = next
     connection.open()
@@ -171,12 +171,12 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
       case 'hello':
         leaveAll(tab)
         // A new tab may have none yet.
-        if (message.key !== undefined) useKey(message.key)
+        if (message.key !== undefined) changeKey(message.key)
         if (!isStarted) connection.open()
         isStarted = true
         return
       case 'key':
-        return useKey(message.key)
+        return changeKey(message.key)
       case 'follow': {
         const { id, run, after } = message
         const feed = feeds.get(run) ?? createRunFeed(run, after, readWindow)

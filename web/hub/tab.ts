@@ -49,8 +49,9 @@ export function createTab(): Tab {
     hub = next
     send({ kind: 'hello', key })
     // New ids: what is on its way for the old ones does not count.
-    for (const [id, each] of [...follows]) {
-      follows.delete(id)
+    const known = [...follows.values()]
+    follows.clear()
+    for (const each of known) {
       follows.set(++ids, each)
       send({ kind: 'follow', id: ids, run: each.run, after: each.seq })
     }
