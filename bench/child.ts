@@ -110,7 +110,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 }
 
 function commandOf({ args, core: at, under = [] }: Pick<ChildOptions, 'args' | 'core' | 'under'>): string[] {
-  return [...(pinned ? ['taskset', '-c', String(at)] : []), ...under, process.execPath, ...args]
+  return [...(pinned && at !== undefined ? ['taskset', '-c', String(at)] : []), ...under, process.execPath, ...args]
 }
 
 /** ms from the start of a process to its end. */

@@ -39,10 +39,11 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   thread: ({ options }) => alone('thread.ts', options),
   suspended: ({ options }) => alone('suspended.ts', options),
   record: ({ options }) => alone('record.ts', options),
+  web: ({ options }) => alone('web.ts', options, { isPinned: false }),
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
     if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]
-    const [slow] = await alone('log.ts', { ...options, slowDisk: true }, slowDisk)
+    const [slow] = await alone('log.ts', { ...options, slowDisk: true }, { under: slowDisk })
     return [{ ...result!, rows: [...result!.rows, ...slow!.rows] }]
   },
 }
@@ -54,6 +55,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'thread',
   'suspended',
   'record',
+  'web',
   'log',
 ])
 
@@ -102,10 +104,20 @@ async function main(commandLine: CommandLine): Promise<void> {
   if (results.some((result) => result.rows.some(({ failed }) => failed !== undefined))) process.exitCode = 1
 }
 
-/** Runs a scenario without sockets in its own process, on the server's core. */
-async function alone(file: string, options: object, under: readonly string[] = []): Promise<Result[]> {
+/** Runs a scenario in its own process, on the server's core unless a browser shares its work. */
+async function alone(
+  file: string,
+  options: object,
+  { under = [], isPinned = true }: { under?: readonly string[]; isPinned?: boolean } = {},
+): Promise<Result[]> {
   const args = ['--expose-gc', join(import.meta.dirname, file)]
-  const child = await startChild({ args, core: core.server, awaitReady: false, channel: true, under })
+  const child = await startChild({
+    args,
+    core: isPinned ? core.server : undefined,
+    awaitReady: false,
+    channel: true,
+    under,
+  })
   try {
     return await child.call<Result[]>('measure', options, 600_000)
   } finally {

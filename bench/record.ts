@@ -5,54 +5,18 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Entry } from '../src/part/entry.ts'
 import { readView } from '../src/fold/read-view.ts'
+import type { Entry } from '../src/part/entry.ts'
 import { replay } from '../src/record/replay/replay.ts'
 import { exportRun } from '../src/record/transfer/export.ts'
 import { getStreamEvents } from '../src/store/stream-events.ts'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
 import { uiWire } from '../src/wire/ui/ui.ts'
 import { answerCalls } from './calls.ts'
+import { recordedEntries, wordAt, wordsOfBlock } from './recorded-run.ts'
 import type { Options, Result, ResultRow } from './scenario.ts'
 
 const run = 'run_record'
-const wordsOfBlock = 400
-/** Words of different lengths and frequencies, the same in every round. */
-const vocabulary = Array.from({ length: 5000 }, (_, i) => (i * 2_654_435_761).toString(36).slice(-3 - (i % 7)))
-
-function wordAt(n: number): string {
-  const random = ((n * 1_103_515_245 + 12_345) >>> 8) % 1_000_000
-  return `${vocabulary[Math.floor((random / 1_000_000) ** 2 * vocabulary.length)]!} `
-}
-
-/** One run with so many deltas, in blocks; every tenth block is followed by a tool call. */
-function* entriesOf(deltas: number): Generator<Entry> {
-  let seq = 0
-  const began = Date.now() - deltas
-  const entry = (step: string, part: object) =>
-    ({ seq: ++seq, timestamp: began + Math.floor(seq / 2), step, ...part }) as Entry
-  const messages = [{ role: 'user', content: 'go' }]
-  const start = { runId: run, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: { messages } }
-  yield entry('', { type: 'run-start', ...start })
-  yield entry('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
-  for (let block = 0; block * wordsOfBlock < deltas; block++) {
-    const step = `main/a/${block + 1}`
-    yield entry(step, { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 })
-    yield entry(step, { type: 'text-start', id: `${block}` })
-    for (let i = 0; i < wordsOfBlock; i++) {
-      yield entry(step, { type: 'text-delta', id: `${block}`, delta: wordAt(block * wordsOfBlock + i) })
-    }
-    yield entry(step, { type: 'text-end', id: `${block}` })
-    if (block % 10 === 0) {
-      const call = { toolCallId: `c${block}`, toolName: block % 20 === 0 ? 'search' : 'fetch' }
-      yield entry(step, { type: 'tool-call', ...call, input: JSON.stringify({ block }) })
-      yield entry(step, { type: 'tool-result', ...call, result: { block } })
-    }
-    yield entry(step, { type: 'step-finish', duration: 1 })
-  }
-  yield entry('main/a', { type: 'step-finish', duration: 1 })
-  yield entry('', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } })
-}
 
 /** The query of the Smithers document. */
 const slowCalls = `SELECT * FROM agent_stream_events WHERE event_type = 'tool-call' AND agent_id IN (
@@ -125,7 +89,7 @@ async function measure({ quick }: Options): Promise<Result[]> {
     let text = 0
     await time('append', 'append, 50 entries at a time', async () => {
       let batch: Entry[] = []
-      for (const entry of entriesOf(deltas)) {
+      for (const entry of recordedEntries(run, deltas)) {
         if (entry.type === 'text-delta') text += entry.delta.length
         batch.push(entry)
         if (batch.length < 50 && entry.type !== 'run-end') continue

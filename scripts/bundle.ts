@@ -21,8 +21,8 @@ const bundle = await rolldown({
 })
 const { output } = await bundle.write({ dir: dist, chunkFileNames: 'chunks/[name].js' })
 await bundle.close()
-// What an earlier build has left.
+// What an earlier build has left. The page is not ours: `build-web.ts` does not build it again when nothing has changed.
 const written = new Set(output.map(({ fileName }) => resolve(dist, fileName)))
-for (const file of globSync('**/*.js', { cwd: dist })) {
+for (const file of globSync('**/*.js', { cwd: dist, exclude: ['web/**'] })) {
   if (!written.has(resolve(dist, file))) rmSync(resolve(dist, file))
 }

@@ -1,0 +1,238 @@
+/**
+ * The page in a real Chromium: how large it is and when it is seen, a run of 50 MB, and a run of 10,000 steps that streams. Run with
+ * `npm run bench -- web`.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Entry } from '../src/part/entry.ts'
+import type { Log } from '../src/part/log.ts'
+import { openWebFiles } from '../src/server/web-files.ts'
+import { launchBrowser } from '../test/browser/chromium.ts'
+import { agent } from '../test/support/engine.ts'
+import { startServer, type TestServer } from '../test/support/server.ts'
+import { answerCalls } from './calls.ts'
+import { recordedEntries } from './recorded-run.ts'
+import type { Options, Result, ResultRow } from './scenario.ts'
+
+const large = 'run_large'
+const wide = 'run_wide'
+
+async function measure({ quick }: Options): Promise<Result[]> {
+  const { browser, fault } = await launchBrowser()
+  const rows: ResultRow[] = []
+  const notes: string[] = []
+  const add = (name: string, title: string, value: number) => {
+    rows.push({ name, title, samples: [{ value }] })
+  }
+  if (browser === undefined) throw new Error(`the browser does not start${fault}`)
+  const server = await startServer({ agents: { a: agent() } }, { web: openWebFiles(), localOnly: true })
+  try {
+    sizes(add)
+    const { page, session } = await openTab(browser, server)
+    add('paint', 'first paint of /, ms', await firstPaint(page, server))
+    const deltas = quick ? 8000 : 420_000
+    const bytes = await append(server.store.log, large, recordedEntries(large, deltas))
+    notes.push(`The large run has ${deltas} deltas and ${(bytes / 1e6).toFixed(1)} MB of entries.`)
+    await openLarge(page, session, server, add)
+    await openWide(page, server, { steps: quick ? 1000 : 10_000, seconds: quick ? 2 : 5 }, add)
+  } finally {
+    await browser.close()
+    await server.close()
+  }
+  return [
+    {
+      scenario: 'web',
+      title: 'The page in Chromium, with its server on the same machine',
+      reference: 'paint',
+      columns: [{ key: 'value', title: 'value', digits: 1 }],
+      rows,
+      notes,
+    },
+  ]
+}
+
+type Add = (name: string, title: string, value: number) => void
+
+/** What is loaded before the first room, and what each room adds. */
+function sizes(add: Add): void {
+  const folder = resolve('dist/web')
+  const shell = readFileSync(join(folder, 'index.html'), 'utf8')
+  const sizeOf = (name: string) => gzipSync(readFileSync(join(folder, 'assets', name))).length / 1024
+  const files = readdirSync(join(folder, 'assets'))
+  const first = files.filter((name) => shell.includes(name))
+  const total = (names: readonly string[]) => names.reduce((sum, name) => sum + sizeOf(name), 0)
+  add('size', 'the shell: scripts and styles, KB gzip', total(first))
+  for (const room of ['ChatRoom', 'RunsRoom', 'RunRoom']) {
+    add(`size-${room}`, `${room}, KB gzip`, total(files.filter((name) => name.startsWith(room))))
+  }
+}
+
+async function openTab(browser: Browser, server: TestServer): Promise<{ page: Page; session: CDPSession }> {
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 } })
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  // Loads the browser itself.
+  await page.goto(`${server.url}/overview`)
+  return { page, session }
+}
+
+async function firstPaint(page: Page, server: TestServer): Promise<number> {
+  await page.goto(`${server.url}/`)
+  await page.getByTestId('chat-input').waitFor()
+  return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]!.startTime)
+}
+
+async function openLarge(page: Page, session: CDPSession, server: TestServer, add: Add): Promise<void> {
+  const began = performance.now()
+  await page.goto(`${server.url}/runs/${large}?sel=main/a/2`)
+  await page.getByTestId('step-row').nth(5).waitFor()
+  add('large-drawn', '50 MB: the first steps, ms', performance.now() - began)
+  await page.locator('[data-testid=run-room][data-seq]:not([data-seq="0"])').waitFor()
+  add('large-outline', '50 MB: the whole outline, ms', performance.now() - began)
+  await page.locator('[data-piece=text]').first().waitFor()
+  add('large-content', '50 MB: what the step says, ms', performance.now() - began)
+  await session.send('HeapProfiler.collectGarbage')
+  const { usedSize } = (await session.send('Runtime.getHeapUsage')) as { usedSize: number }
+  add('large-heap', '50 MB: heap, MB', usedSize / 2 ** 20)
+  add('large-nodes', '50 MB: nodes', await page.evaluate(() => document.querySelectorAll('*').length))
+  add('large-scrub', '50 MB: one move of the scrubber, ms, the slowest of 20', await slowestMove(page))
+  add(
+    'large-scroll',
+    '50 MB: longest frame while the log is scrolled, ms',
+    await longestFrame(page, '[aria-label=Entries]', 2),
+  )
+}
+
+/** From the event to the frame that shows it. */
+async function slowestMove(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const input = document.querySelector<HTMLInputElement>('[data-testid=scrubber]')!
+    const room = document.querySelector<HTMLElement>('[data-testid=run-room]')!
+    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!
+    const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
+    let slowest = 0
+    for (let i = 1; i <= 20; i++) {
+      const seq = Math.floor((Number(input.max) * i) / 21)
+      const began = performance.now()
+      set.call(input, String(seq))
+      input.dispatchEvent(new Event('input', { bubbles: true }))
+      while (room.dataset['seq'] !== String(seq)) await frame()
+      await frame()
+      slowest = Math.max(slowest, performance.now() - began)
+    }
+    return slowest
+  })
+}
+
+/** Scrolls a pane from its start to its end and back, and returns the longest time between two frames. */
+async function longestFrame(page: Page, selector: string, seconds: number): Promise<number> {
+  return page.evaluate(
+    async ([query, length]) => {
+      const pane = document.querySelector<HTMLElement>(query)!
+      const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
+      const began = await frame()
+      let before = began
+      let longest = 0
+      for (;;) {
+        const now = await frame()
+        longest = Math.max(longest, now - before)
+        before = now
+        const part = (now - began) / (length * 1000)
+        if (part >= 1) return longest
+        pane.scrollTop = (pane.scrollHeight - pane.clientHeight) * (1 - Math.abs(1 - 2 * part))
+      }
+    },
+    [selector, seconds] as const,
+  )
+}
+
+/** A run of many steps whose last one streams 300 deltas a second. */
+async function openWide(
+  page: Page,
+  { store: { log }, url }: TestServer,
+  { steps, seconds }: { steps: number; seconds: number },
+  add: Add,
+): Promise<void> {
+  let seq = 0
+  const entry = (step: string, part: object) => ({ seq: ++seq, timestamp: Date.now(), step, ...part }) as Entry
+  const start = { runId: wide, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} }
+  const call = { stepType: 'tool-call', kind: 'tool-call', attempt: 1, toolCallId: 'c', toolName: 'search' }
+  function* entries(): Generator<Entry> {
+    yield entry('', { type: 'run-start', ...start })
+    yield entry('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
+    for (let i = 0; i < steps; i++) {
+      yield entry(`main/a/${i}`, { type: 'step-start', ...call })
+      yield entry(`main/a/${i}`, { type: 'step-finish', duration: 1 })
+    }
+    yield entry('main/a/last', { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 })
+    yield entry('main/a/last', { type: 'text-start', id: 't' })
+  }
+  await append(log, wide, entries())
+  await page.goto(`${url}/runs/${wide}`)
+  await page.locator('[data-testid=run-room][data-live=true]').waitFor()
+  let isStreaming = true
+  const streamed = (async () => {
+    while (isStreaming) {
+      const deltas = Array.from({ length: 10 }, () =>
+        entry('main/a/last', { type: 'text-delta', id: 't', delta: 'word ' }),
+      )
+      await log.append(wide, 1, deltas)
+      await new Promise((done) => setTimeout(done, 33))
+    }
+  })()
+  await page.getByText('word word').first().waitFor()
+  add('live-frame', '300 deltas/s into 10,000 steps: longest frame, ms', await watched(page, seconds))
+  add(
+    'live-nodes',
+    '300 deltas/s into 10,000 steps: nodes',
+    await page.evaluate(() => document.querySelectorAll('*').length),
+  )
+  add(
+    'live-scroll',
+    '… while the steps are scrolled: longest frame, ms',
+    await longestFrame(page, '[role=treegrid]', seconds),
+  )
+  isStreaming = false
+  await streamed
+  await log.append(wide, 1, [
+    entry('main/a/last', { type: 'text-end', id: 't' }),
+    entry('main/a/last', { type: 'step-finish', duration: 1 }),
+    entry('main/a', { type: 'step-finish', duration: 1 }),
+    entry('', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }),
+  ])
+}
+
+/** The longest time between two frames. */
+async function watched(page: Page, seconds: number): Promise<number> {
+  return page.evaluate(async (length) => {
+    const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
+    const began = await frame()
+    let before = began
+    let longest = 0
+    while (before - began < length * 1000) {
+      const now = await frame()
+      longest = Math.max(longest, now - before)
+      before = now
+    }
+    return longest
+  }, seconds)
+}
+
+/** Returns the length of what was appended, as JSON. */
+async function append(log: Log, run: string, entries: Iterable<Entry>): Promise<number> {
+  let batch: Entry[] = []
+  let bytes = 0
+  for (const entry of entries) {
+    bytes += JSON.stringify(entry).length
+    batch.push(entry)
+    if (batch.length < 1000 && entry.type !== 'run-end') continue
+    await log.append(run, 1, batch)
+    batch = []
+  }
+  if (batch.length > 0) await log.append(run, 1, batch)
+  return bytes
+}
+
+answerCalls({ measure })
