@@ -16,8 +16,10 @@ export function Minimap({ room }: { room: Room }) {
   const strip = useRef<HTMLDivElement>(null)
   const [brush, setBrush] = useState<{ from: number; to: number }>()
   useZoom(strip, room, false)
-  // Of the whole run: the scrubber moves a line over it. While it streams, its end is that of the last entry.
-  const end = at === undefined ? model.now : scale.to
+  // Of the whole run: the scrubber moves a line over it.
+  // A large one is measured less often.
+  const every = whole.all.length > 2000 ? 2000 : 200
+  const end = at === undefined && snapshot.isLive ? Math.ceil(model.now / every) * every : scale.to
   const paths = useMemo(() => {
     const activity = measureActivity(whole, scale, (node) => segmentsOf(node, end, []), slices)
     const sum = activity.text.map((value, i) => value + activity.reasoning[i]!)

@@ -1,6 +1,15 @@
 /** The steps of a run as a tree, each with its time as a bar. Only the rows that are seen are in the page. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type UIEvent } from 'react'
+import {
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type UIEvent,
+} from 'react'
 import { duration } from '../../kit/format.ts'
 import { axisMarks } from './layout/axis.ts'
 import { nameOf } from './selection.ts'
@@ -20,22 +29,19 @@ export function Outline({ room }: { room: Room }) {
   useZoom(pane, room, true, () => lane.current?.getBoundingClientRect())
   const node = 'node' in selection ? selection.node : undefined
   const chosen = node?.step.from
+  const keys = useMemo(() => rows.map(({ step }) => step.from), [rows])
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => pane.current,
     estimateSize: () => rowHeight,
-    getItemKey: (index) => rows[index]!.step.from,
+    // The same function until there are other rows: with another one all rows are measured again.
+    getItemKey: useCallback((index: number) => keys[index]!, [keys]),
     overscan: 6,
     scrollMargin: headHeight,
     scrollPaddingStart: headHeight,
   })
   useEffect(() => list.measure(), [list, rowHeight])
-  const isHeld = useHeld(
-    pane,
-    rows.map(({ step }) => step.from),
-    rowHeight,
-    isFollowing,
-  )
+  const isHeld = useHeld(pane, keys, rowHeight, isFollowing)
   useEffect(() => {
     if (isFollowing && rows.length > 0) list.scrollToIndex(rows.length - 1)
   }, [list, isFollowing, rows.length])
@@ -124,7 +130,8 @@ export function Outline({ room }: { room: Room }) {
                 isFolded={room.isFolded(each)}
                 scale={scale}
                 view={view}
-                now={now}
+                now={each.step.end ?? now}
+                version={each.step.end === undefined ? room.snapshot.version : 0}
                 suspended={suspended}
                 px={width}
                 onSelect={room.select}

@@ -19,6 +19,8 @@ interface Props {
   scale: Scale
   view: View
   now: number
+  /** Of a step that goes on: its blocks grow in place. */
+  version: number
   suspended: readonly Span[]
   /** The width of the lane. */
   px: number

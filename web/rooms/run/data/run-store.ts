@@ -8,8 +8,12 @@ import { followRun } from '../../../data/live.ts'
 import { readLines } from './lines.ts'
 
 export interface RunSnapshot {
-  /** Merged. A new list after each change; items that have not changed stay the same objects. */
+  /**
+   * Merged. A new list when an item is new, or a step has got further. Blocks and marks that only grow stay the same objects in the same
+   * list: `version` tells.
+   */
   items: readonly OutlineItem[]
+  version: number
   lastSeq: number
   /** All that was stored when the room was opened is here. */
   isLoaded: boolean
@@ -42,10 +46,11 @@ export function createRunStore(id: string): RunStore {
   let places = new Map<number, number>()
   let entries: Entry[] = []
   let from = 1
+  let isChanged = true
   let due: ReturnType<typeof setTimeout> | undefined
 
   function start(): RunSnapshot {
-    const nothing = { items: [], lastSeq: 0, error: undefined, heard: undefined }
+    const nothing = { items: [], version: 0, lastSeq: 0, error: undefined, heard: undefined }
     return { ...nothing, isLoaded: false, isLive: false, wasLive: false, isGone: false }
   }
 
@@ -54,6 +59,12 @@ export function createRunStore(id: string): RunStore {
     for (const item of changed) {
       const key = keyOf(item)
       const place = places.get(key)
+      const known = place === undefined ? undefined : items[place]!
+      if (known !== undefined && item.k !== 'step' && !hasSettled(known, item)) {
+        Object.assign(known, item)
+        continue
+      }
+      isChanged = true
       if (place !== undefined) {
         items[place] = item
         continue
@@ -70,7 +81,9 @@ export function createRunStore(id: string): RunStore {
   function publish(changes: Partial<RunSnapshot>): void {
     clearTimeout(due)
     due = undefined
-    snapshot = { ...snapshot, ...changes, items: [...items] }
+    const shown = isChanged ? [...items] : snapshot.items
+    isChanged = false
+    snapshot = { ...snapshot, ...changes, items: shown, version: snapshot.version + 1 }
     for (const listener of listeners) listener()
   }
 
@@ -123,6 +136,7 @@ export function createRunStore(id: string): RunStore {
       items = []
       entries = []
       places = new Map()
+      isChanged = true
       publish(start())
       load(leaving.signal).then(
         (outline) => {
@@ -142,6 +156,12 @@ export function createRunStore(id: string): RunStore {
       }
     },
   }
+}
+
+/** Whether more about it has changed than how much of it there is. */
+function hasSettled(known: OutlineItem, item: OutlineItem): boolean {
+  if (known.superseded !== item.superseded) return true
+  return known.k === 'block' && item.k === 'block' && (known.end !== item.end || known.first !== item.first)
 }
 
 function isEnded(items: readonly OutlineItem[]): boolean {

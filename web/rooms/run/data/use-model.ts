@@ -26,7 +26,11 @@ export interface RunModel {
 export function useModel(snapshot: RunSnapshot, at: number | undefined, isPinned: boolean): RunModel {
   const { items, isLive, heard } = snapshot
   const whole = useMemo(() => buildTree(items), [items])
-  const last = useMemo(() => timeOf(items), [items])
+  // Of what only grows there is nothing newer than what was heard last.
+  const last = Math.max(
+    useMemo(() => timeOf(items), [items]),
+    heard?.at ?? 0,
+  )
   const isRunning = isLive && readState(whole) === 'running'
   const clock = useClock(isRunning && at === undefined, items.length > 4000 ? 1000 : 250)
   // The server's clock, as far as its entries tell.
@@ -36,16 +40,18 @@ export function useModel(snapshot: RunSnapshot, at: number | undefined, isPinned
   const clipped = useMemo(() => (at === undefined ? items : clipOutline(items, at)), [items, at])
   const tree = useMemo(() => (clipped === items ? whole : buildTree(clipped)), [clipped, items, whole])
   const now = useMemo(() => (clipped === items ? end : timeOf(clipped)), [clipped, items, end])
-  const facts = useMemo(() => readFacts(tree, now), [tree, now])
-  const suspended = useMemo(() => suspendedSpans(tree.marks, now), [tree, now])
+  // Of a large run that goes on, not at each token.
+  const told = items === clipped && isRunning && items.length > 4000 ? Math.ceil(now / 1000) * 1000 : now
+  const facts = useMemo(() => readFacts(tree, told), [tree, told])
+  const suspended = useMemo(() => suspendedSpans(tree.marks, told), [tree, told])
 
   const from = whole.marks[0]?.at ?? whole.all[0]?.step.at ?? 0
   const room = isRunning ? from + roomFor(end - from) : end
   const to = Math.max(from + 1, room)
   const current = useMemo(() => {
-    const busy = busySpans(whole, last, suspendedSpans(whole.marks, last))
+    const busy = busySpans(whole, to, suspendedSpans(whole.marks, to))
     return createScale({ from, to }, idleGaps(busy))
-  }, [whole, last, from, to])
+  }, [whole, from, to])
   const [pinned, setPinned] = useState<Scale>()
   if (isPinned !== (pinned !== undefined)) setPinned(isPinned ? current : undefined)
   const scale = pinned ?? current

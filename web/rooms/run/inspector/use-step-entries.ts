@@ -22,8 +22,10 @@ export function useStepEntries({ windows, store, model, at, snapshot }: Room, no
   const live = store.live()
   const stored = Math.min(snapshot.lastSeq, live.from - 1)
   let window: Window | undefined
-  if (step !== undefined && snapshot.isLoaded && step.from <= stored) {
-    const to = step.end === undefined ? stored : Math.min(step.to, stored)
+  // What has ended is stored, also before all of the outline is here.
+  const known = step?.end !== undefined && !snapshot.isLoaded ? step.to : snapshot.isLoaded ? stored : 0
+  if (step !== undefined && step.from <= known) {
+    const to = step.end === undefined ? known : Math.min(step.to, known)
     const isBig = to - step.from > mostRaw
     const before = isBig && at !== undefined ? Math.min(to, at) + 1 : to + 1
     window = { after: step.from - 1, before, step: step.path, ...(isBig && { merge: true }) }

@@ -11,7 +11,7 @@ import { measureActivity } from './activity.ts'
 import { axisMarks } from './axis.ts'
 import { placeSegments, segmentsOf, ticksOf } from './bars.ts'
 import { readFacts, timeOf } from './facts.ts'
-import { logRows, rowAt } from './log-rows.ts'
+import { logRows, rowAt, rowsUntil } from './log-rows.ts'
 import { createScale, panView, textToView, viewToText, wholeView, zoomView } from './scale.ts'
 import { busySpans, idleGaps, mergeSpans, suspendedSpans, withoutSpans } from './spans.ts'
 import { buildTree, flattenTree, labelOf, stateOf } from './tree.ts'
@@ -239,7 +239,10 @@ test.each(recorded)('%s: the tree has all steps with the states of the view, at 
 test.each(recorded)('%s: each entry has its row in the log, at every entry', (_name, entries) => {
   const whole = outlineOf(entries)
   for (const last of entries) {
-    const rows = logRows(clipOutline(whole, last.seq))
+    const rows = rowsUntil(logRows(whole), last.seq)
+    expect(logRows(clipOutline(whole, last.seq)).map(({ seq, type }) => [seq, type])).toEqual(
+      rows.map(({ seq, type }) => [seq, type]),
+    )
     for (const entry of entries) {
       if (entry.seq > last.seq) break
       const row = rows.find(

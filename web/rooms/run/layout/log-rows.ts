@@ -3,7 +3,7 @@ import type { OutlineBlock, OutlineItem, OutlineStep } from '../../../../src/fol
 import type { Entry } from '../../../../src/part/entry.ts'
 
 export interface LogRow {
-  /** Of its first entry; merged deltas reach to `to`. */
+  /** Of its first entry; merged deltas reach to `to`, those of a block that grows beyond every entry. */
   seq: number
   to: number
   type: Entry['type']
@@ -55,11 +55,18 @@ function blockRows(item: OutlineBlock, rows: LogRow[]): void {
   rows.push({ ...fixed, seq: from, to: from, type: `${kind}-start`, at, note: toolName })
   const isClosed = end !== undefined && to !== superseded
   if (first !== undefined) {
-    const last = isClosed || (superseded !== undefined && to >= superseded) ? to - 1 : to
+    const isOpen = end === undefined && superseded === undefined
+    const last = isOpen ? Number.MAX_SAFE_INTEGER : isClosed || to === superseded ? to - 1 : to
     const note = `${n} ${n === 1 ? 'delta' : 'deltas'}, ${chars} characters`
     rows.push({ ...fixed, seq: begun, to: Math.max(begun, last), type: `${kind}-delta`, at: first, note })
   }
   if (isClosed) rows.push({ ...fixed, seq: to, to, type: `${kind}-end`, at: end, note: undefined })
+}
+
+/** The rows as they were after an entry. */
+export function rowsUntil(rows: readonly LogRow[], seq: number): readonly LogRow[] {
+  const end = rowAt(rows, seq) + 1
+  return end === rows.length ? rows : rows.slice(0, end)
 }
 
 /** The last row that begins at or before an entry; -1: none. */

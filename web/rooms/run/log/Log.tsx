@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react'
 import { Button } from '../../../kit/Button.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { count } from '../../../kit/format.ts'
-import { logRows, rowAt, summaryOf, type LogRow } from '../layout/log-rows.ts'
+import { logRows, rowAt, rowsUntil, summaryOf, type LogRow } from '../layout/log-rows.ts'
 import { useRowHeight } from '../use-media.ts'
 import type { Room } from '../use-room.ts'
 import { families, readTypes, toggleFamily } from './families.ts'
@@ -19,10 +19,13 @@ export function Log({ room }: { room: Room }) {
   const types = useMemo(() => readTypes(chosen), [chosen])
   const words = query.get('q')
   const found = useFind(room.id, words, useSettled(seq, words === undefined))
-  const rows = useMemo(() => {
-    const all = found.entries?.map(toRow) ?? logRows(model.items)
-    return types === undefined ? all : all.filter(({ type }) => types.has(type))
-  }, [model.items, types, found.entries])
+  const { items } = snapshot
+  const all = useMemo(() => {
+    const each = found.entries?.map(toRow) ?? logRows(items)
+    return types === undefined ? each : each.filter(({ type }) => types.has(type))
+  }, [items, types, found.entries])
+  const { at } = room
+  const rows = useMemo(() => (at === undefined ? all : rowsUntil(all, at)), [all, at])
   const said = useMemo(() => new Map(found.entries?.map((entry) => [entry.seq, summaryOf(entry)])), [found.entries])
 
   const pane = useRef<HTMLDivElement>(null)

@@ -30,7 +30,10 @@ export const LogRowView = memo(function LogRowView({ row, top, height, offset, i
       style={{ height, transform: `translateY(${top}px)` }}
       onClick={() => onSelect(String(seq))}
     >
-      <span className={css.seq} title={to > seq ? `entries ${seq} to ${to}` : undefined}>
+      <span
+        className={css.seq}
+        title={to > seq && to < Number.MAX_SAFE_INTEGER ? `entries ${seq} to ${to}` : undefined}
+      >
         {seq}
       </span>
       <span className={css.offset}>{offsetText(offset)}</span>
