@@ -36,7 +36,7 @@ async function measure({ quick }: Options): Promise<Result[]> {
     const bytes = await append(server.store.log, large, recordedEntries(large, deltas))
     notes.push(`The large run has ${deltas} deltas and ${(bytes / 1e6).toFixed(1)} MB of entries.`)
     await openLarge(page, session, server, add)
-    await openWide(page, server, { steps: quick ? 1000 : 10_000, seconds: quick ? 2 : 5 }, add)
+    await openWide(page, session, server, { steps: quick ? 1000 : 10_000, seconds: quick ? 2 : 5 }, add)
   } finally {
     await browser.close()
     await server.close()
@@ -85,14 +85,23 @@ async function firstPaint(page: Page, server: TestServer): Promise<number> {
 }
 
 async function openLarge(page: Page, session: CDPSession, server: TestServer, add: Add): Promise<void> {
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const cpu = process.cpuUsage()
   const began = performance.now()
   await page.goto(`${server.url}/runs/${large}?sel=main/a/2`)
-  await page.getByTestId('step-row').nth(5).waitFor()
-  add('large-drawn', '50 MB: the first steps, ms', performance.now() - began)
-  await page.locator('[data-testid=run-room][data-seq]:not([data-seq="0"])').waitFor()
-  add('large-outline', '50 MB: the whole outline, ms', performance.now() - began)
-  await page.locator('[data-piece=text]').first().waitFor()
-  add('large-content', '50 MB: what the step says, ms', performance.now() - began)
+  const seen = async (name: string, title: string, selector: string) => {
+    await page.locator(selector).first().waitFor()
+    add(name, title, performance.now() - began)
+  }
+  await Promise.all([
+    seen('large-drawn', '50 MB: the first steps, ms', '[data-testid=step-row]'),
+    seen('large-content', '50 MB: what the step says, ms', '[data-piece=text]'),
+    seen('large-outline', '50 MB: the whole outline, ms', '[data-testid=run-room]:not([data-seq="0"])'),
+  ])
+  // On a busy machine these say more than the times.
+  const { user, system } = process.cpuUsage(cpu)
+  add('large-server', '50 MB: CPU of the server until then, ms', (user + system) / 1000)
+  add('large-page', '50 MB: CPU of the page’s main thread until then, ms', await pageCpu(session))
   await session.send('HeapProfiler.collectGarbage')
   const { usedSize } = (await session.send('Runtime.getHeapUsage')) as { usedSize: number }
   add('large-heap', '50 MB: heap, MB', usedSize / 2 ** 20)
@@ -103,6 +112,12 @@ async function openLarge(page: Page, session: CDPSession, server: TestServer, ad
     '50 MB: longest frame while the log is scrolled, ms',
     await longestFrame(page, '[aria-label=Entries]', 2),
   )
+}
+
+/** CPU of the page's main thread since it was opened, ms. */
+async function pageCpu(session: CDPSession): Promise<number> {
+  const { metrics } = (await session.send('Performance.getMetrics')) as { metrics: { name: string; value: number }[] }
+  return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
 }
 
 /** From the event to the frame that shows it. */
@@ -151,6 +166,7 @@ async function longestFrame(page: Page, selector: string, seconds: number): Prom
 /** A run of many steps whose last one streams 300 deltas a second. */
 async function openWide(
   page: Page,
+  session: CDPSession,
   { store: { log }, url }: TestServer,
   { steps, seconds }: { steps: number; seconds: number },
   add: Add,
@@ -183,7 +199,10 @@ async function openWide(
     }
   })()
   await page.getByText('word word').first().waitFor()
+  const before = await pageCpu(session)
   add('live-frame', '300 deltas/s into 10,000 steps: longest frame, ms', await watched(page, seconds))
+  const cpu = (await pageCpu(session)) - before
+  add('live-cpu', '300 deltas/s into 10,000 steps: CPU of the page’s main thread, ms per s', cpu / seconds)
   add(
     'live-nodes',
     '300 deltas/s into 10,000 steps: nodes',

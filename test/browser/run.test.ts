@@ -281,7 +281,10 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
 
   test('a log in no legal order is told, and a fork goes on by itself', async () => {
     const m = createScriptedModel([[text('Another answer.'), finish()]])
-    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() }, scripts: { m } } })
+    const { page, server } = await openWeb(browser, {
+      engine: { agents: { a: agent() }, scripts: { m } },
+      handler: { edit: true },
+    })
     const entry = (seq: number, part: object) => ({ seq, timestamp: seq, step: '', ...part }) as Entry
     await server.store.log.append('run_bad', 1, [
       entry(1, {
@@ -304,6 +307,17 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
     await expect.poll(() => page.url()).toMatch(/\/runs\/run_(?!bad)/u)
     await expect.poll(async () => (await shown(page)).text).toBe('Anotheranswer.')
+
+    await page.getByRole('button', { name: 'Fork' }).click()
+    await page.getByLabel('After entry').fill('1')
+    await page.getByRole('button', { name: 'Change the pipeline' }).click()
+    const yaml = page.getByLabel('Pipeline, as YAML')
+    await yaml.fill('workflow: [{ id: other, type: nothing }]')
+    await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+    await page.getByRole('dialog').getByRole('alert').filter({ hasText: '1:' }).waitFor()
+    await yaml.fill('workflow: [{ id: other, type: output-generator, config: { template: "hello" } }]')
+    await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+    await row(page, 'main/other').waitFor()
   })
 
   test('at every size and in both themes nothing sticks out, and axe finds nothing serious', async () => {

@@ -1,31 +1,36 @@
 /** A new run that shares the log of this one up to an entry, and goes on by itself from there. */
-import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import type { EntryOf } from '../../../src/part/entry.ts'
-import { fetchApi } from '../../data/client.ts'
+import { api } from '../../data/client.ts'
+import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
+import { Dialog } from '../../kit/Dialog.tsx'
 import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './ForkDialog.module.css'
 
 export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null)
   const [, navigate] = useLocation()
   const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
+  const mayEdit = useResource('server', () => api<{ edit?: boolean }>('/api/server')).value?.edit === true
   const [at, setAt] = useState(String(room.seq))
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
+  const [text, setText] = useState<string>()
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
-  useEffect(() => dialog.current?.showModal(), [])
   const fork = async () => {
+    const pipeline = text === start?.pipeline ? undefined : text
+    if (pipeline !== undefined) await check(start?.agent ?? '', pipeline)
     const body = {
       at: Number(at),
       ...(input.trim() !== '' && { input: JSON.parse(input) as unknown }),
       ...(agent.trim() !== '' && { agentId: agent.trim() }),
+      ...(pipeline !== undefined && { pipeline }),
     }
-    const response = await fetchApi(`/api/runs/${encodeURIComponent(room.id)}/fork`, { method: 'POST', body })
-    const { id } = (await response.json()) as { id: string }
+    const path = `/api/runs/${encodeURIComponent(room.id)}/fork`
+    const { id } = await api<{ id: string }>(path, { method: 'POST', body })
     navigate(`/runs/${encodeURIComponent(id)}`)
   }
   const submit = (event: FormEvent) => {
@@ -38,9 +43,8 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
     })
   }
   return (
-    <dialog ref={dialog} className={css.dialog} aria-labelledby="fork-title" onClose={onClose}>
-      <form onSubmit={submit}>
-        <h2 id="fork-title">Fork from here</h2>
+    <Dialog isOpen title="Fork from here" onClose={onClose}>
+      <form className={css.form} onSubmit={submit}>
         <p>What is complete at this entry is kept; what was in the middle begins again.</p>
         <label>
           After entry
@@ -49,7 +53,7 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
         <label>
           Input, as JSON: merged into what the run was given
           <textarea
-            rows={4}
+            rows={3}
             spellCheck={false}
             placeholder={start === undefined ? '' : JSON.stringify(start.input).slice(0, 200)}
             value={input}
@@ -60,18 +64,42 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
           As another agent, which has the steps that have started
           <input value={agent} placeholder={start?.agent ?? ''} onChange={(e) => setAgent(e.target.value)} />
         </label>
+        {mayEdit && text === undefined && (
+          <Button look="quiet" disabled={start === undefined} onClick={() => setText(start?.pipeline ?? '')}>
+            Change the pipeline
+          </Button>
+        )}
+        {text !== undefined && (
+          <label>
+            Pipeline, as YAML
+            <textarea rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
+          </label>
+        )}
         {error !== undefined && (
           <p role="alert" className={css.error}>
             {error}
           </p>
         )}
         <div className={css.actions}>
-          <Button onClick={() => dialog.current?.close()}>Cancel</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={isBusy}>
             Fork
           </Button>
         </div>
       </form>
-    </dialog>
+    </Dialog>
   )
+}
+
+/** Throws with the places of all faults. */
+async function check(id: string, text: string): Promise<void> {
+  const { faults } = await api<{ faults: { message: string; line?: number; column?: number }[] }>('/api/agents/check', {
+    method: 'POST',
+    body: { id, text },
+  })
+  if (faults.length === 0) return
+  const lines = faults.map(({ line, column, message }) =>
+    line === undefined ? message : `${line}:${column} ${message}`,
+  )
+  throw new Error(lines.join('\n'))
 }

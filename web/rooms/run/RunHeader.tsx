@@ -82,25 +82,22 @@ function Facts({ facts, isAt }: { facts: RunFacts; isAt: boolean }) {
   return (
     <dl className={css.facts} data-at={isAt || undefined}>
       <Fact name="time" value={duration(durationMs)} title={waited} />
-      <Fact
-        name="first token"
-        value={firstTokenMs === undefined ? '–' : duration(firstTokenMs)}
-        title={queueMs === undefined ? undefined : `${duration(queueMs)} until its first step`}
-      />
-      <Fact name="speed" value={tokensPerSecond === undefined ? '–' : `${Math.round(tokensPerSecond)} tok/s`} />
-      <Fact
-        name="tokens"
-        value={usage === undefined ? '–' : count(usage.totalTokens ?? 0)}
-        title={
-          usage &&
-          `${usage.inputTokens ?? 0} in, ${usage.outputTokens ?? 0} out${usage.source === 'estimated' ? ', estimated' : ''}`
-        }
-      />
-      <Fact
-        name="cost"
-        value={cost(facts.cost)}
-        title={facts.cost === undefined && usage ? 'A price is unknown' : undefined}
-      />
+      {firstTokenMs !== undefined && (
+        <Fact
+          name="first token"
+          value={duration(firstTokenMs)}
+          title={queueMs === undefined ? undefined : `${duration(queueMs)} until its first step`}
+        />
+      )}
+      {usage && (
+        <Fact
+          name="tokens"
+          value={count(usage.totalTokens ?? 0)}
+          title={`${usage.inputTokens ?? 0} in, ${usage.outputTokens ?? 0} out${usage.source === 'estimated' ? ', estimated' : ''}`}
+        />
+      )}
+      {tokensPerSecond !== undefined && <Fact name="speed" value={`${Math.round(tokensPerSecond)} tok/s`} />}
+      {facts.cost !== undefined && <Fact name="cost" value={cost(facts.cost)} />}
       {facts.retries > 0 && <Fact name="retries" value={String(facts.retries)} />}
     </dl>
   )

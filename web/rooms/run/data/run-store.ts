@@ -89,7 +89,8 @@ export function createRunStore(id: string): RunStore {
 
   /** One change per frame; what is large is drawn less often. */
   function publishSoon(changes: () => Partial<RunSnapshot>): void {
-    due ??= setTimeout(() => publish(changes()), items.length > 4000 ? 120 : 33)
+    const pause = !snapshot.isLoaded && snapshot.items.length > 0 ? 250 : items.length > 4000 ? 120 : 33
+    due ??= setTimeout(() => publish(changes()), pause)
   }
 
   async function load(signal: AbortSignal): Promise<Outline> {

@@ -32,7 +32,7 @@ export function useStepEntries({ windows, store, model, at, snapshot }: Room, no
   }
   const subject = step === undefined ? '' : `${step.path} ${step.from}`
   const { entries, error, retry } = useWindow(windows, subject, window)
-  const seq = at ?? snapshot.lastSeq
+  const seq = at ?? Math.max(snapshot.lastSeq, known)
   const shown = useMemo(() => {
     if (step === undefined || (window !== undefined && entries === undefined)) return undefined
     const own = (entries ?? []).filter((entry) => entry.step === step.path && entry.seq <= seq)
