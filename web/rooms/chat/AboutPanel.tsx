@@ -7,7 +7,7 @@ export function AboutPanel({ agent }: { agent: AgentFacts }) {
   const { id, description, steps, tools, history } = agent
   return (
     <div className={css.about}>
-      {description !== undefined && <p>{description}.</p>}
+      {description !== undefined && <p>{description}</p>}
       <h3>Steps</h3>
       <ol>
         {steps.map((step) => (

@@ -68,10 +68,10 @@ function Approval({ request, isSending, answer, fail }: FormProps) {
         <strong>{request.toolName}</strong> wants a yes before it runs.
       </p>
       {edited !== undefined && (
-        <label className={css.field}>
-          Arguments
-          <textarea rows={4} value={edited} onChange={(event) => setEdited(event.target.value)} />
-        </label>
+        <div className={css.field}>
+          <label htmlFor={`${id}-input`}>Arguments</label>
+          <textarea id={`${id}-input`} rows={4} value={edited} onChange={(event) => setEdited(event.target.value)} />
+        </div>
       )}
       <div className={css.actions}>
         <label htmlFor={id} className="visually-hidden">

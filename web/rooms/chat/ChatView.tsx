@@ -150,11 +150,11 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             input.current?.focus()
           }}
         >
-          <Button aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
-            Tools
+          <Button icon="tool" aria-label="Tools" aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
+            <span className={css.wide}>Tools</span>
           </Button>
-          <Button aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
-            Frames
+          <Button icon="menu" aria-label="Frames" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
+            <span className={css.wide}>Frames</span>
           </Button>
           <CopyAs request={request} />
         </ChatHeader>

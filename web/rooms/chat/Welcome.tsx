@@ -8,7 +8,7 @@ export function Welcome({ agent, onAsk }: { agent: AgentFacts; onAsk(text: strin
   return (
     <div className={css.welcome}>
       <h1>{name}</h1>
-      {description !== undefined && <p>{description}.</p>}
+      {description !== undefined && <p>{description}</p>}
       <div className={css.prompts}>
         {promptsFor(agent).map((text) => (
           <button key={text} type="button" onClick={() => onAsk(text)}>

@@ -1,0 +1,231 @@
+/** What a run asks for and what it may say, in the playground: approvals, tools of the client, questions, files, frames, hostile words. */
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { ExecutionContext } from '../../src/engine/registry.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  reasoning,
+  text,
+  toolCall,
+} from '../../src/models/testing/scripted-model.ts'
+import { agent } from '../support/engine.ts'
+import { hostile } from '../support/hostile.ts'
+import { launchBrowser } from './chromium.ts'
+import { openWeb } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+afterAll(() => browser?.close())
+
+const answers = (page: Page) => page.getByTestId('assistant-message')
+const card = (page: Page) => page.getByTestId('tool-card').last()
+
+async function ask(page: Page, words: string): Promise<void> {
+  await page.getByTestId('chat-input').fill(words)
+  await page.getByTestId('send-button').click()
+}
+
+const gated = agent('tools:\n  - { name: calculator, approval: true }\n')
+const calculate = (id: string, expression: string) => [
+  ...toolCall(id, 'calculator', { expression }),
+  finish('tool-calls'),
+]
+
+describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () => {
+  test('an approval waits over a reload, and is given with other arguments; a no has its reason', async () => {
+    const m = createScriptedModel([
+      [reasoning('I must ', 'ask'), ...calculate('c1', '6*7')],
+      [text('It is done.'), finish()],
+      calculate('c2', '1/0'),
+      [text('Then not.'), finish()],
+    ])
+    const { page, openTab, server } = await openWeb(browser, {
+      engine: { agents: { assistant: gated }, scripts: { m } },
+    })
+    await ask(page, 'go')
+    await expect.poll(() => card(page).innerText()).toMatch(/calculator[^]*waits for you/u)
+    await page.reload()
+    const second = await openTab(page.url().slice(server.url.length))
+    await expect.poll(() => card(second).innerText()).toContain('waits for you')
+    await card(page).getByRole('button', { name: 'Edit arguments' }).click()
+    await card(page).getByLabel('Arguments', { exact: true }).fill('{"expression": "6*9"}')
+    await card(page).getByRole('button', { name: 'Approve' }).press('Enter')
+    for (const tab of [page, second]) {
+      await expect.poll(() => answers(tab).innerText()).toMatch(/54[^]*Approved with other arguments[^]*It is done/u)
+    }
+    await expect
+      .poll(() => page.getByRole('button', { name: /^Thought for/u }).getAttribute('aria-expanded'))
+      .toBe('false')
+    await page.getByRole('button', { name: /^Thought for/u }).click()
+    expect(await answers(page).innerText()).toContain('I must ask')
+
+    await ask(page, 'again')
+    await card(page).getByPlaceholder('Reason for a no').fill('too risky')
+    await card(page).getByRole('button', { name: 'Deny' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toMatch(/denied[^]*Denied\. too risky[^]*Then not/u)
+  })
+
+  test('a tool of the client waits over a reload and is answered in place, with JSON, words or an error', async () => {
+    const asks = (id: string) => [...toolCall(id, 'getLocation'), finish('tool-calls')]
+    const m = createScriptedModel([
+      asks('a'),
+      [text('One'), finish()],
+      asks('b'),
+      [text('Two'), finish()],
+      asks('c'),
+      [text('Three'), finish()],
+    ])
+    const { page } = await openWeb(browser, {
+      engine: { agents: { assistant: agent('tools:\n  - { name: getLocation, client: true }\n') }, scripts: { m } },
+    })
+    await ask(page, 'where?')
+    await expect.poll(() => card(page).innerText()).toContain('runs in the client')
+    await page.reload()
+    await card(page).getByRole('textbox').fill('{"city": "Oslo"}')
+    await card(page).getByRole('button', { name: 'Send result' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toMatch(/"city":"Oslo"[^]*One/u)
+    await ask(page, 'where?')
+    await card(page).getByRole('textbox').fill('in Oslo')
+    expect(await card(page).innerText()).toContain('Not JSON: sent as text.')
+    await card(page).getByRole('button', { name: 'Send result' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toMatch(/in Oslo[^]*Two/u)
+    await ask(page, 'where?')
+    await card(page).getByRole('textbox').fill('no signal')
+    await card(page).getByRole('button', { name: 'Send as error' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toMatch(/no signal[^]*failed[^]*Three/u)
+  })
+
+  test('a declared input is a form; a question of a step is one too; an answer without words is a tree', async () => {
+    const book = async ({ days }: { days: unknown }, context: ExecutionContext) => {
+      const city = await context.request({ message: 'Which city?', schema: { type: 'string' } })
+      return { city, days }
+    }
+    const trip = `input:
+  days: { type: integer, description: "How long" }
+workflow:
+  - { id: book, type: book, config: { days: "$input.days" }, result: booked }
+return: "$booked"
+`
+    const { page } = await openWeb(browser, { engine: { agents: { trip }, steps: { book: book as never } } })
+    await page.getByTestId('send-button').click()
+    expect(await page.getByRole('alert').innerText()).toBe('days is missing.')
+    await page.getByLabel('days').fill('3')
+    await page.getByTestId('send-button').click()
+    const question = page.getByRole('region', { name: 'A question to you' })
+    await expect.poll(() => question.innerText()).toContain('Which city?')
+    await page.reload()
+    await question.getByRole('textbox').fill('Rome')
+    await question.getByRole('button', { name: 'Answer' }).click()
+    await expect.poll(() => answers(page).innerText()).toMatch(/Which city\? — Rome[^]*value: "Rome"[^]*days: 3/u)
+    expect(await page.getByTestId('user-message').innerText()).toMatch(/days\s*3/u)
+  })
+
+  test('frames of every protocol stand beside the answer as it grows', async () => {
+    const gate = latch()
+    const m = createScriptedModel([[text('Hello'), gate, text(' there'), finish()]])
+    const { page } = await openWeb(browser, {
+      engine: { agents: { assistant: agent() }, scripts: { m } },
+      path: '/chat/assistant?panel=frames',
+    })
+    await ask(page, 'go')
+    const frames = page.getByTestId('frame')
+    await expect.poll(() => frames.last().innerText()).toMatch(/text-end/u)
+    for (const [name, words] of [
+      ['OpenAI', /"delta":\{"content":"Hello"\}/u],
+      ['AG-UI', /TEXT_MESSAGE_CONTENT[^]*Hello/u],
+      ['Text', /Hello/u],
+      ['Log', /"type":"text-delta"[^]*Hello/u],
+    ] as const) {
+      await page.getByRole('button', { name, exact: true }).click()
+      await expect.poll(async () => (await frames.allInnerTexts()).join('\n')).toMatch(words)
+    }
+    expect(new URL(page.url()).searchParams.get('wire')).toBe('log')
+    gate.open()
+    await expect.poll(async () => (await frames.allInnerTexts()).join('\n')).toContain('run-end')
+    await page.getByLabel('Filter frames').fill('there')
+    await expect.poll(() => frames.count()).toBe(1)
+    await frames.first().click()
+    expect(await page.getByRole('region', { name: 'Frame', exact: true }).innerText()).toMatch(/delta: " there"/u)
+    await page.getByRole('button', { name: 'Copy as' }).click()
+    const dialog = page.getByRole('dialog')
+    for (const [name, words] of [
+      ['curl', 'curl -N'],
+      ['OpenAI', 'chat.completions.create'],
+      ['useChat', 'DefaultChatTransport'],
+      ['AG-UI', 'HttpAgent'],
+      ['millrace/client', 'MillraceClient'],
+    ] as const) {
+      await dialog.getByRole('button', { name, exact: true }).click()
+      await expect.poll(() => dialog.innerText()).toContain(words)
+    }
+    expect(await dialog.innerText()).toContain(`'go'`)
+  })
+
+  test('files reach the model, too large ones are refused here, pictures run nothing', async () => {
+    const m = createScriptedModel([[text('Seen.'), finish()]])
+    const { page } = await openWeb(browser, {
+      engine: { agents: { assistant: agent() }, scripts: { m } },
+      handler: { maxBodyBytes: 300_000 },
+    })
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="window.pwned=1"><script>parent.pwned=1</script></svg>'
+    const input = page.getByTestId('file-input')
+    await expect.poll(() => page.getByTestId('chat-input').count()).toBe(1)
+    await input.setInputFiles([
+      { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) },
+      { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') },
+    ])
+    await input.setInputFiles([{ name: 'big.png', mimeType: 'image/png', buffer: Buffer.alloc(400_000) }])
+    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/^big\.png has 390\.6 KB; there is room for/u)
+    await ask(page, 'look')
+    await expect.poll(() => answers(page).innerText()).toContain('Seen.')
+    const picture = page.getByTestId('user-message').getByRole('img', { name: 'a.svg' })
+    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(9)
+    const files = m.calls[0]!.options.prompt.at(-1)!.content as {
+      type: string
+      mediaType?: string
+      filename?: string
+    }[]
+    expect(files.filter(({ type }) => type === 'file').map(({ mediaType }) => mediaType)).toEqual([
+      'image/svg+xml',
+      'text/plain',
+    ])
+    expect(await page.evaluate('window.pwned')).toBeUndefined()
+  })
+
+  test('hostile words of a model, a tool, a person and an agent file are words', async () => {
+    const all = hostile.join('\n\n')
+    const m = createScriptedModel([
+      [reasoning(all), text(all), ...toolCall('c', 'echo', { text: all }), finish('tool-calls')],
+      [text('The end.'), finish()],
+    ])
+    const { page } = await openWeb(browser, {
+      engine: {
+        agents: {
+          assistant: agent(
+            'tools:\n  - name: echo\n',
+            `metadata:\n  name: ${JSON.stringify(hostile[1])}\n  description: ${JSON.stringify(hostile[2])}\n`,
+          ),
+        },
+        scripts: { m },
+        tools: { echo: { description: 'x', parameters: {}, execute: () => ({ [hostile[1]!]: hostile }) } as never },
+      },
+    })
+    await ask(page, all)
+    await expect.poll(() => answers(page).innerText()).toContain('The end.')
+    await page.getByRole('button', { name: /^Thought/u }).click()
+    await card(page).getByRole('button').first().click()
+    await expect.poll(() => card(page).innerText()).toContain('<script>window.pwned=1</script>')
+    const found = await page.evaluate(() => ({
+      pwned: (globalThis as { pwned?: unknown }).pwned,
+      elements: document.querySelectorAll('main script, main iframe, main base, main style, main form form').length,
+      links: [...document.querySelectorAll('main a')].map((link) => link.getAttribute('href')!),
+      pictures: [...document.querySelectorAll('main img')].map((image) => image.getAttribute('src')!),
+    }))
+    expect(found.pwned).toBeUndefined()
+    expect(found.elements).toBe(0)
+    for (const href of found.links) expect(href).toMatch(/^(?:https?:|mailto:|\/)/u)
+    expect(found.pictures).toEqual([])
+  })
+})

@@ -1,0 +1,59 @@
+/** The playground at every size and in both themes. */
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createScriptedModel, finish, reasoning, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { agent } from '../support/engine.ts'
+import { expectAccessible } from './axe.ts'
+import { launchBrowser } from './chromium.ts'
+import { atEachScreen, sticksOut } from './screens.ts'
+import { openWeb } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+afterAll(() => browser?.close())
+
+const answers = (page: Page) => page.getByTestId('assistant-message')
+const card = (page: Page) => page.getByTestId('tool-card').last()
+
+async function ask(page: Page, words: string): Promise<void> {
+  await page.getByTestId('chat-input').fill(words)
+  await page.getByTestId('send-button').click()
+}
+
+const gated = agent('tools:\n  - { name: calculator, approval: true }\n')
+const calculate = (id: string, expression: string) => [
+  ...toolCall(id, 'calculator', { expression }),
+  finish('tool-calls'),
+]
+
+describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () => {
+  test('every size and theme shows all of it, and axe finds nothing serious', async () => {
+    const m = createScriptedModel([
+      [reasoning('I must ', 'calculate'), text('Let me see.\n'), ...calculate('c1', '12*7')],
+      [
+        text(
+          '## Result\n\nIt is **84**.\n\n```js\nconst answer = 12 * 7 // "84", and a line that is longer than the screen of a phone is wide\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- [two](https://a.example)\n',
+        ),
+        finish(),
+      ],
+      calculate('c2', '(1+2)*3'),
+    ])
+    const { page } = await openWeb(browser, { engine: { agents: { assistant: gated }, scripts: { m } } })
+    await expect.poll(() => page.getByTestId('chat-input').count()).toBe(1)
+    const look = async () => expect(await sticksOut(page)).toEqual([])
+    await atEachScreen(page, 'chat-empty', look)
+    await ask(page, 'What is 12*7?')
+    await card(page).getByRole('button', { name: 'Approve' }).click()
+    await expect.poll(() => answers(page).last().getAttribute('data-status')).toBe('completed')
+    await ask(page, 'And (1+2)*3?')
+    await expect.poll(() => card(page).innerText()).toContain('waits for you')
+    await atEachScreen(page, 'chat', async ({ width }) => {
+      await look()
+      if (width !== 1024) await expectAccessible(page)
+    })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByRole('button', { name: 'Frames', exact: true }).click()
+    await expect.poll(() => page.getByTestId('frame').count()).toBeGreaterThan(2)
+    await atEachScreen(page, 'chat-frames', look)
+    await expectAccessible(page)
+  })
+})
