@@ -63,6 +63,7 @@ const server = settings<ServerConfig>({
   keepAliveMs: ms,
   graceMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
+  page: flag,
   edit: flag,
   allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
   rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),

@@ -114,6 +114,8 @@ export interface ServerConfig {
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
   allowedOrigins?: string[]
+  /** false: `GET /` is one plain page that loads nothing, and there are no rooms. Default true. */
+  page?: boolean
   /** Whether agents may be saved from the page. Default: only without a key, on a loopback address. */
   edit?: boolean
   rateLimit?: RateLimitConfig

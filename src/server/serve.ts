@@ -132,7 +132,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         openai,
         apiKey,
         sockets: true,
-        web: openWebFiles(),
+        web: config.server?.page === false ? undefined : openWebFiles(),
         metrics: metrics.text,
       }),
     )

@@ -216,3 +216,15 @@ test('openai: what may be shown and how much of it; the environment wins over th
     ),
   )
 })
+
+test('page: false: no rooms, and `/` is one plain page without scripts', async () => {
+  const html = { accept: 'text/html' }
+  for (const page of [true, false]) {
+    const dir = folder({ 'a.yaml': agent(), 'millrace.config.js': config({ server: { page } }) })
+    const server = await serve({ dir, data: 'none', env: {}, port: 0 })
+    onTestFinished(() => server.close())
+    const home = await fetch(server.url, { headers: html })
+    const rooms = await fetch(`${server.url}/runs`, { headers: html })
+    expect([(await home.text()).includes('<script'), rooms.status]).toEqual(page ? [true, 200] : [false, 404])
+  }
+})
