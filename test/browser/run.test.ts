@@ -112,7 +112,13 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
 
     await row(page, 'main/answer/1').click()
     await expect.poll(() => page.url()).toContain('sel=main/answer/1')
-    await page.getByRole('button', { name: 'Return to live' }).waitFor()
+    const back = page.getByRole('button', { name: 'Return to live' })
+    await back.waitFor()
+    await page.keyboard.press('f')
+    await back.waitFor({ state: 'detached' })
+    await row(page, 'main/answer/2').click()
+    await row(page, 'main/answer/1').click()
+    await back.waitFor()
     const place = () =>
       row(page, 'main/answer/1').evaluate((each) =>
         JSON.stringify([...each.querySelectorAll('i')].map((bar) => bar.getBoundingClientRect())),
@@ -182,6 +188,40 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.reload()
     await page.getByRole('heading', { name: `#${seq} step-finish` }).waitFor()
     expect(await page.getByLabel('Find in the log').inputValue()).toBe('step-finish')
+  })
+
+  test('of 20,000 rows only those that are seen are in the page, and what they say is read where the reader scrolls', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() } } })
+    const id = 'run_long'
+    const entries: Entry[] = []
+    const add = (step: string, part: object) =>
+      void entries.push({ seq: entries.length + 1, timestamp: 1e12 + entries.length, step, ...part } as Entry)
+    add('', { type: 'run-start', runId: id, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} })
+    add('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
+    for (let i = 0; i < 5000; i++) {
+      const call = { toolCallId: `c${i}`, toolName: 'search' }
+      add(`main/a/${i}`, { type: 'step-start', stepType: 'tool-call', kind: 'tool-call', attempt: 1, ...call })
+      add(`main/a/${i}`, { type: 'data', name: 'seen', data: { word: `word${i}` } })
+      add(`main/a/${i}`, { type: 'warning', code: 'w', message: 'Slow.' })
+      add(`main/a/${i}`, { type: 'step-finish', duration: 1 })
+    }
+    add('main/a', { type: 'step-finish', duration: 1 })
+    add('', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } })
+    await server.store.log.append(id, 1, entries)
+    const asked: string[] = []
+    page.on('request', (request) => void asked.push(request.url()))
+    await page.goto(`${server.url}/runs/${id}`)
+    await page.locator(`[data-testid=run-room][data-seq="${entries.length}"]`).waitFor()
+    await page.getByRole('listbox', { name: 'Entries' }).evaluate((pane) => pane.scrollTo(0, pane.scrollHeight))
+    await page.getByTestId('log-row').filter({ hasText: 'word4999' }).waitFor()
+    await page.getByRole('treegrid').evaluate((pane) => pane.scrollTo(0, pane.scrollHeight))
+    await row(page, 'main/a/4999').waitFor()
+    expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(3000)
+    const windows = asked.map((url) => new URL(url)).filter(({ searchParams }) => searchParams.get('cut') === '300')
+    expect(windows.length).toBeGreaterThan(0)
+    for (const { searchParams: window } of windows) {
+      expect(Number(window.get('before')) - Number(window.get('after'))).toBeLessThan(200)
+    }
   })
 
   test('keys only: rows, folding, details, errors; prompts say what is new', async () => {

@@ -9,7 +9,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, count, duration, moment, shortId } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
-import { useIsPhone } from './use-media.ts'
+import { useNarrow } from '../../data/media.ts'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 
@@ -18,7 +18,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
   const [error, setError] = useState<unknown>()
   const [isStopping, setStopping] = useState(false)
   const { facts } = model
-  const isPhone = useIsPhone()
+  const isPhone = useNarrow()
   const hasFacts = snapshot.items.length > 0
   const first = model.whole.marks[0]
   const agent = row?.agent ?? first?.note

@@ -11,14 +11,14 @@ import { Minimap } from './Minimap.tsx'
 import { Outline } from './Outline.tsx'
 import { RunHeader } from './RunHeader.tsx'
 import { Transport } from './Transport.tsx'
-import { useIsPhone } from './use-media.ts'
+import { useNarrow } from '../../data/media.ts'
 import { useRoom } from './use-room.ts'
 import { useRunKeys } from './use-run-keys.ts'
 import css from './RunRoom.module.css'
 
 export default function RunRoom({ id }: { id: string }) {
   const room = useRoom(id)
-  const isPhone = useIsPhone()
+  const isPhone = useNarrow()
   const [pane, setPane] = useState<'outline' | 'log'>('outline')
   const [isForking, setForking] = useState(false)
   useRunKeys(room)

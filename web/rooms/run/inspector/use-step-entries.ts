@@ -20,7 +20,8 @@ const mostRaw = 5000
 export function useStepEntries({ windows, store, model, at, snapshot }: Room, node: StepNode | undefined): StepEntries {
   const step = node && (model.whole.of(node.step.path, node.step.from)?.step ?? node.step)
   const live = store.live()
-  const stored = Math.min(snapshot.lastSeq, live.from - 1)
+  // Deltas that came live may be merged: where the run is rewound into them, the log has each of them.
+  const stored = at !== undefined && at >= live.from ? at : Math.min(snapshot.lastSeq, live.from - 1)
   let window: Window | undefined
   // What has ended is stored, also before all of the outline is here.
   const known = step?.end !== undefined && !snapshot.isLoaded ? step.to : snapshot.isLoaded ? stored : 0
