@@ -5,8 +5,10 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createOutline } from '../src/fold/outline.ts'
 import { readView } from '../src/fold/read-view.ts'
 import type { Entry } from '../src/part/entry.ts'
+import type { Log } from '../src/part/log.ts'
 import { replay } from '../src/record/replay/replay.ts'
 import { exportRun } from '../src/record/transfer/export.ts'
 import { getStreamEvents } from '../src/store/stream-events.ts'
@@ -27,6 +29,16 @@ const slowCalls = `SELECT * FROM agent_stream_events WHERE event_type = 'tool-ca
 async function drain(pieces: AsyncIterable<string | Uint8Array>): Promise<number> {
   let size = 0
   for await (const piece of pieces) size += piece.length
+  return size
+}
+
+async function outlineOf(log: Log): Promise<number> {
+  const outline = createOutline()
+  let size = 0
+  for await (const batch of log.read(run)) {
+    for (const entry of batch) outline.apply(entry)
+    size += JSON.stringify(outline.take({ settled: true })).length
+  }
   return size
 }
 
@@ -67,6 +79,7 @@ async function measure({ quick }: Options): Promise<Result[]> {
     const titled = (title: string) => `${title}${when}`
     const types = ['tool-call', 'tool-result']
     await time(named('show'), titled('show: the view, folded or kept'), () => readView(store, run))
+    await time(named('outline'), titled('the outline, for a page'), () => outlineOf(store.log))
     await time(named('events'), titled('tool calls and results by getStreamEvents'), () =>
       getStreamEvents(store, run, { types }),
     )

@@ -1,6 +1,7 @@
 /** The rooms and their paths. Each room is loaded when it is first opened. */
 import { lazy, Suspense } from 'react'
-import { Route, Switch } from 'wouter'
+import { Route, Switch, useLocation } from 'wouter'
+import { nameInPath } from './shell/places.ts'
 import { RoomBoundary } from './shell/RoomBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
 import { Empty } from './kit/Empty.tsx'
@@ -15,20 +16,22 @@ const ThreadsRoom = lazy(() => import('./rooms/threads/ThreadsRoom.tsx'))
 const OverviewRoom = lazy(() => import('./rooms/overview/OverviewRoom.tsx'))
 
 export function App() {
+  const [path] = useLocation()
   return (
     <Shell>
-      <RoomBoundary>
+      <RoomBoundary place={path}>
         <Suspense fallback={<Skeleton rows={6} />}>
           <Switch>
             <Route path="/">{() => <ChatRoom agent={undefined} />}</Route>
-            <Route path="/chat/:agent">{({ agent }) => <ChatRoom agent={agent} />}</Route>
+            <Route path="/chat">{() => <ChatRoom agent={undefined} />}</Route>
+            <Route path="/chat/:agent">{() => <ChatRoom agent={nameInPath()} />}</Route>
             <Route path="/runs" component={RunsRoom} />
-            <Route path="/runs/:id">{({ id }) => <RunRoom key={id} id={id} />}</Route>
+            <Route path="/runs/:id">{() => <RunRoom key={nameInPath()} id={nameInPath()} />}</Route>
             <Route path="/compare" component={CompareRoom} />
             <Route path="/agents">{() => <AgentsRoom id={undefined} />}</Route>
-            <Route path="/agents/:id">{({ id }) => <AgentsRoom id={id} />}</Route>
+            <Route path="/agents/:id">{() => <AgentsRoom id={nameInPath()} />}</Route>
             <Route path="/threads">{() => <ThreadsRoom id={undefined} />}</Route>
-            <Route path="/threads/:id">{({ id }) => <ThreadsRoom id={id} />}</Route>
+            <Route path="/threads/:id">{() => <ThreadsRoom id={nameInPath()} />}</Route>
             <Route path="/overview" component={OverviewRoom} />
             <Route>
               <Empty title="There is nothing at this address.">

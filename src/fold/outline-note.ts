@@ -10,12 +10,22 @@ export function cut(text: string): string {
 
 /** Without what only the entry needs to have. */
 export function briefError({ code, message, status, step }: ErrorValue): ErrorValue {
-  return { code, message: cut(message), ...(status !== undefined && { status }), ...(step !== undefined && { step }) }
+  return {
+    code,
+    message: cut(String(message)),
+    ...(status !== undefined && { status }),
+    ...(step !== undefined && { step }),
+  }
 }
 
 export function noteOf(entry: Entry): string | undefined {
-  const words = wordsOf(entry)
-  return typeof words === 'string' && words !== '' ? cut(words) : undefined
+  try {
+    const words: unknown = wordsOf(entry)
+    return typeof words === 'string' && words !== '' ? cut(words) : undefined
+  } catch {
+    // Programs may append entries whose fields are not what they should be.
+    return undefined
+  }
 }
 
 function wordsOf(entry: Entry): string | undefined {

@@ -120,6 +120,14 @@ test('a step that a crash ended is superseded, and its next attempt is a step of
   ])
   expect(items.find(({ k }) => k === 'block')).toMatchObject({ superseded: 6, end: reset[5]!.timestamp, chars: 4 })
   expect(items.some((item) => item.k === 'mark' && item.type === 'step-reset')).toBe(true)
+  const [, entries] = recorded.find(([name]) => name === 'reset.ndjson')!
+  const superseded = outlineOf(entries).filter((item) => item.superseded !== undefined)
+  expect(superseded.map((item) => [item.k === 'mark' ? item.type : item.k, item.superseded])).toEqual([
+    ['step', 8],
+    ['prompt', 8],
+    ['stream-start', 8],
+    ['block', 8],
+  ])
   const before = clipOutline(items, 5)
   expect(before.some(({ superseded }) => superseded !== undefined)).toBe(false)
   expect(before.find(({ k }) => k === 'block')).not.toHaveProperty('end')
@@ -175,4 +183,25 @@ test('an error is brief: the log has the rest', () => {
   expect(JSON.stringify(outlineOf(entries))).not.toContain('secret of the provider')
   expect(JSON.stringify(outlineOf(entries)).length).toBeLessThan(2000)
   expect(outlineOf(entries)).toContainEqual(expect.objectContaining({ k: 'mark', type: 'error', failed: true }))
+})
+
+test('entries of programs may lack what they should have: the outline is drawn all the same', () => {
+  const types = [
+    'finish',
+    'error',
+    'retry',
+    'usage',
+    'tool-call',
+    'text-delta',
+    'prompt',
+    'run-end',
+    'response',
+    'raw',
+    'x',
+  ]
+  const odd = types.map((type) => ({ step: path, part: { type } as unknown as Item['part'] }))
+  const entries = buildRun([...begun, ...odd, ...odd, { step: path, part: { type: 'step-finish', duration: 1 } }])
+  const items = outlineOf(entries)
+  expect(items.filter(({ k }) => k === 'mark')).toHaveLength(1 + 2 * (types.length - 1))
+  checkCuts(entries, entries.keys())
 })

@@ -88,7 +88,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const { seq, firstSeq, step: path, id, timestamp, delta } = entry
     const kind = entry.type.slice(0, -'-delta'.length) as OutlineBlock['kind']
     let block = last
-    if (block?.id !== id || block.step !== path || block.kind !== kind) {
+    if (block === undefined || block.id !== id || block.step !== path || block.kind !== kind) {
       block = blocks.get(blockKey({ kind, step: path, id })) ?? beginBlock(entry, kind)
       last = block
     }
@@ -103,8 +103,10 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       }
     }
     block.n += firstSeq === undefined ? 1 : seq - firstSeq + 1
-    block.chars += delta.length
-    addChars(block, timestamp, delta.length, firstSeq !== undefined)
+    // Programs may append entries whose fields are not what they should be.
+    const chars = typeof delta === 'string' ? delta.length : 0
+    block.chars += chars
+    addChars(block, timestamp, chars, firstSeq !== undefined)
     changed.add(block)
   }
 
@@ -142,7 +144,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       return
     }
     const failed = hasFailed(entry) ? (true as const) : undefined
-    const { usage, cost } = entry.type === 'usage' ? entry : {}
+    const { usage, cost } = tellsUsage(entry) ? entry : {}
     const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
     marks.set(path, add({ ...item, ...compact({ note: noteOf(entry), id: idOf(entry), failed, usage, cost }) }))
     if (step !== undefined) advance(step, entry)
@@ -151,7 +153,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
   function advance(step: OutlineStep, entry: Entry): void {
     if (entry.type === 'prompt') step.model = entry.model
     else if (entry.type === 'stream-start' && step.first === undefined) step.opened = entry.timestamp
-    else if (entry.type === 'usage') {
+    else if (tellsUsage(entry)) {
       step.model = entry.model
       step.usage = addUsage(step.usage, entry.usage)
       if (entry.cost === undefined) unpriced.add(step.path)
@@ -229,6 +231,11 @@ function blockKey({ kind, step, id }: Pick<OutlineBlock, 'kind' | 'step' | 'id'>
 function isMany(entry: Entry): boolean {
   if (entry.type === 'tool-result') return entry.preliminary === true
   return entry.type === 'raw' || entry.type === 'cli-output' || entry.type === 'data'
+}
+
+function tellsUsage(entry: Entry): entry is EntryOf<'usage'> {
+  const { usage } = entry as { usage?: unknown }
+  return entry.type === 'usage' && typeof usage === 'object' && usage !== null
 }
 
 function idOf(entry: Entry): string | undefined {

@@ -16,9 +16,11 @@ export function openWebFiles(folder: URL = builtPage()): WebFiles {
 
   async function load(path: string): Promise<WebFile | undefined> {
     const contentType = types.get(extname(path))
-    if (contentType === undefined || path.includes('..')) return undefined
+    const file = URL.parse(path, folder)
+    // A path may lead anywhere: only what is in the folder is given.
+    if (contentType === undefined || file?.href.startsWith(folder.href) !== true) return undefined
     try {
-      return { body: new Uint8Array(await readFile(new URL(path, folder))), contentType }
+      return { body: new Uint8Array(await readFile(file)), contentType }
     } catch {
       return undefined
     }

@@ -24,8 +24,17 @@ export interface WebOptions {
 
 /** A server with the built page (`npm run build` first), and a tab that shows it. Both end with the test. */
 export async function openWeb(browser: Browser | undefined, options: WebOptions): Promise<OpenedWeb> {
-  const { engine, handler = {}, path = '/', context: given, allows } = options
+  const { engine, handler = {}, ...rest } = options
   const server = await startServer(engine, { web: openWebFiles(), localOnly: true, ...handler })
+  return { server, ...(await openTabs(browser, server, rest)) }
+}
+
+/** A tab that shows any server's page. Both end with the test. */
+export async function openTabs(
+  browser: Browser | undefined,
+  server: { url: string; close(): Promise<unknown> },
+  { path = '/', context: given, allows }: Omit<WebOptions, 'engine' | 'handler'>,
+): Promise<Omit<OpenedWeb, 'server'>> {
   const context = await browser!.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 }, ...given })
   const faults: string[] = []
   const fault = (text: string) => {
@@ -50,5 +59,5 @@ export async function openWeb(browser: Browser | undefined, options: WebOptions)
     return page
   }
 
-  return { server, page: await openTab(path), openTab }
+  return { page: await openTab(path), openTab }
 }

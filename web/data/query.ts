@@ -10,11 +10,12 @@ export interface Query {
 
 export function useQuery(): Query {
   const search = useSearch()
-  const [path, navigate] = useLocation()
+  const [, navigate] = useLocation()
   const get = useCallback((name: string) => new URLSearchParams(search).get(name) ?? undefined, [search])
   const set = useCallback<Query['set']>(
-    (changes, { replace = false } = {}) => navigate(withChanges(path, location.search, changes), { replace }),
-    [path, navigate],
+    (changes, { replace = false } = {}) =>
+      navigate(withChanges(location.pathname, location.search, changes), { replace }),
+    [navigate],
   )
   return { get, set }
 }

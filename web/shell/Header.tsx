@@ -14,11 +14,12 @@ import css from './Header.module.css'
 const themeIcons = { system: 'screen', light: 'sun', dark: 'moon' } as const
 
 export function Header() {
-  const [path] = useLocation()
+  // Told of each step; the address itself has names as they were encoded.
+  useLocation()
   const title = useRoomTitle()
   const theme = useTheme()
   const { isRefused } = useKeyState()
-  const places = placesOf(path)
+  const places = placesOf(location.pathname)
   return (
     <header className={css.header}>
       <nav className={css.places} aria-label="Place">

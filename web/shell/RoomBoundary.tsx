@@ -2,11 +2,26 @@
 import { Component, type ReactNode } from 'react'
 import { ErrorNote } from '../kit/ErrorNote.tsx'
 
-export class RoomBoundary extends Component<{ children: ReactNode }, { error?: unknown }> {
-  override state: { error?: unknown } = {}
+interface Props {
+  place: string
+  children: ReactNode
+}
 
-  static getDerivedStateFromError(error: unknown) {
+interface State {
+  place?: string
+  error?: unknown
+}
+
+export class RoomBoundary extends Component<Props, State> {
+  override state: State = {}
+
+  static getDerivedStateFromError(error: unknown): State {
     return { error }
+  }
+
+  /** Another place has not failed. */
+  static getDerivedStateFromProps({ place }: Props, state: State): State | null {
+    return place === state.place ? null : { place, error: undefined }
   }
 
   override render() {

@@ -18,7 +18,7 @@ import css from './Shell.module.css'
 const Palette = lazy(() => import('./Palette.tsx'))
 
 const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
-  { path: '/', prefix: /^\/(chat\/.*)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
+  { path: '/', prefix: /^\/(chat(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
   { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
   { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },
   { path: '/agents', prefix: /^\/agents(\/|$)/u, label: 'Agents', icon: 'agents', key: 'a' },
@@ -80,7 +80,7 @@ function usePlace(path: string, main: { current: HTMLElement | null }): void {
   const title = useRoomTitle()
   const last = useRef(path)
   useEffect(() => {
-    document.title = windowTitle(path, title)
+    document.title = windowTitle(location.pathname, title)
   }, [path, title])
   useEffect(() => {
     if (last.current === path) return

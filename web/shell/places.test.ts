@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { placesOf, windowTitle } from './places.ts'
+import { nameInPath, placesOf, windowTitle } from './places.ts'
 
 test.each([
   ['/', [{ label: 'Chat' }]],
@@ -15,4 +15,8 @@ test.each([
 test('the title of the window begins with what is shown', () => {
   expect(windowTitle('/agents/writer')).toBe('writer · Agents · Millrace')
   expect(windowTitle('/runs/run_0123456789', 'What is 12*7?')).toBe('What is 12*7? · Runs · Millrace')
+})
+
+test.each(['a/b', 'a=b&c', '50%', 'a%3Db', '<b>', 'ü ?#'])('%s is what it was', (name) => {
+  expect(nameInPath(`/threads/${encodeURIComponent(name)}`)).toBe(name)
 })

@@ -32,6 +32,11 @@ export function windowTitle(path: string, title?: string): string {
   return [...labels.toReversed(), 'Millrace'].join(' · ')
 }
 
+/** The name behind a room's path, as it was before it was encoded: `/threads/a%2Fb` → `a/b`. A router decodes only parts of it. */
+export function nameInPath(path: string = location.pathname): string {
+  return decoded(path.split('/')[2] ?? '')
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -5,7 +5,8 @@ import { listNames, nearest } from '../../pipeline/nearest.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 
 export function unknownRoute(app: Hono, path: string, method: string): Response {
-  const isRoute = (m: string) => app.router.match(m, path)[0].length > 0
+  // The page looks at every path, and answers its own.
+  const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
   const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
@@ -13,7 +14,7 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
     response.headers.set('allow', allowed.join(', '))
     return response
   }
-  const paths = [...new Set(app.routes.map((route) => route.path))]
+  const paths = [...new Set(app.routes.map((route) => route.path))].filter((each) => each !== '/*')
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
   const meant = nearestRoute(path, paths)
   const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`

@@ -1,6 +1,6 @@
 /** The steps of an agent as nested lists: what runs one after the other, in rounds, or at the same time. */
 import { Empty } from '../../kit/Empty.tsx'
-import type { AgentTree, TreeStep } from './agent-api.ts'
+import type { AgentTree, TreeStep } from '../../../src/part/agent-tree.ts'
 import { stepAtLine } from './step-at-line.ts'
 import css from './Drawing.module.css'
 

@@ -1,13 +1,13 @@
 /** What the server finds in the text, below the editor. */
 import { Button } from '../../kit/Button.tsx'
-import type { Fault } from './agent-api.ts'
+import type { AgentFault } from '../../../src/part/agent-tree.ts'
 import css from './Agents.module.css'
 
 interface Props {
-  faults: readonly Fault[]
+  faults: readonly AgentFault[]
   state: 'read-only' | 'unchecked' | 'changed' | 'saved'
   onLine(line: number): void
-  onFix(fault: Fault): void
+  onFix(fault: AgentFault): void
 }
 
 const words = {
@@ -29,9 +29,9 @@ export function Faults({ faults, state, onLine, onFix }: Props) {
     <ul className={css.faults} aria-label="Mistakes">
       {faults.map((fault, i) => (
         <li key={i} data-testid="agent-fault">
-          <button type="button" className={css.fault} onClick={() => onLine(fault.line ?? 1)}>
+          <button type="button" className={css.fault} onClick={() => onLine(fault.line)}>
             <span className="num">
-              {fault.line ?? 1}:{fault.column ?? 1}
+              {fault.line}:{fault.column}
             </span>{' '}
             {fault.message}
           </button>

@@ -23,7 +23,7 @@ import {
   type DecorationSet,
 } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
-import type { Fault } from './agent-api.ts'
+import type { AgentFault } from '../../../src/part/agent-tree.ts'
 import { editorLook } from './editor-look.ts'
 import { placesOfFaults } from './fault-places.ts'
 import { optionsAt, type Schema } from './schema-options.ts'
@@ -33,7 +33,7 @@ interface Props {
   text: string
   onText(text: string): void
   isReadOnly: boolean
-  faults: readonly Fault[]
+  faults: readonly AgentFault[]
   schema: Schema | undefined
   /** The line that the page points at, from 1: it is shown and marked. A new object shows it again. */
   pointed: { line: number } | undefined
@@ -89,7 +89,7 @@ export default function YamlEditor({ text, onText, isReadOnly, faults, schema, p
           ...lintKeymap,
           indentWithTab,
         ]),
-        EditorView.contentAttributes.of({ 'aria-label': 'YAML of the agent', spellcheck: 'false' }),
+        EditorView.contentAttributes.of({ 'aria-label': 'YAML of the agent', spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of(({ docChanged, selectionSet, state, view: { hasFocus } }) => {
           if (docChanged) latest.current.onText(state.doc.toString())
           if (selectionSet && hasFocus) latest.current.onLine(state.doc.lineAt(state.selection.main.head).number)
@@ -111,11 +111,7 @@ export default function YamlEditor({ text, onText, isReadOnly, faults, schema, p
     if (editor.state.doc.toString() !== text) editor.dispatch({ changes: { from: 0, to: length, insert: text } })
   }, [text])
   useEffect(() => {
-    const state = [
-      EditorState.readOnly.of(isReadOnly),
-      EditorView.editable.of(!isReadOnly),
-      EditorView.contentAttributes.of({ tabindex: '0' }),
-    ]
+    const state = [EditorState.readOnly.of(isReadOnly), EditorView.editable.of(!isReadOnly)]
     view.current!.dispatch({ effects: parts.current.readOnly.reconfigure(isReadOnly ? state : []) })
   }, [isReadOnly])
   useEffect(() => {

@@ -1,37 +1,7 @@
 /** The routes of agents' files. */
+import type { AgentCheck, AgentTree } from '../../../src/part/agent-tree.ts'
 import { api } from '../../data/client.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
-
-export interface Fault {
-  message: string
-  line?: number
-  column?: number
-  /** A word to put in place of another one. */
-  fix?: { line: number; column: number; length: number; text: string }
-}
-
-/** A step as it stands in the file. */
-export interface TreeStep {
-  id: string
-  type: string
-  /** In the file, from 1. */
-  line: number
-  model?: string
-  tools?: readonly string[]
-  /** That it calls. */
-  agent?: string
-  /** A tool of an MCP server, or a CLI. */
-  runs?: string
-  /** At most so many rounds. */
-  max?: number
-  /** `then` and `else`, the steps of a loop, or the branches by name. */
-  lists?: readonly { name: string; steps: readonly TreeStep[] }[]
-}
-
-export interface AgentTree {
-  workflow: readonly TreeStep[]
-  after: readonly TreeStep[]
-}
 
 export interface AgentFile extends Partial<AgentFacts> {
   id: string
@@ -42,18 +12,13 @@ export interface AgentFile extends Partial<AgentFacts> {
   file?: string
 }
 
-export interface Checked {
-  faults: readonly Fault[]
-  tree?: AgentTree
-}
-
 const pathOf = (id: string) => `/api/agents/${encodeURIComponent(id)}`
 
 export function readAgent(id: string, signal?: AbortSignal): Promise<AgentFile> {
   return api(pathOf(id), signal === undefined ? {} : { signal })
 }
 
-export function checkAgent(id: string, text: string, signal: AbortSignal): Promise<Checked> {
+export function checkAgent(id: string, text: string, signal: AbortSignal): Promise<AgentCheck> {
   return api('/api/agents/check', { method: 'POST', body: { id, text }, signal })
 }
 

@@ -6,7 +6,6 @@ const text = 'workflow:\n  - id: a  \n'
 test.each([
   [{ line: 2, column: 5, message: 'm' }, 'id: a'],
   [{ line: 1, column: 1, message: 'm' }, 'workflow:'],
-  [{ message: 'm' }, 'workflow:'],
   [{ line: 99, column: 99, message: 'm' }, ''],
   [{ line: 2, column: 99, message: 'm' }, ''],
 ])('%j', (fault, written) => {

@@ -1,5 +1,5 @@
 /** Where the server's faults stand in the text: from their column to the end of what is written there. */
-import type { Fault } from './agent-api.ts'
+import type { AgentFault } from '../../../src/part/agent-tree.ts'
 
 export interface FaultPlace {
   from: number
@@ -8,7 +8,7 @@ export interface FaultPlace {
   message: string
 }
 
-export function placesOfFaults(text: string, faults: readonly Fault[]): FaultPlace[] {
+export function placesOfFaults(text: string, faults: readonly AgentFault[]): FaultPlace[] {
   const lines = text.split('\n')
   const starts: number[] = []
   let at = 0
@@ -16,7 +16,7 @@ export function placesOfFaults(text: string, faults: readonly Fault[]): FaultPla
     starts.push(at)
     at += line.length + 1
   }
-  return faults.map(({ line = 1, column = 1, message }) => {
+  return faults.map(({ line, column, message }) => {
     // The text may have become shorter since it was checked.
     const row = Math.min(Math.max(line, 1), lines.length) - 1
     const written = lines[row]!.trimEnd()

@@ -1,4 +1,4 @@
-import type { AgentTree, TreeStep } from './agent-api.ts'
+import type { AgentTree, TreeStep } from '../../../src/part/agent-tree.ts'
 
 /** The innermost step whose text the line is in: the last one that begins at it or above. */
 export function stepAtLine({ workflow, after }: AgentTree, line: number): TreeStep | undefined {

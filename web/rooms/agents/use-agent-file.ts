@@ -1,8 +1,9 @@
 /** The file of an agent: as it is on disk, as it is being written, and what the server says of that. */
 import { useCallback, useEffect, useState } from 'react'
+import type { AgentCheck } from '../../../src/part/agent-tree.ts'
 import { followAgents } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
-import { checkAgent, readAgent, saveAgent, type AgentFile, type Checked } from './agent-api.ts'
+import { checkAgent, readAgent, saveAgent, type AgentFile } from './agent-api.ts'
 import { keepDraft, readDraft } from './drafts.ts'
 
 export interface AgentDraft {
@@ -13,7 +14,7 @@ export interface AgentDraft {
   write(text: string): void
   isChanged: boolean
   /** What the server finds in `text`; undefined until it has looked. */
-  checked: Checked | undefined
+  checked: AgentCheck | undefined
   /** What is on disk now, if somebody else has changed it since this draft was begun. */
   theirs: string | undefined
   takeTheirs(): void
@@ -29,7 +30,7 @@ const pause = 300
 export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
   const { value: file, error, reload } = useResource(`agent ${id}`, (signal) => readAgent(id, signal))
   const [draft, setDraft] = useState(() => readDraft(id))
-  const [checked, setChecked] = useState<Checked>()
+  const [checked, setChecked] = useState<AgentCheck>()
   const [saving, setSaving] = useState<AgentDraft['saving']>({ isBusy: false })
   useEffect(() => followAgents(reload), [reload])
 

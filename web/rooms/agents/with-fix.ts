@@ -1,7 +1,7 @@
-import type { Fault } from './agent-api.ts'
+import type { AgentFault } from '../../../src/part/agent-tree.ts'
 
 /** The text with the word that the server proposes for the faulty one. */
-export function withFix(text: string, { fix }: Fault): string {
+export function withFix(text: string, { fix }: AgentFault): string {
   if (fix === undefined) return text
   const lines = text.split('\n')
   const line = lines[fix.line - 1]
