@@ -114,9 +114,18 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     const pay = [[...toolCall('c1', 'pay', { to: 'Ann' }), finish('tool-calls')], answers(1)[0]!]
     const { page, server } = await openWeb(browser, {
       engine: {
-        agents: { payer: agent('tools: [{ name: pay, approval: true }]') },
-        scripts: { m: createScriptedModel([pay[0]!, pay[0]!, pay[1]!, pay[1]!]) },
-        tools: { pay: { parameters: { type: 'object' }, execute: () => 'paid' } },
+        agents: {
+          payer: agent('tools: [{ name: pay, approval: true }]'),
+          asker: agent('tools: [locate]').replace('script:m', 'script:asker'),
+        },
+        scripts: {
+          m: createScriptedModel([pay[0]!, pay[0]!, pay[1]!, pay[1]!]),
+          asker: createScriptedModel([[...toolCall('l1', 'locate'), finish('tool-calls')], answers(1)[0]!]),
+        },
+        tools: {
+          pay: { parameters: { type: 'object' }, execute: () => 'paid' },
+          locate: { parameters: { type: 'object' } },
+        },
       },
       path: '/runs',
     })
@@ -139,5 +148,37 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await expect.poll(() => page.getByTestId('run-row').getByText('completed').count()).toBe(2)
     await page.getByRole('button', { name: 'Clear answered' }).click()
     await box.waitFor({ state: 'detached' })
+
+    // The result of a tool of the client.
+    await start(server, 'asker', 'where am I?')
+    await box.getByRole('button', { name: 'Answer locate' }).click()
+    await box.getByLabel('Result, as JSON').fill('{"city": "Oslo"}')
+    await box.getByRole('button', { name: 'Send the result' }).click()
+    await rowOf(page, 'where am I?').getByText('completed').waitFor()
+  })
+
+  test('a long list is loaded page by page, and only what is seen is in the page', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { assistant: agent() } }, path: '/overview' })
+    const startedAt = Date.now() - 600_000
+    for (let i = 0; i < 700; i++) {
+      const [id, timestamp] = [`run_${i}`, startedAt + i]
+      const input = { messages: [{ role: 'user', content: `question ${i}.` }] }
+      const first = { agent: 'assistant', pipeline: '', threadId: 't', protocol: 'api', input }
+      await server.store.log.append(id, 1, [
+        { type: 'run-start', runId: id, ...first, seq: 1, step: '', timestamp },
+        { type: 'run-end', outcome: 'completed', usage: { source: 'reported' }, seq: 2, step: '', timestamp },
+      ])
+    }
+    await page.getByRole('link', { name: 'Runs', exact: true }).first().click()
+    await rowOf(page, 'question 699.').waitFor()
+    const pane = page.getByTestId('list-pane')
+    await expect
+      .poll(async () => {
+        await pane.evaluate((element) => element.scrollTo({ top: element.scrollHeight }))
+        return rowOf(page, 'question 0.').count()
+      })
+      .toBe(1)
+    expect(await page.locator('*').count()).toBeLessThan(3000)
+    expect(await page.getByRole('table', { name: 'Runs' }).getAttribute('aria-rowcount')).toBe('701')
   })
 })

@@ -36,7 +36,7 @@ export default function CompareRoom() {
         <Picker side="A" id={a} onPick={(id) => set({ a: id })} />
         <Button
           look="quiet"
-          icon="retry"
+          icon="swap"
           aria-label="Swap"
           disabled={a === undefined && b === undefined}
           onClick={swap}

@@ -5,6 +5,7 @@ import { messageOf } from '../../../src/part/error.ts'
 import { client } from '../../data/client.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Icon } from '../../kit/Icon.tsx'
+import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import type { UsedWaiting, Waiting } from './useWaiting.ts'
 import css from './WaitsForYou.module.css'
 
@@ -31,7 +32,8 @@ export function WaitsForYou({ waiting, tidy }: UsedWaiting) {
 }
 
 function Item({ run, request, isDone }: Waiting) {
-  const [sent, setSent] = useState<'Approved' | 'Denied'>()
+  const [sent, setSent] = useState<'Approved' | 'Denied' | 'Answered'>()
+  const [isOpen, setOpen] = useState(false)
   const [fault, setFault] = useState<string>()
   const answer = (approved: boolean) => {
     setSent(approved ? 'Approved' : 'Denied')
@@ -43,40 +45,55 @@ function Item({ run, request, isDone }: Waiting) {
         setFault(messageOf(error))
       })
   }
-  const href = `/runs/${encodeURIComponent(run.id)}`
   const name = request.toolName ?? run.agent
+  const isOver = isDone || sent !== undefined
   return (
-    <li className={css.item} data-question data-done={isDone || undefined}>
-      <span className={css.agent}>{run.agent}</span>
-      <Link href={href} className={css.question}>
-        <b>{request.kind === 'input' ? (request.message ?? 'asks for a value') : request.toolName}</b>{' '}
-        {request.kind !== 'input' && <code>{JSON.stringify(request.input)?.slice(0, 200)}</code>}
-      </Link>
-      {fault !== undefined && (
-        <span role="alert" className={css.fault}>
-          {fault}
-        </span>
-      )}
-      <span className={css.actions}>
-        {isDone || sent !== undefined ? (
-          <output className={css.done}>
-            <Icon name={sent === 'Denied' ? 'close' : 'check'} /> {sent ?? 'Answered'}
-          </output>
-        ) : request.kind === 'approval' ? (
-          <>
-            <Button look="danger" aria-label={`Deny ${name}`} onClick={() => answer(false)}>
-              Deny
-            </Button>
-            <Button look="primary" aria-label={`Approve ${name}`} onClick={() => answer(true)}>
-              Approve
-            </Button>
-          </>
-        ) : (
-          <Link href={href} className={css.go}>
-            {request.kind === 'input' ? 'Answer' : 'Waits for a client'}
-          </Link>
+    <li data-question data-done={isOver || undefined}>
+      <div className={css.item}>
+        <span className={css.agent}>{run.agent}</span>
+        <Link href={`/runs/${encodeURIComponent(run.id)}`} className={css.question}>
+          <b>{request.kind === 'input' ? (request.message ?? 'asks for a value') : request.toolName}</b>{' '}
+          {request.kind !== 'input' && <code>{JSON.stringify(request.input)?.slice(0, 200)}</code>}
+        </Link>
+        {fault !== undefined && (
+          <span role="alert" className={css.fault}>
+            {fault}
+          </span>
         )}
-      </span>
+        <span className={css.actions}>
+          {isOver ? (
+            <output className={css.done}>
+              <Icon name={sent === 'Denied' ? 'close' : 'check'} /> {sent ?? 'Answered'}
+            </output>
+          ) : (
+            <>
+              <Button
+                look="quiet"
+                icon={isOpen ? 'down' : 'right'}
+                aria-expanded={isOpen}
+                aria-label={`More on ${name}`}
+                onClick={() => setOpen(!isOpen)}
+              />
+              {request.kind === 'approval' && !isOpen && (
+                <>
+                  <Button look="danger" aria-label={`Deny ${name}`} onClick={() => answer(false)}>
+                    Deny
+                  </Button>
+                  <Button look="primary" aria-label={`Approve ${name}`} onClick={() => answer(true)}>
+                    Approve
+                  </Button>
+                </>
+              )}
+              {request.kind !== 'approval' && !isOpen && (
+                <Button look="primary" aria-label={`Answer ${name}`} onClick={() => setOpen(true)}>
+                  Answer
+                </Button>
+              )}
+            </>
+          )}
+        </span>
+      </div>
+      {isOpen && <OpenRequest runId={run.id} request={request} onAnswered={() => setSent('Answered')} />}
     </li>
   )
 }

@@ -11,6 +11,7 @@ import { cost, count, duration, moment } from '../../kit/format.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Markdown } from '../../kit/Markdown.tsx'
+import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { saidIn, type Said } from './turn.ts'
@@ -43,6 +44,8 @@ export function Turn({ run, siblings, isWhole, show }: Props) {
       {said?.map((each, i) => (
         <Piece key={i} said={each} isOpen={!isOver && i === said.length - 1} />
       ))}
+      {run.status === 'suspended' &&
+        view?.requests.map((request) => <OpenRequest key={request.requestId} runId={run.id} request={request} />)}
       {run.error !== undefined && (
         <p className={css.fault}>
           <Icon name="warn" /> {run.error.message}
