@@ -91,11 +91,7 @@ function Tile({ name, value, href, isBad }: { name: string; value: string; href?
 function useRefresh(reload: () => void): void {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
-    const seen = new Map<string, number>()
-    const leave = followRows((rows) => {
-      const isNews = rows.some(({ id, lastSeq }) => seen.get(id) !== lastSeq)
-      for (const { id, lastSeq } of rows) seen.set(id, lastSeq)
-      if (!isNews) return
+    const leave = followRows(() => {
       timer ??= setTimeout(() => {
         timer = undefined
         reload()

@@ -6,7 +6,6 @@ export function followThreads(
   load: (limit: number) => Promise<ThreadRow[]>,
   onRows: (rows: readonly ThreadRow[]) => void,
 ): () => void {
-  const seen = new Map<string, number>()
   let changed = new Set<string>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let hasLeft = false
@@ -21,11 +20,7 @@ export function followThreads(
     if (changed.size > 0) timer = setTimeout(() => void look(), 1000)
   }
   const leave = followRows((runs) => {
-    for (const { id, threadId, lastSeq } of runs) {
-      if (seen.get(id) === lastSeq) continue
-      seen.set(id, lastSeq)
-      changed.add(threadId)
-    }
+    for (const { threadId } of runs) changed.add(threadId)
     if (changed.size > 0) timer ??= setTimeout(() => void look(), 300)
   })
   return () => {
