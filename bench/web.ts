@@ -15,6 +15,7 @@ import { startServer, type TestServer } from '../test/support/server.ts'
 import { answerCalls } from './calls.ts'
 import { recordedEntries } from './recorded-run.ts'
 import type { Options, Result, ResultRow } from './scenario.ts'
+import { longestFrame, slowestMove, watched } from './web-frames.ts'
 
 const large = 'run_large'
 const wide = 'run_wide'
@@ -120,49 +121,6 @@ async function pageCpu(session: CDPSession): Promise<number> {
   return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
 }
 
-/** From the event to the frame that shows it. */
-async function slowestMove(page: Page): Promise<number> {
-  return page.evaluate(async () => {
-    const input = document.querySelector<HTMLInputElement>('[data-testid=scrubber]')!
-    const room = document.querySelector<HTMLElement>('[data-testid=run-room]')!
-    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!
-    const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
-    let slowest = 0
-    for (let i = 1; i <= 20; i++) {
-      const seq = Math.floor((Number(input.max) * i) / 21)
-      const began = performance.now()
-      set.call(input, String(seq))
-      input.dispatchEvent(new Event('input', { bubbles: true }))
-      while (room.dataset['seq'] !== String(seq)) await frame()
-      await frame()
-      slowest = Math.max(slowest, performance.now() - began)
-    }
-    return slowest
-  })
-}
-
-/** Scrolls a pane from its start to its end and back, and returns the longest time between two frames. */
-async function longestFrame(page: Page, selector: string, seconds: number): Promise<number> {
-  return page.evaluate(
-    async ([query, length]) => {
-      const pane = document.querySelector<HTMLElement>(query)!
-      const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
-      const began = await frame()
-      let before = began
-      let longest = 0
-      for (;;) {
-        const now = await frame()
-        longest = Math.max(longest, now - before)
-        before = now
-        const part = (now - began) / (length * 1000)
-        if (part >= 1) return longest
-        pane.scrollTop = (pane.scrollHeight - pane.clientHeight) * (1 - Math.abs(1 - 2 * part))
-      }
-    },
-    [selector, seconds] as const,
-  )
-}
-
 /** A run of many steps whose last one streams 300 deltas a second. */
 async function openWide(
   page: Page,
@@ -221,22 +179,6 @@ async function openWide(
     entry('main/a', { type: 'step-finish', duration: 1 }),
     entry('', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }),
   ])
-}
-
-/** The longest time between two frames. */
-async function watched(page: Page, seconds: number): Promise<number> {
-  return page.evaluate(async (length) => {
-    const frame = () => new Promise<number>((done) => requestAnimationFrame(done))
-    const began = await frame()
-    let before = began
-    let longest = 0
-    while (before - began < length * 1000) {
-      const now = await frame()
-      longest = Math.max(longest, now - before)
-      before = now
-    }
-    return longest
-  }, seconds)
 }
 
 /** Returns the length of what was appended, as JSON. */
