@@ -10,7 +10,7 @@ export default {
   base: '/',
   logLevel: 'warn',
   plugins: [react(), writeLicenses()],
-  worker: { format: 'es' },
+  worker: { format: 'es', rolldownOptions: { checks: { bundlerTimings: false } } },
   build: {
     outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
     emptyOutDir: true,
@@ -18,5 +18,7 @@ export default {
     modulePreload: { polyfill: false },
     target: 'es2024',
     cssMinify: true,
+    // How long plugins took is of no use to who installs.
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 } satisfies UserConfig & { configFile: false }

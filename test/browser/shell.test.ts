@@ -64,7 +64,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await page.keyboard.type('gr')
     await expect.poll(path).toBe('/runs')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('go')
+    await page.getByRole('combobox', { name: 'Find and do' }).fill('go')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     expect(path()).toBe('/runs')
