@@ -19,12 +19,9 @@ export function useRunCounts(): RunCounts | undefined {
   const { state } = useConnection()
   const isHere = state !== 'offline' && state !== 'unauthorized'
   const { value, reload } = useResource(isHere ? 'active-runs' : undefined, async (signal) => {
-    const [running, waiting] = await Promise.all(
-      (['running', 'suspended'] as const).map((status) =>
-        api<{ runs: RunRow[] }>(`/api/runs?status=${status}&limit=${most}`, { signal }),
-      ),
-    )
-    return new Map([...running!.runs, ...waiting!.runs].map(({ id, status }) => [id, status]))
+    const path = `/api/runs?status=running,suspended&limit=${most}`
+    const { runs } = await api<{ runs: RunRow[] }>(path, { signal })
+    return new Map(runs.map(({ id, status }) => [id, status]))
   })
   const [changed, setChanged] = useState<ReadonlyMap<string, RunStatus>>(new Map())
   useEffect(() => {
