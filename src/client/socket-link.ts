@@ -68,7 +68,8 @@ export function linkOf(open: () => ClientSocket): SocketLink {
     if (signal?.aborted) throw left(signal)
     const id = String(++count)
     const { pathname, search } = new URL(input, 'http://server')
-    const { 'content-type': _, ...sent } = Object.fromEntries(new Headers(headers))
+    // The key was sent with the handshake.
+    const { 'content-type': _, authorization: _key, ...sent } = Object.fromEntries(new Headers(headers))
     const data = {
       id,
       method,

@@ -11,7 +11,7 @@ import type { RunRow } from '../../src/part/log.ts'
 import { workerUrl } from '../trusted.ts'
 import { onKey, readKey } from './key.ts'
 
-export type { Connection, GoneReason } from '../hub/messages.ts'
+export type { Connection } from '../hub/messages.ts'
 export type { Follower } from '../hub/tab.ts'
 
 const pingEvery = 30_000

@@ -1,6 +1,8 @@
 /** The connection to the server: a dot and a word in the header, and a line above the room while there is none. */
 import { useEffect, useState } from 'react'
 import { useConnection } from '../data/hooks.ts'
+import { retryConnection } from '../data/live.ts'
+import { Button } from '../kit/Button.tsx'
 import css from './Header.module.css'
 
 export function ConnectionState() {
@@ -28,6 +30,7 @@ export function OfflineBanner() {
     <div className={css.offline}>
       <strong role="alert">The server cannot be reached.</strong>{' '}
       <span>{seconds > 0 ? `Retry in ${seconds} s.` : 'Trying.'} What is shown stays.</span>
+      <Button onClick={retryConnection}>Retry now</Button>
     </div>
   )
 }

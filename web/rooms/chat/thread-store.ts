@@ -3,9 +3,12 @@ import type { Entry } from '../../../src/part/entry.ts'
 import type { RunRow } from '../../../src/part/log.ts'
 import type { PartType } from '../../../src/part/part.ts'
 import { api, fetchApi } from '../../data/client.ts'
-import { followRows, followRun } from '../../data/live.ts'
+import { followRows, followRun, holdRun } from '../../data/live.ts'
 import { isActive, type Turn } from './turn.ts'
 import { createTurnFold } from './turn-fold.ts'
+
+/** Runs of which this tab is a client (see `onDisconnect`), in whatever room it is: until they end or the tab is closed. */
+const held = new Map<string, () => void>()
 
 export interface ThreadRun {
   runId: string
@@ -138,7 +141,21 @@ export function createThreadStore(threadId: string): ThreadStore {
     }
     const turn = fold.read()
     if (signal.aborted || (turn !== undefined && !isActive(turn))) return
-    const end = followRun(runId, turn?.lastSeq ?? 0, { onEntries: take, onGone: () => gone(runId) })
+    if (!held.has(runId)) held.set(runId, holdRun(runId))
+    const release = () => {
+      held.get(runId)?.()
+      held.delete(runId)
+    }
+    const end = followRun(runId, turn?.lastSeq ?? 0, {
+      onEntries(entries) {
+        take(entries)
+        if (entries.some(({ type }) => type === 'run-end')) release()
+      },
+      onGone() {
+        release()
+        gone(runId)
+      },
+    })
     runs.set(runId, { ...runs.get(runId)!, leave: end })
   }
 

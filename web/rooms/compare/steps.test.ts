@@ -38,3 +38,15 @@ test('calls stand beside the same calls, whatever their ids and numbers are', ()
 test('attempts that a crash discarded do not count', () => {
   expect(stepsOf([step('main/a', { superseded: 9 }), step('main/a', { attempt: 2 })])).toHaveLength(1)
 })
+
+test('steps of branches that ran at the same time stand below their branch', () => {
+  const began = ['main/panel', 'main/panel/a', 'main/panel/b', 'main/panel/a/1', 'main/panel/b/1', 'main/end']
+  expect(stepsOf(began.map((path) => step(path))).map(({ path }) => path)).toEqual([
+    'main/panel',
+    'main/panel/a',
+    'main/panel/a/1',
+    'main/panel/b',
+    'main/panel/b/1',
+    'main/end',
+  ])
+})

@@ -1,11 +1,25 @@
 /** The steps of two runs beside each other: by name, kind and tool. Ids and times do not count. */
 import type { OutlineItem, OutlineStep } from '../../../src/fold/outline-item.ts'
+import { parentPath } from '../../../src/part/path.ts'
 import { mergeOutline } from '../../../src/fold/merge-outline.ts'
 import { align, type Pair } from './align.ts'
 
-/** The steps that count, in the order in which they began. */
+/** The steps that count: each followed by those inside of it, in the order in which they began. */
 export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {
-  return mergeOutline(items).filter((item): item is OutlineStep => item.k === 'step' && item.superseded === undefined)
+  const steps = mergeOutline(items).filter(
+    (item): item is OutlineStep => item.k === 'step' && item.superseded === undefined,
+  )
+  const inside = Map.groupBy(steps, ({ path }) => parentPath(path))
+  const paths = new Set(steps.map(({ path }) => path))
+  const ordered: OutlineStep[] = []
+  // A stack, because what calls itself may be nested deep.
+  const next = steps.filter(({ path }) => !paths.has(parentPath(path))).toReversed()
+  for (let step = next.pop(); step !== undefined; step = next.pop()) {
+    ordered.push(step)
+    next.push(...(inside.get(step.path) ?? []).toReversed())
+    inside.delete(step.path)
+  }
+  return ordered
 }
 
 export function pairSteps(a: readonly OutlineStep[], b: readonly OutlineStep[]): Pair<OutlineStep>[] {
