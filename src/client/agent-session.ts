@@ -62,7 +62,7 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
 
   async function load(): Promise<void> {
     isLoaded = false
-    notify()
+    notify.now()
     const before = current
     try {
       const { messages, lastRunId, runs } = await again(() => client.thread(thread!).show())
@@ -132,7 +132,8 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
   async function deliver(turn: Unsent): Promise<void> {
     unsent = turn
     isSending = true
-    notify()
+    // What was said is shown at once, whatever comes within this frame.
+    notify.now()
     try {
       await stopCurrent()
       const { said, previousRunId, key } = turn

@@ -1,11 +1,17 @@
-/** Calls a function once for all that happens within one frame of the page. */
-export function oncePerFrame(call: () => void): () => void {
+/** Calls a function once for all that happens within one frame of the page, or at once. */
+export interface OncePerFrame {
+  (): void
+  now(): void
+}
+
+export function oncePerFrame(call: () => void): OncePerFrame {
   let isAsked = false
   function run(): void {
+    if (!isAsked) return
     isAsked = false
     call()
   }
-  return () => {
+  function ask(): void {
     if (isAsked) return
     isAsked = true
     // A page in the background has no frames, and a server none at all.
@@ -13,4 +19,9 @@ export function oncePerFrame(call: () => void): () => void {
     if (page !== undefined && !page.hidden && typeof requestAnimationFrame === 'function') requestAnimationFrame(run)
     else setTimeout(run, 16)
   }
+  function now(): void {
+    isAsked = false
+    call()
+  }
+  return Object.assign(ask, { now })
 }

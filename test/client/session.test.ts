@@ -121,8 +121,8 @@ test('a reload in the middle: the conversation, what was said so far, and the re
   gate.open()
   expect(lines(await back.until(isReady)).at(-1)).toBe('assistant: Ro me')
   // And once more, when nothing runs: never as if it were streaming.
-  const seen = new Set<string>()
   const last = watch({ client, agent: 'a', threadId: 't' })
+  const seen = new Set<string>([last.getState().status])
   last.subscribe(() => void seen.add(last.getState().status))
   expect(lines(await last.until(isReady))).toEqual(['user: Hi', 'assistant: Hello', 'user: Where?', 'assistant: Ro me'])
   expect([...seen]).toEqual(['loading', 'ready'])

@@ -24,7 +24,9 @@ interface Options {
 
 export function useListKeys(options: Options): void {
   const { rows, sel, query, handle, search, what, open, loadMore, more, onEscape } = options
-  const at = rows.findIndex(({ id }) => id === sel)
+  // A key may come before what the key before it has changed is drawn.
+  const selected = () => new URLSearchParams(location.search).get('sel') ?? undefined
+  const place = (id: string | undefined) => rows.findIndex((row) => row.id === id)
   const select = (index: number) => {
     const row = rows[index]
     if (row === undefined) return
@@ -33,15 +35,21 @@ export function useListKeys(options: Options): void {
     focusRow(row.id)
     if (index >= rows.length - 5) loadMore()
   }
-  const next = { label: `Next ${what}`, run: () => select(at < 0 ? 0 : Math.min(rows.length - 1, at + 1)) }
-  const last = { label: `Previous ${what}`, run: () => select(at < 0 ? 0 : Math.max(0, at - 1)) }
+  const next = { label: `Next ${what}`, run: () => select(Math.min(rows.length - 1, place(selected()) + 1)) }
+  const last = { label: `Previous ${what}`, run: () => select(Math.max(0, place(selected()) - 1)) }
   useKeys(
     {
       j: next,
       k: last,
       ArrowDown: next,
       ArrowUp: last,
-      Enter: { label: `Open the ${what}`, run: () => sel !== undefined && open(sel) },
+      Enter: {
+        label: `Open the ${what}`,
+        run: () => {
+          const id = selected()
+          if (id !== undefined) open(id)
+        },
+      },
       '/': { label: 'Find', run: () => search.current?.select() },
       Esc: {
         label: 'Let go of the selection',
@@ -50,17 +58,16 @@ export function useListKeys(options: Options): void {
           onEscape?.()
         },
       },
-      ...more?.(select, at),
+      ...more?.(select, place(sel)),
     },
     'List',
   )
 }
 
-/** The row may come into the page with the next frame. */
+/** The row may come into the page with the next frame. Until then no other row has the focus, which would take Enter. */
 function focusRow(id: string, tries = 3): void {
-  requestAnimationFrame(() => {
-    const link = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
-    if (link !== null) link.focus({ preventScroll: true })
-    else if (tries > 0) focusRow(id, tries - 1)
-  })
+  const link = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
+  if (link !== null) return link.focus({ preventScroll: true })
+  if (document.activeElement instanceof HTMLAnchorElement) document.activeElement.blur()
+  if (tries > 0) requestAnimationFrame(() => focusRow(id, tries - 1))
 }
