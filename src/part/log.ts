@@ -4,10 +4,12 @@
  * Entries are persisted before they are delivered: `append` resolves, and readers see its entries, only once they are stored.
  */
 import type { Entry } from './entry.ts'
+import type { FleetProcess, Introduction } from './fleet-process.ts'
 import type { Records } from './records.ts'
 import type { RunQuery, RunRow } from './run-row.ts'
 import type { Upkeep } from './upkeep.ts'
 
+export type { FleetProcess, Introduction } from './fleet-process.ts'
 export { hasEnded, runStatuses, type RunQuery, type RunRow, type RunStatus } from './run-row.ts'
 
 /** Entries to append: a list, which the store copies, or a function that returns it. */
@@ -177,6 +179,10 @@ export interface Fleet {
   attend(run: string): () => void
   /** Whether a client reads the run, in any process. */
   attended(run: string): Promise<boolean>
+  /** The processes that share the store, this one first. Absent where there is only one. */
+  processes?(): Promise<FleetProcess[]>
+  /** Tells the others of this process. */
+  introduce?(about: Introduction): Promise<void>
 }
 
 /** A log with the list of its runs. Call `close()` when the program ends. */
