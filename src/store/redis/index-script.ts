@@ -1,0 +1,118 @@
+/**
+ * The part of the writing script that keeps the index: the order of everything, the changes, and the sorted sets by which runs are
+ * listed. Lua, for one partition: `T` is the start of its keys, as `{millrace:5}`.
+ */
+/** How many partitions there are. */
+export const partitions = 16
+
+/** Maximum number of changes that a partition keeps, about. */
+const mostChanges = 65_536
+/** `n` counts from here, so that it is a safe integer until 2096: µs of 2025. */
+export const began = 1_735_689_600_000_000
+/** How many µs are one step of `n`, which has a place for each partition. */
+export const step = 4
+
+/**
+ * `nextN()`: the place of what is stored now. It is greater than all others of its partition, and no other partition has it.
+ * `enterRun`, `moveRun`, `dropRun`: a run in the index. `noteChange`: an append.
+ */
+export const indexScript = String.raw`
+local P = ${partitions}
+local place = tonumber(string.match(T, ':(%d+)}$'))
+local whole = function(n) return string.format('%.0f', n) end
+
+local function nextN()
+  local time = redis.call('TIME')
+  local n = math.floor((time[1] * 1000000 + time[2] - ${began}) / ${step}) * P + place
+  local last = tonumber(redis.call('GET', T .. ':clock') or -1)
+  if n <= last then n = last - last % P + place end
+  if n <= last then n = n + P end
+  redis.call('SET', T .. ':clock', whole(n))
+  return whole(n)
+end
+
+-- Nothing that is stored from now on comes at this place or before it.
+local function fence(n)
+  if tonumber(redis.call('GET', T .. ':clock') or -1) < tonumber(n) then redis.call('SET', T .. ':clock', n) end
+end
+
+-- The entries between these two are a change.
+local function noteChange(n, run, first, last)
+  redis.call('XADD', T .. ':changes', 'MAXLEN', '~', ${mostChanges}, n .. '-0', 'r', run, 's', first, 'e', last)
+end
+
+-- Words are kept in pieces of at most 48 bytes, which overlap by 24: any 24 bytes of a word are in one.
+local function piecesOf(title)
+  local all, seen = {}, {}
+  for word in string.gmatch(title, '[^ ]+') do
+    local at = 1
+    while true do
+      local piece = string.sub(word, at, at + 47)
+      if not seen[piece] then
+        seen[piece] = true
+        all[#all + 1] = piece
+      end
+      if at + 47 >= #word then break end
+      at = at + 24
+    end
+  end
+  return all
+end
+
+-- A piece is found by what begins at each of its characters. gap: 2 with a score before each.
+local function startsOf(piece, gap)
+  local all, count = {}, 0
+  for at = 1, #piece do
+    local byte = string.byte(piece, at)
+    if byte < 128 or byte > 191 then
+      count = count + gap
+      all[count] = string.sub(piece, at, at + 23) .. '\0' .. piece
+      if gap == 2 then all[count - 1] = 0 end
+    end
+  end
+  return unpack(all)
+end
+
+-- started: epoch ms. title: in lower case, or empty.
+local function enterRun(run, n, agent, thread, status, started, title)
+  redis.call('HSET', T .. ':run:' .. run, 'n', n, 'agent', agent, 'thread', thread, 'status', status, 'started', started, 'title', title)
+  redis.call('ZADD', T .. ':runs', n, run)
+  redis.call('ZADD', T .. ':ids', 0, run)
+  redis.call('ZADD', T .. ':agent:' .. agent, n, run)
+  redis.call('ZADD', T .. ':thread:' .. thread, n, run)
+  redis.call('ZADD', T .. ':status:' .. status, n, run)
+  for _, piece in ipairs(piecesOf(title)) do
+    redis.call('ZADD', T .. ':word:' .. piece, n, run)
+    if redis.call('ZCARD', T .. ':word:' .. piece) == 1 then redis.call('ZADD', T .. ':words', startsOf(piece, 2)) end
+  end
+  -- By how much the clock of a process was ahead of n, at most: a list since a time can end there.
+  local ahead = started - (n / P * ${step} + ${began}) / 1000
+  local most = redis.call('GET', T .. ':ahead')
+  if not most or ahead > tonumber(most) then redis.call('SET', T .. ':ahead', string.format('%.3f', ahead)) end
+end
+
+-- what: 'agent' or 'status'.
+local function moveRun(run, what, from, to)
+  if from == to then return end
+  redis.call('HSET', T .. ':run:' .. run, what, to)
+  redis.call('ZREM', T .. ':' .. what .. ':' .. from, run)
+  redis.call('ZADD', T .. ':' .. what .. ':' .. to, redis.call('HGET', T .. ':run:' .. run, 'n'), run)
+end
+
+-- Removes a run from all keys but the inbox of its thread and the changes, which are skipped when they are read.
+local function dropRun(run)
+  local key = T .. ':run:' .. run
+  local agent, thread, status, title, owner = unpack(redis.call('HMGET', key, 'agent', 'thread', 'status', 'title', 'owner'))
+  if not agent then return 0 end
+  for _, set in ipairs({ 'runs', 'ids', 'due', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status }) do
+    redis.call('ZREM', T .. ':' .. set, run)
+  end
+  for _, piece in ipairs(piecesOf(title)) do
+    redis.call('ZREM', T .. ':word:' .. piece, run)
+    if redis.call('EXISTS', T .. ':word:' .. piece) == 0 then redis.call('ZREM', T .. ':words', startsOf(piece, 1)) end
+  end
+  if owner and owner ~= '' then redis.call('SREM', T .. ':owned:' .. owner, run) end
+  redis.call('UNLINK', key, T .. ':log:' .. run, T .. ':inbox:' .. run, T .. ':messages:' .. run)
+  return 1
+end
+`
