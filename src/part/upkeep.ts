@@ -32,6 +32,13 @@ export interface Upkeep {
    * partly merged. `dryRun`: only tells what it would do. Undefined if there is no such run or it has not ended.
    */
   compact(run: string, options?: Paced & { dryRun?: boolean }): Promise<Compacted | undefined>
+  /** Runs that ended before a moment (epoch ms) and are not in the archive yet. Absent where there is none. */
+  unarchived?(endedBefore: number, limit: number): Promise<string[]>
+  /**
+   * Moves the entries of a run that has ended to the archive, from which it is read as before. A crash leaves it where it was. Resolves
+   * with whether it did: false if another process is at it, or it has not ended.
+   */
+  archive?(run: string): Promise<boolean>
   /**
    * Runs that may be deleted, among the next ones after a position: those that have ended, whose thread has no run that goes on or was
    * active at or after `idleBefore` (epoch ms), of which no fork is left, and whose caller has ended.

@@ -84,6 +84,8 @@ const record = settings<RecordConfig>({
   logFiles: flag,
   busyTimeoutMs: wholeNumber(0, longest),
   compactAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
+  archive: text,
+  archiveAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
   retention,
 })
 

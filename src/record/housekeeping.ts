@@ -1,13 +1,17 @@
-/** Keeps a store small in the background: every hour, in slices of a few ms, for at most a tenth of the time. */
+/**
+ * Keeps a store small in the background: in slices of a few ms, for at most a tenth of the time. Every hour; a shared store, which is in
+ * memory, merges and archives every minute.
+ */
 import { pause } from '../async/pause.ts'
-import { MillraceError, messageOf } from '../part/error.ts'
+import { compact } from '../part/compact.ts'
+import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
 import { policyOf, type Policy, type UpkeepConfig } from './policy.ts'
-import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './upkeep.ts'
+import { archiveRuns, compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './upkeep.ts'
 
-const firstAfter = 60_000
-const every = 3_600_000
+const minute = 60_000
+const hour = 3_600_000
 /** Unused space that is left for new runs, as a share of what is used. */
 const spare = 0.1
 
@@ -15,12 +19,14 @@ const spare = 0.1
 export interface Kept {
   compacted: CompactedRuns | undefined
   pruned: PrunedRuns
+  /** How many runs went to the archive. */
+  archived: number
 }
 
 /** Does once what the policy asks for. */
 export async function keepSmall(
   { upkeep, records }: Pick<Store, 'upkeep' | 'records'>,
-  { compactAfter, maxAge, maxBytes }: Policy,
+  { compactAfter, archiveAfter, maxAge, maxBytes }: Policy,
   { now = Date.now(), rest }: Paced & { now?: number } = {},
 ): Promise<Kept | undefined> {
   if (upkeep === undefined) return undefined
@@ -34,8 +40,10 @@ export async function keepSmall(
   })
   const isDue = compactAfter !== undefined
   const compacted = isDue ? await compactRuns(upkeep, { endedBefore: now - compactAfter, ...paced }) : undefined
+  const isOver = archiveAfter !== undefined
+  const archived = isOver ? await archiveRuns(upkeep, { endedBefore: now - archiveAfter, ...paced }) : 0
   await vacuumIfDue(upkeep, paced)
-  return { compacted, pruned }
+  return { compacted, pruned, archived }
 }
 
 async function vacuumIfDue(upkeep: Upkeep, paced: Paced | undefined): Promise<void> {
@@ -61,7 +69,7 @@ export interface Housekeeping {
 
 /** Does what a config asks for. */
 export function keepHouse(store: Store, config: UpkeepConfig | undefined, log: (line: string) => void): Housekeeping {
-  return startHousekeeping(store, policyOf(config), log)
+  return startHousekeeping(store, policyOf(config, store.fleet), log)
 }
 
 /** `log` gets a line about what was deleted, and about a failure. */
@@ -69,18 +77,33 @@ export function startHousekeeping(store: Store, policy: Policy, log: (line: stri
   const closing = new AbortController()
   const { signal } = closing
 
+  const { compactAfter, archiveAfter } = policy
+  const every = store.fleet.shared
+    ? Math.max(100, Math.min(minute, compactAfter ?? minute, archiveAfter ?? minute))
+    : hour
+  /** What was told of a failure: it is told again after an hour, or when it has changed. */
+  let told = { line: '', until: 0 }
+
   async function go(): Promise<void> {
-    for (let delay = firstAfter; ; delay = every) {
+    let pruneAt = 0
+    for (let delay = Math.min(minute, every); ; delay = every) {
       await pause(delay, signal, { background: true })
       if (signal.aborted) return
+      const isHourly = performance.now() >= pruneAt
+      if (isHourly) pruneAt = performance.now() + hour
       try {
-        const done = await keepSmall(store, policy, { rest: createRest(0.1, signal) })
+        const now = isHourly ? policy : compact({ compactAfter, archiveAfter })
+        const done = await keepSmall(store, now, { rest: createRest(0.1, signal) })
         if (done !== undefined && done.pruned.runs > 0)
           log(`deleted ${done.pruned.runs} old runs: see record.retention`)
+        told = { line: '', until: 0 }
       } catch (error) {
         const isClosed = error instanceof MillraceError && error.code === 'store-closed'
         if (signal.aborted || isClosed) return
-        log(`old runs could not be compacted or deleted: ${messageOf(error)}`)
+        const line = `old runs could not be compacted, archived or deleted: ${wholeMessage(error)}`
+        if (line === told.line && performance.now() < told.until) continue
+        told = { line, until: performance.now() + hour }
+        log(line)
       }
     }
   }

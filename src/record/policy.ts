@@ -1,4 +1,4 @@
-/** How long runs are kept, and when their deltas are merged. */
+/** How long runs are kept, when their deltas are merged, and when they go to the archive. */
 
 /** Which ended runs `millrace serve` deletes. `none` sets no limit. */
 export interface RetentionConfig {
@@ -11,12 +11,14 @@ export interface RetentionConfig {
 /** What a config says about keeping the store small. */
 export interface UpkeepConfig {
   compactAfter?: string | number
+  archiveAfter?: string | number
   retention?: RetentionConfig
 }
 
 /** In ms and bytes; what is absent is not done. */
 export interface Policy {
   compactAfter?: number
+  archiveAfter?: number
   maxAge?: number
   maxBytes?: number
 }
@@ -44,12 +46,14 @@ function amountOf(value: string | number, known: Record<string, number>, unit: s
   return Number.isSafeInteger(amount) ? amount : undefined
 }
 
-/** The policy of a config that was checked. */
-export function policyOf({ compactAfter = '1d', retention = {} }: UpkeepConfig = {}): Policy {
+/** The policy of a config that was checked. `shared`: for a store that many processes share, in memory. */
+export function policyOf(config: UpkeepConfig = {}, { shared = false } = {}): Policy {
+  const { compactAfter = shared ? '10m' : '1d', archiveAfter = '1h', retention = {} } = config
   const { maxAge = '30d', maxBytes = '2gb' } = retention
   const policy: Policy = {}
-  const [after, age, bytes] = [ageOf(compactAfter), ageOf(maxAge), sizeOf(maxBytes)]
+  const [after, archived, age, bytes] = [ageOf(compactAfter), ageOf(archiveAfter), ageOf(maxAge), sizeOf(maxBytes)]
   if (after !== undefined) policy.compactAfter = after
+  if (archived !== undefined && shared) policy.archiveAfter = archived
   if (age !== undefined) policy.maxAge = age
   if (bytes !== undefined) policy.maxBytes = bytes
   return policy

@@ -46,6 +46,26 @@ export async function compactRuns(
   }
 }
 
+/** Moves runs that ended before a moment to the archive, if there is one. Resolves with how many. */
+export async function archiveRuns(
+  upkeep: Upkeep,
+  { endedBefore, tell, rest }: Omit<Work, 'dryRun'> & { endedBefore: number },
+): Promise<number> {
+  const { unarchived, archive } = upkeep
+  if (unarchived === undefined || archive === undefined) return 0
+  let moved = 0
+  for (const tried = new Set<string>(); ;) {
+    const due = (await unarchived(endedBefore, tried.size + 100)).filter((run) => !tried.has(run))
+    if (due.length === 0) return moved
+    for (const run of due) {
+      // Those that another process is at are left to it.
+      tried.add(run)
+      if (await archive(run)) tell?.(++moved)
+      await rest?.()
+    }
+  }
+}
+
 /**
  * Deletes runs whose conversation was last used before `idleBefore` (epoch ms); then the oldest ones, until no more than `maxBytes` are
  * used.
