@@ -2,9 +2,14 @@ import { expect, test } from 'vitest'
 import { exampleRun } from './example-run.contract.ts'
 import { memoryStore } from './memory-store.ts'
 import { collect, live, readAll } from './contract/tools.contract.ts'
+import { sharedContract } from './contract/shared.contract.ts'
 import { storeContract } from './store.contract.ts'
 
 storeContract('memory', () => memoryStore())
+sharedContract('memory', async () => {
+  const store = memoryStore()
+  return [store, store]
+})
 
 test('keeps the runs that ended last, and their messages', async () => {
   const store = memoryStore({ keep: 2 })

@@ -7,6 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { suspendedRun } from './contract/views.contract.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
+import { sharedContract } from './contract/shared.contract.ts'
 import { live, readAll } from './contract/tools.contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
@@ -48,25 +49,6 @@ test('reopening a file gives everything back', async () => {
   await second.close()
 })
 
-test('two stores on one file: the older epoch is refused though it knew the run', async () => {
-  const path = newPath()
-  const [old, young] = [sqliteStore(path), sqliteStore(path)]
-  await old.log.append('r', 1, [startEntry('r'), delta(2)])
-  const claims = await Promise.all([old.log.claim('r', 1), young.log.claim('r', 1)])
-  expect(claims.filter(Boolean)).toHaveLength(1)
-  await young.log.claim('r', 2)
-  await young.log.append('r', 3, [delta(3)])
-  expect(await old.log.append('r', 1, [delta(3)])).toBe('fenced')
-  expect(await old.log.append('r', 2, [delta(4)])).toBe('fenced')
-  await young.log.append('r', 3, [endEntry(4)])
-  expect(await readAll(old, 'r')).toEqual([startEntry('r'), delta(2), delta(3), endEntry(4)])
-  const posts = await Promise.all([old.log.post('r', 'k', 'old'), young.log.post('r', 'k', 'young')])
-  expect(posts.filter(({ first }) => first)).toHaveLength(1)
-  expect(posts[0].message).toBe(posts[1].message)
-  await old.close()
-  await young.close()
-})
-
 test('two stores on one file: what another process left running wants an owner, what it owns itself does not', async () => {
   const path = newPath()
   const first = sqliteStore(path)
@@ -101,32 +83,7 @@ test('what wants an owner of ten thousand suspended runs is known in less than a
   await store.close()
 })
 
-test('two stores on one file: who follows one gets what the other stores, in the order of the commits', async () => {
+sharedContract('sqlite', async () => {
   const path = newPath()
-  const [one, two] = [sqliteStore(path), sqliteStore(path)]
-  await one.log.append('r', 1, [startEntry('r'), delta(2)])
-  const reader = readAll(two, 'r', 0, live())
-  const inbox = two.log.inbox('r', { signal: live() })[Symbol.asyncIterator]().next()
-  const seen: string[] = []
-  const changes = (async () => {
-    for await (const batch of two.log.changes({ signal: live() })) {
-      for (const { run, entries } of batch) for (const { seq } of entries) seen.push(`${run}${seq}`)
-      if (seen.includes('r7')) break
-    }
-  })()
-  await one.log.append('r', 1, [delta(3)])
-  await two.log.append('s', 1, [startEntry('s')])
-  await one.log.append('r', 1, [delta(4)])
-  await two.log.append('s', 1, [delta(2)])
-  await two.log.append('s', 1, [endEntry(3)])
-  await one.log.append('r', 1, [delta(5)])
-  await one.log.post('r', 'stop', {})
-  // From here on nothing is committed by the other, so it has to look for it.
-  expect((await inbox).value).toMatchObject({ key: 'stop' })
-  await one.log.append('r', 1, [delta(6), endEntry(7)])
-  expect((await reader).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7])
-  await changes
-  expect(seen).toEqual(['r1', 'r2', 'r3', 's1', 'r4', 's2', 's3', 'r5', 'r6', 'r7'])
-  await one.close()
-  await two.close()
+  return [sqliteStore(path), sqliteStore(path)]
 })

@@ -29,11 +29,11 @@ const sections = [
   closeContract,
 ]
 
-export function storeContract(name: string, make: () => Store): void {
+export function storeContract(name: string, make: () => Store | Promise<Store>): void {
   describe(`${name} store`, () => {
     let store: Store
-    beforeEach(() => {
-      store = make()
+    beforeEach(async () => {
+      store = await make()
     })
     afterEach(() => store.close())
     for (const section of sections) section(() => store)
