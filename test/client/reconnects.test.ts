@@ -4,6 +4,7 @@ import { MillraceClient, type Entry } from '../../src/client.ts'
 import { createRunFold } from '../../src/fold/run-fold.ts'
 import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
+import { randomOf } from '../support/random.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { cuttingProxy, type CuttingProxy } from './cutting-proxy.ts'
 import { overHttp, overSocket, type Connect } from './transports.ts'
@@ -28,17 +29,6 @@ beforeAll(async () => {
   direct = new MillraceClient({ url: server.url })
 })
 afterAll(() => server.close())
-
-/** mulberry32 */
-function randomOf(from: number): () => number {
-  let a = from
-  return () => {
-    a = (a + 0x6d2b79f5) | 0
-    let t = Math.imul(a ^ (a >>> 15), 1 | a)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 interface Trial {
   /** Which of the gates, and which agent. */

@@ -13,6 +13,7 @@ import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
 import { expectBeginning, fileText, logText, tablesOf } from '../support/agreement.ts'
 import { grammarFaults, only } from '../support/engine.ts'
+import { randomOf } from '../support/random.ts'
 import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 
@@ -182,22 +183,11 @@ async function ended(run: string): Promise<Entry[]> {
   return parse(client.text)
 }
 
-/** mulberry32 */
-function random(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 test(
   `${kills} kills under load lose nothing that a client saw, and nothing happens twice`,
   { timeout: Math.max(170_000, kills * 6000) },
   async () => {
-    const next = random(20260901)
+    const next = randomOf(20260901)
     const seen: Client[] = []
     const waiting: string[] = []
     let cut = 0

@@ -8,9 +8,13 @@ const command = resolve(join(import.meta.dirname, '../../bin/millrace.js'))
 
 export interface ServerProcess {
   url: string
+  pid: number
   stderr(): string
   /** SIGKILL: nothing is flushed, nobody is told. Resolves when the process is gone. */
   kill(): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  /** Its exit code, or the signal that ended it. */
+  exit: Promise<number | NodeJS.Signals>
 }
 
 export async function spawnServer(dir: string, data: string, ...flags: string[]): Promise<ServerProcess> {
@@ -18,16 +22,23 @@ export async function spawnServer(dir: string, data: string, ...flags: string[])
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
-  const gone = once(child, 'exit')
+  const gone = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  // A test that is ended from outside leaves nothing behind.
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  void gone.then(() => process.off('exit', kill))
   const url = await Promise.race([readUrl(child), gone.then(() => undefined)])
   if (url === undefined) throw new Error(`the server did not start: ${stderr}`)
   return {
     url,
+    pid: child.pid!,
     stderr: () => stderr,
     async kill() {
       child.kill('SIGKILL')
       await gone
     },
+    signal: (signal) => void child.kill(signal),
+    exit: gone.then(([code, signal]) => code ?? signal!),
   }
 }
 
