@@ -1,4 +1,4 @@
-/** `millrace/record`: where runs are kept, runs as files, and runs as models. `sqliteStore` needs Node; the others do not. */
+/** `millrace/record`: where runs are kept, runs as files, and runs as models. `sqliteStore` and `redisStore` need Node; the others do not. */
 export { createRecordingModel, type RecordingModelOptions } from './models/recording.ts'
 export { recordedEntries, recordedRun, type Recording } from './part/recording.ts'
 export { keepSmall, type Kept } from './record/housekeeping.ts'
@@ -13,6 +13,7 @@ export { replay, type ReplayOptions } from './record/replay/replay.ts'
 export type { ReplayClock } from './record/replay/pace.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { createNdjsonReader, readNdjson, verify, type LineFault, type NdjsonReader } from './store/ndjson.ts'
+export { redisStore, type RedisOptions } from './store/redis/redis-store.ts'
 export { sqliteStore, type SqliteOptions } from './store/sqlite-store.ts'
 export { getStreamEvents } from './store/stream-events.ts'
 export { exportSpans, type ExporterOptions } from './record/otlp/exporter.ts'

@@ -14,9 +14,12 @@ import type { Bell } from './bell.ts'
  */
 export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'again' | 'wait' | 'end'
 
-/** One reader: `pull` advances its position; `leave` is called once, when it stops. */
+/**
+ * One reader: `pull` advances its position; `leave` is called once, when it stops. A pull that must ask somebody gives a promise,
+ * which never says `wait`: what rang meanwhile would be missed. It says `again`, and the next pull looks at once.
+ */
 export interface Puller<T> {
-  pull(): Pulled<T>
+  pull(): Pulled<T> | Promise<Exclude<Pulled<T>, 'wait'>>
   leave?(): void
 }
 
@@ -70,21 +73,34 @@ function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): Asy
 
   function attempt(): void {
     if (!pending) return
-    const { resolve, reject } = pending
     try {
       const pulled = reader.pull()
-      if (pulled === 'end') return finish()
-      if (pulled === 'again') return pause(attempt)
-      if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
-      pending = undefined
-      rested = pulled.stored !== true
-      if (pulled.last) finish()
-      resolve({ value: pulled.value, done: false })
+      if (pulled instanceof Promise) pulled.then(settle, fail)
+      else settle(pulled)
     } catch (error) {
-      pending = undefined
-      finish()
-      reject(error)
+      fail(error)
     }
+  }
+
+  function settle(pulled: Pulled<T>): void {
+    // It has ended while it asked.
+    if (!pending) return
+    if (pulled === 'end') return finish()
+    if (pulled === 'again') return pause(attempt)
+    if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
+    const { resolve } = pending
+    pending = undefined
+    rested = pulled.stored !== true
+    if (pulled.last) finish()
+    resolve({ value: pulled.value, done: false })
+  }
+
+  function fail(error: unknown): void {
+    if (!pending) return
+    const { reject } = pending
+    pending = undefined
+    finish()
+    reject(error)
   }
 
   function next(): Promise<IteratorResult<T, undefined>> {

@@ -18,6 +18,8 @@ export interface Heads {
   get(run: string): Head | undefined
   /** Call this after a commit, with the size of the entries in characters of JSON. */
   add(run: string, row: StoredRow, entries: Entry[], length: number): Head
+  /** A run that this process has just claimed: its row is known, its entries are not. */
+  set(run: string, row: StoredRow): void
   /** Drops what is no longer needed. Call this when the readers that `add` may have woken have had their turn. */
   trim(run: string, head: Head): void
   /** Call this when a reader has left. */
@@ -66,6 +68,10 @@ export function createHeads(): Heads {
 
   return {
     get: (run) => heads.get(run),
+    set(run, row) {
+      drop(run)
+      heads.set(run, { row, recent: createRecent(), toLine: createEntryLines() })
+    },
     add(run, row, entries, length) {
       let head = heads.get(run)
       if (head === undefined) heads.set(run, (head = { row, recent: createRecent(), toLine: createEntryLines() }))

@@ -75,6 +75,12 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
   return next
 }
 
+/** Whether only its position has changed. */
+export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
+  const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
+  return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
+}
+
 /** Folds entries into a row, which is changed. */
 export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
   for (const entry of entries) {

@@ -8,7 +8,7 @@ import { encodeEntries } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import { indexAfter } from './merged.ts'
-import { claimRow, foldRow, type Origin, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
 import type { Dropped } from './sqlite-dropped.ts'
 import type { Pages } from './sqlite-pages.ts'
@@ -210,12 +210,6 @@ export function createTicks(
     },
     reader: (run, after, limit, types) => createTickReader(sources, { run, after, limit, types }),
   }
-}
-
-/** Only its position has changed. */
-function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
-  const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
-  return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
 }
 
 function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {

@@ -1,0 +1,189 @@
+/**
+ * An append. As long as this process knows the run, it folds the row itself and the script only compares. What does not fit (sent
+ * again, fenced, a gap) is decided with what the store has.
+ */
+import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { Appended, Batch, KeptView } from '../../part/log.ts'
+import { admitEntries, isSameEntry } from '../check-append.ts'
+import { encodeMessage } from '../encode.ts'
+import { indexAfter } from '../merged.ts'
+import { fold } from '../run-query.ts'
+import { dueAt, foldRow, hasOnlyGrown, type StoredRow } from '../run-row.ts'
+import type { Pages } from './pages.ts'
+import type { Rows } from './rows.ts'
+import { listed, operation } from './script.ts'
+import type { Job, Send } from './write-queue.ts'
+
+/** Entries that are stored together. */
+export interface Appending {
+  run: string
+  before: StoredRow | undefined
+  row: StoredRow
+  entries: Entry[]
+  lines: string
+  view: { seq: number; text: string } | undefined
+}
+
+export interface AppendContext {
+  process: string
+  rows: Rows
+  pages: Pages
+  /** The row as it will be when the operations before this one are done; undefined if that is not known. */
+  expected(run: string): StoredRow | undefined
+  expect(run: string, row: StoredRow): void
+  /** Whether something of this run is done alone, so that what comes after it must be too. */
+  isUnsure(run: string): boolean
+  doubt(run: string): void
+  encode(run: string, entries: readonly Entry[]): string
+  stored(appending: Appending): void
+  fenced(run: string): void
+}
+
+/** How often to decide anew because somebody else has written meanwhile. */
+const mostTries = 10
+
+export function appendOperation(process: string, { run, before, row, lines, view }: Appending): string[] {
+  const isGrown = before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)
+  return operation('append', [
+    run,
+    row.epoch,
+    process,
+    before?.lastSeq ?? 0,
+    row.lastSeq,
+    row.updatedAt,
+    lines,
+    ...(isGrown ? ['', '', ''] : [row.status, JSON.stringify(row), dueAt(row) ?? '']),
+    ...listed(indexed(before, row)),
+    ...(view === undefined ? ['', ''] : [view.seq, view.text]),
+  ])
+}
+
+/** What the lists of runs need to know. */
+function indexed(before: StoredRow | undefined, row: StoredRow): string[] {
+  if (before === undefined) return [row.agent, row.threadId, String(row.startedAt), fold(row.title ?? '')]
+  return before.agent === row.agent ? [] : [before.agent, row.agent]
+}
+
+export interface AppendRequest {
+  run: string
+  epoch: number
+  given: Batch
+  view: (() => KeptView | undefined) | undefined
+}
+
+export function createAppendJob(
+  context: AppendContext,
+  { run, epoch, given, view }: AppendRequest,
+  settle: { resolve(appended: Appended): void; reject(error: MillraceError): void },
+): Job {
+  // Copied: its owner may change it.
+  let entries: readonly Entry[] = typeof given === 'function' ? [] : [...given]
+  let appending: Appending | undefined
+  let kept: { view: Appending['view'] } | undefined
+
+  function build(before: StoredRow | undefined, admitted: readonly Entry[]): Appending {
+    const row = foldRow(before, run, epoch, admitted)
+    const lines = context.encode(run, admitted)
+    return { run, before, row, entries: [...admitted], lines, view: keptView() }
+  }
+
+  /** Called once, after the entries. */
+  function keptView(): Appending['view'] {
+    if (kept) return kept.view
+    const found = view?.()
+    kept = { view: found && { seq: found.seq, text: encodeMessage(run, 'view', found.view) } }
+    return kept.view
+  }
+
+  function isDone(result: unknown): boolean {
+    if (result !== 1) return false
+    context.stored(appending!)
+    settle.resolve('stored')
+    return true
+  }
+
+  function fence(): void {
+    context.fenced(run)
+    settle.resolve('fenced')
+  }
+
+  async function decide(send: Send): Promise<boolean> {
+    const known = await context.rows.load(run)
+    const { lastSeq = 0 } = known?.row ?? {}
+    const stored = entries[0]!.seq > lastSeq ? [] : await readRange(entries[0]!.seq - 1, lastSeq)
+    const isStored = (entry: Entry) => {
+      const found = stored[indexAfter(stored, entry.seq - 1)]
+      return found !== undefined && isSameEntry(found, entry)
+    }
+    const admitted = admitEntries(run, known?.row, epoch, entries, isStored)
+    if (admitted === 'fenced') {
+      fence()
+      return true
+    }
+    if (admitted === 'duplicate') {
+      const toKeep = keptView()
+      if (toKeep) await send([operation('view', [run, toKeep.seq, toKeep.text])])
+      settle.resolve('duplicate')
+      return true
+    }
+    if (known && known.owner !== '' && known.owner !== context.process) {
+      fence()
+      return true
+    }
+    appending = build(known?.row, admitted)
+    const [result] = await send([appendOperation(context.process, appending)])
+    if (typeof result === 'string') throw new Error(result)
+    return isDone(result)
+  }
+
+  async function readRange(after: number, lastSeq: number): Promise<Entry[]> {
+    const end = Math.min(lastSeq, entries.at(-1)!.seq)
+    const found: Entry[] = []
+    for (let at = after; at < end;) {
+      const page = await context.pages.entries(run, at)
+      if (page.length === 0) break
+      found.push(...page)
+      at = page.at(-1)!.seq
+    }
+    return found
+  }
+
+  /** Whether the entries follow a row as they are. If not, the row may be outdated. */
+  function fits(before: StoredRow | undefined): boolean {
+    if (before === undefined && entries[0]!.type !== 'run-start') return false
+    try {
+      return admitEntries(run, before, epoch, entries, () => false) === entries
+    } catch {
+      return false
+    }
+  }
+
+  return {
+    what: `append to run ${run}`,
+    prepare() {
+      if (typeof given === 'function') entries = given()
+      if (entries.length === 0) {
+        settle.resolve('stored')
+        return 'done'
+      }
+      const before = context.expected(run)
+      if (!context.isUnsure(run) && fits(before)) {
+        appending = build(before, entries)
+        context.expect(run, appending.row)
+        return appendOperation(context.process, appending)
+      }
+      context.doubt(run)
+      return 'alone'
+    },
+    take: isDone,
+    async alone(send) {
+      for (let i = 0; i < mostTries; i++) if (await decide(send)) return
+      throw new Error(`run ${run} changes all the time`)
+    },
+    fail(error) {
+      context.doubt(run)
+      settle.reject(error)
+    },
+  }
+}

@@ -1,0 +1,177 @@
+/** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
+import { MillraceError, messageOf } from '../../part/error.ts'
+import { storeClosed, storeFailed } from '../store-error.ts'
+import { isAway } from './away.ts'
+import { connect, type Client } from './client.ts'
+import { createKeys, format, type Keys } from './keys.ts'
+import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
+
+/** Options of {@link redisStore}. */
+export interface RedisOptions {
+  /** How long reads and writes wait while Redis is away, in ms. Default 15 000. Then they reject with `store-failed`. */
+  timeoutMs?: number
+  /** Called with what the operator should know. Default: nowhere. */
+  warn?: (message: string) => void
+}
+
+export interface Connection {
+  /** Without user and password. */
+  readonly url: string
+  readonly keys: Keys
+  readonly isCluster: boolean
+  readonly timeoutMs: number
+  /** Whether this Redis has just been started, with data: it may have lost its last second. */
+  readonly isFresh: boolean
+  /** Sends a command once, to the node of a key. */
+  send(key: string, args: string[]): Promise<unknown>
+  /** Sends a command, and again while Redis is away: only for what may be done twice. `what` completes “cannot …”. */
+  ask(what: string, key: string, args: string[]): Promise<unknown>
+  /** Resolves when it is worth trying again. */
+  again(): Promise<void>
+  subscribe: Client['subscribe']
+  unsubscribe: Client['unsubscribe']
+  /** Calls back after each reconnect; in a cluster after that of any node. Returns a function that ends it. */
+  onUp(listener: () => void): () => void
+  onDown(listener: (error: unknown) => void): () => void
+  close(): Promise<void>
+}
+
+/** How often to try while nothing says that Redis is back, in ms. */
+const tryEvery = 100
+/** A Redis that is up for less, in seconds, has just been started. */
+const fresh = 2
+
+/** Connects and checks. Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. */
+export async function openConnection(url: string, { timeoutMs = 15_000, warn }: RedisOptions): Promise<Connection> {
+  const address = parseRedisUrl(url)
+  const shown = redactUrl(url)
+  const keys = createKeys(address.prefix)
+  const ups = new Set<() => void>()
+  const downs = new Set<(error: unknown) => void>()
+  let closed = false
+
+  const { client, isCluster, isFresh } = await open(address, shown, keys, warn, {
+    up: () => {
+      if (!closed) for (const listener of ups) listener()
+    },
+    down: (error) => {
+      if (!closed) for (const listener of downs) listener(error)
+    },
+  })
+
+  function again(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(done, tryEvery)
+      ups.add(done)
+      function done(): void {
+        clearTimeout(timer)
+        ups.delete(done)
+        resolve()
+      }
+    })
+  }
+
+  async function ask(what: string, key: string, args: string[]): Promise<unknown> {
+    const end = Date.now() + timeoutMs
+    for (;;) {
+      if (closed) throw storeClosed(what)
+      try {
+        return await inTime(client.send(key, args), end - Date.now())
+      } catch (error) {
+        if (closed) throw storeClosed(what)
+        if (!isAway(error) || Date.now() >= end) throw storeFailed(`cannot ${what}`, shown, error)
+        await again()
+      }
+    }
+  }
+
+  return {
+    url: shown,
+    keys,
+    isCluster,
+    timeoutMs,
+    isFresh,
+    send: (key, args) => client.send(key, args),
+    ask,
+    again,
+    subscribe: client.subscribe,
+    unsubscribe: client.unsubscribe,
+    onUp: (listener) => added(ups, listener),
+    onDown: (listener) => added(downs, listener),
+    close: async () => {
+      closed = true
+      await client.close()
+    },
+  }
+}
+
+function added<T>(set: Set<T>, value: T): () => void {
+  set.add(value)
+  return () => void set.delete(value)
+}
+
+/** Rejects if there is no answer after so many ms. */
+export function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new TimeoutError('no answer in time')), Math.max(0, ms))
+    answer.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+class TimeoutError extends Error {}
+
+async function open(
+  address: RedisAddress,
+  shown: string,
+  keys: Keys,
+  warn: RedisOptions['warn'],
+  events: Parameters<typeof connect>[2],
+) {
+  try {
+    let isCluster = address.hosts.length > 1
+    let client = await connect(address, isCluster, events)
+    try {
+      const info = String(await client.send(keys.format, ['INFO', 'everything']))
+      const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'mu').exec(info)?.[1] ?? ''
+      checkVersion(shown, valueOf('valkey_version') || valueOf('redis_version'))
+      if (!isCluster && valueOf('cluster_enabled') === '1') {
+        isCluster = true
+        const single = client
+        client = await connect(address, true, events)
+        await single.close()
+      }
+      if (isCluster && address.database !== 0) {
+        throw new MillraceError('bad-config', `${shown}: a cluster has no database ${address.database}; use ?prefix=`)
+      }
+      const known = await client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET'])
+      if (known !== null && known !== format) {
+        const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`
+        throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another ?prefix=`)
+      }
+      const policy = valueOf('maxmemory_policy')
+      if (policy !== '' && policy !== 'noeviction') {
+        warn?.(
+          `${shown}: maxmemory-policy is ${policy}, so Redis may delete runs when memory is short. Use noeviction.`,
+        )
+      }
+      return { client, isCluster, isFresh: known !== null && Number(valueOf('uptime_in_seconds')) < fresh }
+    } catch (error) {
+      await client.close()
+      throw error
+    }
+  } catch (error) {
+    if (error instanceof MillraceError) throw error
+    const message = messageOf(error)
+    if (/WRONGPASS|NOAUTH|NOPERM|invalid password/iu.test(message)) {
+      const cure = 'check user and password of the URL, and the rights of the user'
+      throw new MillraceError('store-failed', `${shown} refuses the connection: ${cure}`, { detail: message })
+    }
+    throw storeFailed('cannot reach Redis', shown, error)
+  }
+}
+
+function checkVersion(shown: string, version: string): void {
+  if (Number.parseInt(version) >= 7) return
+  const what = version === '' ? 'does not say its version' : `is version ${version}`
+  throw new MillraceError('store-version', `${shown} ${what}; Redis or Valkey 7 or later is needed`)
+}

@@ -1,0 +1,63 @@
+/** Reads the streams of runs in pages. */
+import type { Entry } from '../../part/entry.ts'
+import { hasEnded, type RunStatus } from '../../part/log.ts'
+import { decodeEntries } from '../encode.ts'
+import { indexAfter } from '../merged.ts'
+import type { Connection } from './connection.ts'
+
+/** Limit of items, each of which has the entries of an append. */
+const pageItems = 256
+
+/** Where a run is. */
+export interface Head {
+  epoch: number
+  seq: number
+  status: RunStatus
+}
+
+export interface Page {
+  /** Undefined if there is no such run. */
+  head: Head | undefined
+  /** In an array of the reader's own. */
+  entries: Entry[]
+}
+
+export type Item = [id: string, fields: string[]]
+
+export function createPages({ keys, ask }: Connection) {
+  async function head(run: string): Promise<Head | undefined> {
+    const key = keys.run(run)
+    const asked = await ask(`read run ${run}`, key, ['HMGET', key, 'epoch', 'seq', 'status'])
+    const [epoch, seq, status] = asked as (string | null)[]
+    return typeof epoch === 'string'
+      ? { epoch: Number(epoch), seq: Number(seq), status: status as RunStatus }
+      : undefined
+  }
+
+  /** Entries after this one, of so many items at most. */
+  async function entries(run: string, after: number, items = pageItems): Promise<Entry[]> {
+    const key = keys.log(run)
+    // The id of an item is the seq of its last entry, so the first one may begin before.
+    const range = ['XRANGE', key, String(after + 1), '+', 'COUNT', String(Math.min(items, pageItems))]
+    const found = (await ask(`read run ${run}`, key, range)) as Item[]
+    if (found.length === 0) return []
+    const all = decodeEntries(found.map(([, [, lines]]) => lines!))
+    return all.slice(indexAfter(all, after))
+  }
+
+  return {
+    head,
+    entries,
+    /** The head is asked for first: if it says that the run has ended, the entries are complete. */
+    async page(run: string, after: number, items?: number): Promise<Page> {
+      const [found, read] = await Promise.all([head(run), entries(run, after, items)])
+      return { head: found, entries: read }
+    },
+  }
+}
+
+export type Pages = ReturnType<typeof createPages>
+
+export function isOver(head: Head | undefined): boolean {
+  return head !== undefined && hasEnded(head.status)
+}

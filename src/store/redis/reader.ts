@@ -1,0 +1,90 @@
+/** One reader of a run: it gets cached entries if it keeps up, else pages of the stream. */
+import type { Entry } from '../../part/entry.ts'
+import { hasEnded, type ReadOptions } from '../../part/log.ts'
+import type { Pulled, Puller } from '../follow.ts'
+import type { Heads } from '../heads.ts'
+import { refuseMerged } from '../merged.ts'
+import type { Position, Recent } from '../recent.ts'
+import { runDropped } from '../store-error.ts'
+import { isOver, type Head, type Pages } from './pages.ts'
+import type { Tail, Tails } from './tails.ts'
+
+export interface ReaderContext {
+  heads: Heads
+  tails: Tails
+  pages: Pages
+}
+
+/** `limit`: it needs no more entries. */
+export function createReader(
+  { heads, tails, pages }: ReaderContext,
+  run: string,
+  { after = 0, signal }: ReadOptions,
+  limit?: number,
+): Puller<Entry[]> {
+  const position: Position = { seq: after }
+  let joined: Recent | undefined
+  let tail: Tail | undefined
+  let seen = false
+
+  function join(recent: Recent | undefined): void {
+    if (joined === recent) return
+    joined?.readers.delete(position)
+    joined = recent
+    joined?.readers.add(position)
+    joined?.stopWaiting()
+  }
+
+  function leaveTail(): void {
+    if (tail !== undefined) tails.leave(run)
+    tail = undefined
+  }
+
+  function take(value: Entry[], head: Head, stored: boolean): Pulled<Entry[]> & object {
+    refuseMerged(run, position.seq, value)
+    position.seq = value.at(-1)!.seq
+    seen = true
+    return { value, stored, last: isOver(head) && position.seq >= head.seq }
+  }
+
+  /** From the owner's own appends, or from its messages. */
+  function near(head: Head | undefined, recent: Recent) {
+    join(recent)
+    // The run may come later.
+    if (head === undefined) return 'wait'
+    if (position.seq >= head.seq) return hasEnded(head.status) ? 'end' : 'wait'
+    const value = recent.after(position.seq)
+    return value === undefined || value.length === 0 ? page() : take(value, head, false)
+  }
+
+  async function page(): Promise<Exclude<Pulled<Entry[]>, 'wait'>> {
+    const { head, entries } = await pages.page(run, position.seq, limit)
+    if (head === undefined && (seen || tail?.head !== undefined)) throw runDropped(run)
+    if (head !== undefined && entries.length > 0) return take(entries, head, true)
+    if (tail === undefined || isOver(head)) return 'end'
+    // Redis has less than was said: it is looked at again when it says more.
+    await tails.look(run)
+    return 'again'
+  }
+
+  return {
+    pull() {
+      const own = heads.get(run)
+      if (own !== undefined) {
+        leaveTail()
+        const { lastSeq: seq, epoch, status } = own.row
+        return near({ seq, epoch, status }, own.recent)
+      }
+      if (signal === undefined) return page()
+      tail ??= tails.join(run)
+      if (tail.error) throw tail.error
+      return tail.isLive ? near(tail.head, tail.recent) : tail.ready.then(() => 'again' as const)
+    },
+    leave() {
+      joined?.readers.delete(position)
+      const own = heads.get(run)
+      if (joined !== undefined && own?.recent === joined) heads.left(run, joined)
+      leaveTail()
+    },
+  }
+}

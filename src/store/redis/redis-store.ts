@@ -1,0 +1,160 @@
+/** A store in Redis or Valkey, which many processes share. decisions/0025 says how it is laid out. */
+import { randomUUID } from 'node:crypto'
+import type { Entry } from '../../part/entry.ts'
+import { hasEnded, type InboxMessage, type KeptView, type Log, type RunIndex, type Store } from '../../part/log.ts'
+import { createBell, type Bell } from '../bell.ts'
+import { follow, type Puller } from '../follow.ts'
+import { createHeads } from '../heads.ts'
+import { publicRow } from '../run-row.ts'
+import { selectEntries } from '../select-entries.ts'
+import { storeClosed } from '../store-error.ts'
+import type { Appending } from './append-job.ts'
+import { createChannels } from './channels.ts'
+import { openConnection, type RedisOptions } from './connection.ts'
+import { createInboxes } from './inboxes.ts'
+import { createPages } from './pages.ts'
+import { createReader } from './reader.ts'
+import { createRows } from './rows.ts'
+import { createTails } from './tails.ts'
+import { createWrites } from './writes.ts'
+
+export type { RedisOptions } from './connection.ts'
+
+/**
+ * Connects to `redis://user:password@host:6379/0?prefix=tenant` (`rediss://` for TLS; several hosts, separated by commas, for a
+ * cluster). Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. Needs the package `@redis/client`.
+ */
+export async function redisStore(url: string, options: RedisOptions = {}): Promise<Store> {
+  const connection = await openConnection(url, options)
+  const { keys } = connection
+  const process = randomUUID()
+  const heads = createHeads()
+  const rows = createRows(connection)
+  const pages = createPages(connection)
+  const channels = createChannels(connection)
+  const entryBell = createBell()
+  const inboxBell = createBell()
+  const tails = createTails({ channels, keys, pages, bell: entryBell })
+  const inboxes = createInboxes({ channels, connection, bell: inboxBell })
+  const writes = createWrites({
+    connection,
+    process,
+    heads,
+    rows,
+    pages,
+    healed: () => undefined,
+    dead: () => [],
+    written: () => undefined,
+    appended,
+    lost,
+  })
+  let closing: Promise<void> | undefined
+  let closed = false
+  connection.onUp(() => {
+    tails.lookAtAll()
+    inboxes.lookAtAll()
+  })
+
+  function appended({ run, before, row, entries, lines }: Appending): void {
+    // Somebody else, or an append whose answer was lost, has written in between.
+    if (heads.get(run) !== undefined && heads.get(run)!.row.lastSeq !== (before?.lastSeq ?? 0)) heads.forget(run)
+    const head = heads.add(run, row, entries, lines.length)
+    entryBell.ring(run)
+    heads.trim(run, head)
+    // The next owner may be another process: what it appends comes as messages.
+    if (row.status === 'suspended') lost(run)
+  }
+
+  function lost(run: string): void {
+    const head = heads.get(run)
+    if (head === undefined || hasEnded(head.row.status)) return
+    heads.forget(run)
+    entryBell.ring(run)
+  }
+
+  function open<T>(bell: Bell, key: string, signal: AbortSignal | undefined, start: () => Puller<T>): AsyncIterable<T> {
+    const guarded = (): Puller<T> => {
+      const { pull, leave } = closed ? { pull: () => 'end' as const } : start()
+      const guard = (): ReturnType<typeof pull> => {
+        if (closed) return 'end'
+        const pulled = pull()
+        // What it asked for cannot come any more.
+        return pulled instanceof Promise ? pulled.catch((error) => (closed ? 'end' : Promise.reject(error))) : pulled
+      }
+      return leave === undefined ? { pull: guard } : { pull: guard, leave }
+    }
+    return follow({ start: guarded, bell, key, signal, pause: setImmediate })
+  }
+
+  function checkOpen(what: string): void {
+    if (closing) throw storeClosed(what)
+  }
+
+  const log: Log = {
+    append: (run, epoch, given, view) => writes.append({ run, epoch, given, view }),
+    claim: (run, epoch) => writes.claim(run, epoch),
+    read: (run, options = {}) => {
+      const { step, types, signal } = options
+      const limit = step === undefined && types === undefined ? options.limit : undefined
+      return open<Entry[]>(entryBell, run, signal, () =>
+        selectEntries(createReader({ heads, tails, pages }, run, options, limit), options),
+      )
+    },
+    post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
+    postAll: async (run, messages) => writes.post(run, messages),
+    inbox: (run, { after, signal } = {}) =>
+      open<InboxMessage>(inboxBell, run, signal, () => inboxes.reader(run, after, signal)),
+    changes: () => open(entryBell, '', undefined, () => ({ pull: () => 'end' as const })),
+    position: async () => 0,
+    fork: async () => undefined,
+  }
+
+  const index: RunIndex = {
+    async get(run) {
+      checkOpen(`get run ${run}`)
+      const known = await rows.load(run)
+      return known && publicRow(known.row)
+    },
+    async list() {
+      checkOpen('list runs')
+      return []
+    },
+    async due() {
+      return []
+    },
+    async view(run) {
+      checkOpen(`get the view of run ${run}`)
+      const key = keys.run(run)
+      const values = await connection.ask(`get the view of run ${run}`, key, ['HMGET', key, 'viewSeq', 'view'])
+      const [seq, view] = values as (string | null)[]
+      return typeof seq === 'string' ? ({ seq: Number(seq), view: JSON.parse(view!) } satisfies KeptView) : undefined
+    },
+    keepView: async (run, seq, view) => writes.keepView(run, seq, view),
+  }
+
+  async function close(): Promise<void> {
+    await writes.close()
+    closed = true
+    tails.end()
+    inboxes.end()
+    channels.end()
+    for (const bell of [entryBell, inboxBell]) bell.ringAll()
+    await connection.close()
+  }
+
+  return {
+    log,
+    runs: index,
+    fleet: {
+      shared: true,
+      async *wanted() {
+        yield []
+      },
+      want: (run, at) => writes.want(run, at),
+      attend: () => () => undefined,
+      attended: async () => false,
+    },
+    durable: true,
+    close: () => (closing ??= close()),
+  }
+}

@@ -1,0 +1,67 @@
+/** The address of a store: `redis://user:password@host:6379,host2:6379/0?prefix=tenant`. */
+import { MillraceError } from '../../part/error.ts'
+
+export interface RedisAddress {
+  /** The first is asked what it is; several are those of a cluster. */
+  hosts: { host: string; port: number }[]
+  tls: boolean
+  username?: string
+  password?: string
+  database: number
+  prefix: string
+}
+
+/** Whether an address is that of Redis. */
+export function isRedisUrl(text: string): boolean {
+  return /^rediss?:\/\//iu.test(text)
+}
+
+/** The address without user and password, for logs and errors. */
+export function redactUrl(url: string): string {
+  // Up to the last `@` of the hosts: a password may hold any character.
+  const end = url.search(/[?#]/u)
+  const [front, rest] = end < 0 ? [url, ''] : [url.slice(0, end), url.slice(end)]
+  const at = front.lastIndexOf('@')
+  const scheme = /^[a-z]+:\/\//iu.exec(front)?.[0] ?? ''
+  const prefix = /[?&](prefix=[\w.:/-]*)/u.exec(rest)?.[1]
+  // A password with `?` or `#` that is not escaped: nothing behind the scheme is safe to show.
+  if (rest.includes('@')) return `${scheme}…`
+  const place = at < 0 ? front : scheme + front.slice(at + 1)
+  return prefix === undefined ? place : `${place}?${prefix}`
+}
+
+/** Throws `bad-config`, and never quotes the user or the password. */
+export function parseRedisUrl(url: string): RedisAddress {
+  const bad = (what: string) =>
+    new MillraceError(
+      'bad-config',
+      `${redactUrl(url)}: ${what}. An address looks like redis://user:password@host:6379/0`,
+    )
+  const match = /^(rediss?):\/\/(?:([^@]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#]*))?$/iu.exec(url)
+  if (match === null) throw bad('not an address of Redis; escape @, / and ? in a password with %40, %2F and %3F')
+  const [, scheme = '', user, places = '', path = '', query = ''] = match
+  const hosts = places.split(',').map((place) => {
+    const { host, port } = /^(?<host>\[[\da-f:.]+\]|[^:[\]\s]+)(?::(?<port>\d{1,5}))?$/iu.exec(place)?.groups ?? {}
+    if (host === undefined || Number(port) > 65535) throw bad(`${places === '' ? 'no host' : 'not a host'}`)
+    return { host: host.replace(/^\[(.*)\]$/u, '$1'), port: port === undefined ? 6379 : Number(port) }
+  })
+  if (!/^\d{0,4}$/u.test(path)) throw bad('the path must be the number of a database')
+  const options = new URLSearchParams(query)
+  for (const name of options.keys()) if (name !== 'prefix') throw bad('the only option is ?prefix=')
+  const address: RedisAddress = {
+    hosts,
+    tls: scheme.toLowerCase() === 'rediss',
+    database: Number(path),
+    prefix: options.get('prefix') ?? 'millrace',
+  }
+  if (user === undefined) return address
+  const colon = user.indexOf(':')
+  try {
+    const username = decodeURIComponent(colon < 0 ? user : user.slice(0, colon))
+    if (username !== '') address.username = username
+    if (colon >= 0) address.password = decodeURIComponent(user.slice(colon + 1))
+  } catch {
+    throw bad('the user or the password has a % that is no escape; write %25')
+  }
+  return address
+}

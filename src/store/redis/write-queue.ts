@@ -1,0 +1,152 @@
+/**
+ * Writes to one partition: one script is under way at a time, and what comes meanwhile goes with the next one. So order and failures
+ * are simple, and under load a write costs a part of a script.
+ */
+import { MillraceError, messageOf } from '../../part/error.ts'
+import { storeFailed } from '../store-error.ts'
+import { isAway } from './away.ts'
+import { inTime, type Connection } from './connection.ts'
+import type { Partition } from './keys.ts'
+import { script, sha } from './script.ts'
+
+/** Sends operations and returns their results. */
+export type Send = (operations: readonly string[][]) => Promise<unknown[]>
+
+export interface Job {
+  /**
+   * Called right before the script is sent. Returns its operation; or `alone` if it needs to know more first; or `done`. A `MillraceError`
+   * fails this job only.
+   */
+  prepare(): string[] | 'alone' | 'done'
+  /** Takes the result of its operation. Returns whether that was all; if not, `alone` is called. */
+  take(result: unknown): boolean
+  /** Does the job with operations of its own, in its place in the order. */
+  alone?(send: Send): Promise<void>
+  fail(error: MillraceError): void
+  /** Completes “cannot …”. */
+  what: string
+}
+
+export interface WriteQueue {
+  add(job: Job): void
+  /** Resolves when all is written. */
+  drain(): Promise<void>
+}
+
+/** What a queue needs of the store. */
+export interface WriteContext {
+  connection: Connection
+  /** Resolves when what Redis lost is written again; undefined if nothing was lost. */
+  healed(): Promise<void> | undefined
+  /** Before the jobs of a script are prepared, and when their results are taken. */
+  begin(partition: Partition): void
+}
+
+/** Sends a script. Only for operations that may be sent twice. */
+export async function runScript(connection: Connection, partition: Partition, args: readonly string[]) {
+  const key = `${connection.keys.tag(partition)}:clock`
+  try {
+    return (await connection.send(key, ['EVALSHA', sha, '1', key, ...args])) as unknown[]
+  } catch (error) {
+    if (!messageOf(error).startsWith('NOSCRIPT')) throw error
+    return (await connection.send(key, ['EVAL', script, '1', key, ...args])) as unknown[]
+  }
+}
+
+interface Queued {
+  job: Job
+  /** When it fails, if Redis is away until then. */
+  end: number
+}
+
+export function createWriteQueue(partition: Partition, { connection, healed, begin }: WriteContext): WriteQueue {
+  let queue: Queued[] = []
+  let running = false
+  let drained: PromiseWithResolvers<void> | undefined
+
+  async function send(operations: readonly string[][], what: string, end: number): Promise<unknown[]> {
+    for (;;) {
+      try {
+        const healing = healed()
+        if (healing) await inTime(healing, end - Date.now())
+        return await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
+      } catch (error) {
+        if (!isAway(error) || Date.now() >= end) throw storeFailed(`cannot ${what}`, connection.url, error)
+        await connection.again()
+      }
+    }
+  }
+
+  async function write(batch: readonly Queued[]): Promise<void> {
+    begin(partition)
+    const sent = new Map<Queued, string[]>()
+    const alone = new Set<Queued>()
+    for (const each of batch) {
+      try {
+        const prepared = each.job.prepare()
+        if (prepared === 'alone') alone.add(each)
+        else if (prepared !== 'done') sent.set(each, prepared)
+      } catch (error) {
+        each.job.fail(failureOf(each.job, error))
+      }
+    }
+    if (sent.size > 0) {
+      const end = Math.min(...Array.from(sent.keys(), (each) => each.end))
+      const what = sent.keys().next().value!.job.what
+      try {
+        const results = await send([...sent.values()], what, end)
+        let i = 0
+        for (const each of sent.keys()) if (!settle(each.job, results[i++])) alone.add(each)
+      } catch (error) {
+        for (const { job } of sent.keys()) job.fail(failureOf(job, error))
+      }
+    }
+    // In their order, not in that in which they were found.
+    if (alone.size > 0) for (const each of batch) if (alone.has(each)) await doAlone(each)
+  }
+
+  function settle(job: Job, result: unknown): boolean {
+    if (typeof result === 'string' && result.startsWith('failed: ')) {
+      job.fail(failureOf(job, new Error(result)))
+      return true
+    }
+    return job.take(result)
+  }
+
+  async function doAlone({ job, end }: Queued): Promise<void> {
+    try {
+      await job.alone!((operations) => send(operations, job.what, end))
+    } catch (error) {
+      job.fail(failureOf(job, error))
+    }
+  }
+
+  function failureOf({ what }: Job, error: unknown): MillraceError {
+    return error instanceof MillraceError ? error : storeFailed(`cannot ${what}`, connection.url, error)
+  }
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue
+      queue = []
+      await write(batch)
+    }
+    running = false
+    drained?.resolve()
+    drained = undefined
+  }
+
+  return {
+    add(job) {
+      queue.push({ job, end: Date.now() + connection.timeoutMs })
+      if (running) return
+      running = true
+      setImmediate(run)
+    },
+    async drain() {
+      if (!running) return
+      drained ??= Promise.withResolvers()
+      await drained.promise
+    },
+  }
+}

@@ -1,0 +1,178 @@
+/** All writes of a process: appends, claims, messages, views and what it wants. Each goes to the queue of its partition. */
+import { randomUUID } from 'node:crypto'
+import type { MillraceError } from '../../part/error.ts'
+import type { Appended, NewMessage, Posted } from '../../part/log.ts'
+import { decodeMessage, encodeEntries, encodeMessage } from '../encode.ts'
+import type { Heads } from '../heads.ts'
+import { encodeMessages } from '../post-all.ts'
+import type { StoredRow } from '../run-row.ts'
+import { storeClosed } from '../store-error.ts'
+import { createAppendJob, type AppendContext, type Appending, type AppendRequest } from './append-job.ts'
+import type { Connection } from './connection.ts'
+import { partitionOf, storedKey, type Partition } from './keys.ts'
+import type { Pages } from './pages.ts'
+import { toRow, type Rows } from './rows.ts'
+import { listed, operation } from './script.ts'
+import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
+
+/** What was written, for who must write it again if Redis loses it. */
+export type Written =
+  | { type: 'append'; appending: Appending }
+  | { type: 'claim'; run: string; epoch: number; token: string; seq: number }
+  | { type: 'post'; inbox: string; args: string[] }
+
+export interface WritesContext {
+  connection: Connection
+  /** The id of this process. */
+  process: string
+  heads: Heads
+  rows: Rows
+  pages: Pages
+  healed(): Promise<void> | undefined
+  /** Processes that this one holds for dead: their runs may be claimed. */
+  dead(): readonly string[]
+  /** Called when something is stored, before its promise resolves. */
+  written(what: Written): void
+  appended(appending: Appending): void
+  /** This process is not the owner of the run any more. */
+  lost(run: string): void
+}
+
+export type Writes = ReturnType<typeof createWrites>
+
+export function createWrites(context: WritesContext) {
+  const { connection, process, heads, rows, pages, healed, dead, written, appended, lost } = context
+  const queues = new Map<Partition, WriteQueue>()
+  /** Rows of runs as they will be when the script under way is done, and runs of which that is not known, by partition. */
+  const expected = new Map<Partition, Map<string, StoredRow>>()
+  const unsure = new Map<Partition, Set<string>>()
+  let closed = false
+
+  const appends: AppendContext = {
+    process,
+    rows,
+    pages,
+    expected: (run) => expected.get(partitionOf(run))!.get(run) ?? heads.get(run)?.row,
+    expect: (run, row) => void expected.get(partitionOf(run))!.set(run, row),
+    isUnsure: (run) => unsure.get(partitionOf(run))!.has(run),
+    doubt: (run) => void unsure.get(partitionOf(run))!.add(run),
+    encode: (run, entries) => encodeEntries(run, entries, heads.get(run)?.toLine),
+    stored(appending) {
+      written({ type: 'append', appending })
+      appended(appending)
+    },
+    fenced: lost,
+  }
+
+  function queueOf(id: string): WriteQueue {
+    const partition = partitionOf(id)
+    let queue = queues.get(partition)
+    if (queue === undefined) {
+      const begin = () => {
+        expected.set(partition, new Map())
+        unsure.set(partition, new Set())
+      }
+      queues.set(partition, (queue = createWriteQueue(partition, { connection, healed, begin })))
+    }
+    return queue
+  }
+
+  /** Queues a job, which settles a promise. */
+  function write<T>(
+    id: string,
+    what: string,
+    make: (settle: { resolve(value: T): void; reject(error: MillraceError): void }) => Omit<Job, 'what' | 'fail'>,
+  ): Promise<T> {
+    if (closed) return Promise.reject(storeClosed(what))
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    queueOf(id).add({ fail: reject, ...make({ resolve, reject }), what })
+    return promise
+  }
+
+  /** An operation with a result that says all. */
+  function simple<T>(id: string, what: string, args: string[], read: (result: unknown) => T): Promise<T> {
+    return write<T>(id, what, ({ resolve }) => ({
+      prepare: () => args,
+      take(result) {
+        resolve(read(result))
+        return true
+      },
+    }))
+  }
+
+  return {
+    append: (request: AppendRequest) =>
+      write<Appended>(request.run, `append to run ${request.run}`, (settle) =>
+        createAppendJob(appends, request, settle),
+      ),
+
+    claim(run: string, epoch: number): Promise<boolean> {
+      const token = randomUUID()
+      return write<boolean>(run, `claim run ${run}`, ({ resolve }) => ({
+        prepare() {
+          // Whether it counts is not known before the script has run.
+          appends.doubt(run)
+          return claimOperation(process, { run, epoch, token }, dead())
+        },
+        take(result) {
+          if (Array.isArray(result)) {
+            const [seq, at, row] = result as [string, string, string]
+            written({ type: 'claim', run, epoch, token, seq: Number(seq) })
+            heads.set(run, toRow([row, String(epoch + 1), seq, at, 'running']))
+          }
+          resolve(Array.isArray(result))
+          return true
+        },
+      }))
+    },
+
+    post(inbox: string, messages: readonly NewMessage[]): Promise<Posted[]> {
+      const encoded = encodeMessages(inbox, messages)
+      if (encoded.length === 0) return Promise.resolve([])
+      const texts = encoded.flatMap(({ key, text }) => [storedKey(key), text])
+      const args = operation('post', [inbox, randomUUID(), encoded.length, ...texts])
+      return simple(inbox, `post to run ${inbox}`, args, (result) => {
+        const posted = (result as (1 | string)[]).map((each, i): Posted => {
+          const isFirst = each === 1
+          return { first: isFirst, message: isFirst ? encoded[i]!.message : decodeMessage(String(each)) }
+        })
+        if (posted[0]!.first) written({ type: 'post', inbox, args })
+        return posted
+      })
+    },
+
+    keepView(run: string, seq: number, view: unknown): Promise<void> {
+      const args = operation('view', [run, seq, encodeMessage(run, 'view', view)])
+      return simple(run, `keep the view of run ${run}`, args, () => undefined)
+    },
+
+    /** Without a moment: the run is given away. */
+    want(run: string, at?: number): Promise<void> {
+      if (at === undefined) lost(run)
+      return simple(run, `want an owner for run ${run}`, operation('want', [run, at ?? '', process]), () => undefined)
+    },
+
+    /** Operations of others, in the order of the partition; of the same one as `id`. They may be sent twice. */
+    operate(id: string, what: string, task: (send: Send) => Promise<void>): Promise<void> {
+      return write<void>(id, what, ({ resolve }) => ({
+        prepare: () => 'alone',
+        take: () => false,
+        alone: async (send) => resolve(await task(send)),
+      }))
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      await Promise.all(Array.from(queues.values(), (queue) => queue.drain()))
+    },
+  }
+}
+
+export function claimOperation(
+  process: string,
+  { run, epoch, token }: { run: string; epoch: number; token: string },
+  dead: readonly string[],
+  { force = false } = {},
+): string[] {
+  return operation('claim', [run, epoch, process, token, force ? '1' : '', ...listed(dead)])
+}
