@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type InboxMessage, type KeptView, type Log, type RunIndex, type Store } from '../../part/log.ts'
 import { createBell, type Bell } from '../bell.ts'
+import { decodeView } from '../encode.ts'
 import { follow, type Puller } from '../follow.ts'
 import { createHeads } from '../heads.ts'
 import { publicRow } from '../run-row.ts'
@@ -127,7 +128,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       const key = keys.run(run)
       const values = await connection.ask(`get the view of run ${run}`, key, ['HMGET', key, 'viewSeq', 'view'])
       const [seq, view] = values as (string | null)[]
-      return typeof seq === 'string' ? ({ seq: Number(seq), view: JSON.parse(view!) } satisfies KeptView) : undefined
+      return typeof seq === 'string' ? ({ seq: Number(seq), view: decodeView(view!) } satisfies KeptView) : undefined
     },
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
