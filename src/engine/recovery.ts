@@ -17,7 +17,7 @@ export const recovered: Extract<Part, { type: 'warning' }> = {
 export const handedOn: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'server-stopped',
-  message: 'The server was shut down. The run continues at the next start.',
+  message: 'The server was shut down. The run continues elsewhere, or at the next start.',
 }
 
 /** The code of the warning with which a fork goes on. */

@@ -3,6 +3,7 @@ import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
 import { defaultAnswerChars } from '../models/outside/read-limits.ts'
 import type { Leftover } from './after.ts'
+import type { Gate } from './gate.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
 import type { Limit } from './limits.ts'
 import type { PendingRequests } from './pending-requests.ts'
@@ -15,6 +16,7 @@ export interface ScopeParts {
   writer: Writer
   strands: Strands
   requests: PendingRequests
+  gate: Gate
   limit: Limit | undefined
   speaking: Scope['speaking']
   leftover: Leftover
@@ -32,7 +34,7 @@ export interface RunScope {
 
 export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
   const { log, registry, pipeline, state, controller, graceMs } = options
-  const { writer, strands, requests, limit, leftover } = parts
+  const { writer, strands, requests, gate, limit, leftover } = parts
   const called = new Set<string>()
   let ids = 0
   let history: Message[] = []
@@ -62,6 +64,7 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
     fork: strands.fork,
+    pass: gate.pass,
     request: requests.request,
     limits: limit === undefined ? [] : [limit],
     timeouts: pipeline.timeouts ?? {},

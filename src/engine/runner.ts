@@ -15,6 +15,7 @@ import { runLeftover, type Leftover } from './after.ts'
 import type { Attribute } from './attribute.ts'
 import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './emit-end.ts'
+import { createGate } from './gate.ts'
 import { createHiddenInputs } from './hidden-inputs.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
@@ -62,6 +63,8 @@ export interface RunnerOptions {
   secrets: readonly string[]
   secretKeys: readonly string[]
   controller: AbortController
+  /** Fires when the run is to be left for its next owner, before its next step. */
+  leaving: AbortSignal
   clock: Clock
   /** ms that the steps of a stopped run have to settle before the run ends without them. */
   graceMs: number
@@ -75,7 +78,7 @@ export interface RunnerOptions {
 }
 
 /**
- * `handed-on`: left for the next owner, as the abort with `abandoned` asks. `moved`: another owner has it already, so nothing more
+ * `handed-on`: left for the next owner, as `leaving` or the abort with `abandoned` asks. `moved`: another owner has it already, so nothing more
  * is recorded or reported. `store-failed`: nothing more is recorded, and readers must be told by other means.
  */
 export type RunnerEnd =
@@ -86,7 +89,7 @@ export type RunnerEnd =
 type Settled =
   | { type: 'done'; value: unknown }
   | { type: 'failed'; error: unknown }
-  | { type: 'suspended' }
+  | { type: 'suspended' | 'left' }
   | { type: 'stopped' }
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
@@ -98,7 +101,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const settled = Promise.withResolvers<Settled>()
   const leaveInbox = new AbortController()
   /** Set when the outcome is decided. From then on, parts and inbox messages change nothing. */
-  let decided: 'suspended' | 'ending' | undefined
+  let decided: 'suspended' | 'left' | 'ending' | undefined
 
   const hidden = createHiddenInputs(state)
   const { secrets, secretKeys } = options
@@ -126,20 +129,25 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   })
   const strands = createStrands(() => {
     if (decided !== undefined || signal.aborted) return
-    decided = 'suspended'
-    writer.emit('', { type: 'suspend', requests: [...state.open.requests.keys()] })
+    decided = gate.holds ? 'left' : 'suspended'
+    writer.emit('', gate.holds ? handedOn : { type: 'suspend', requests: [...state.open.requests.keys()] })
     writer.seal()
-    settled.resolve({ type: 'suspended' })
+    settled.resolve({ type: decided })
   })
+  const gate = createGate(options.leaving, () => strands)
   const requests = createPendingRequests({ state, strands, signal, emit: writer.emit })
-  signal.addEventListener('abort', () => requests.rejectAll(() => signal.reason), { once: true })
+  const unwind = () => {
+    requests.rejectAll(() => signal.reason)
+    gate.rejectAll(() => signal.reason)
+  }
+  signal.addEventListener('abort', unwind, { once: true })
 
   // Emitted before the limits are created, because they count from these parts.
   for (const part of options.first) writer.emit('', part)
   const speaking: Scope['speaking'] = new Map()
   const limit = limitOfRun(options, speaking, now)
   limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
-  const parts = { writer, strands, requests, limit, speaking, leftover, now, inputOf: hidden.inputOf }
+  const parts = { writer, strands, requests, gate, limit, speaking, leftover, now, inputOf: hidden.inputOf }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -154,6 +162,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const begin = async () => {
     await options.turn(signal)
     if (signal.aborted) throw signal.reason
+    const held = gate.pass()
+    if (held !== undefined) await held
     options.onTurn()
     const limits = { timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }
     releaseTime = limitUnsetRun(limits, (error) => controller.abort(error))
@@ -186,11 +196,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     return isMoved(failure.error) ? { type: 'moved' } : { type: 'store-failed', error: failure.error }
   }
 
-  if (how.type === 'suspended') {
+  if (how.type === 'suspended' || how.type === 'left') {
     requests.rejectAll(() => new Suspended())
+    gate.rejectAll(() => new Suspended())
     await work
     await inbox
-    return finish('suspended')
+    return finish(how.type === 'left' ? 'handed-on' : 'suspended')
   }
 
   decided = 'ending'

@@ -49,6 +49,8 @@ export interface Scope {
   newId(): string
   /** Runs tasks concurrently. Settles when all have settled or `abandoned` does, then throws the first failure. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
+  /** Call this before a new step begins: see `Gate.pass`. */
+  pass(): Promise<never> | undefined
   /** Records a request, unless it is open, and waits for its answer. Throws {@link Suspended} if the whole run must wait. */
   request(
     path: string,
@@ -123,6 +125,11 @@ export function toFailure({ step }: Scope, path: string, thrown: unknown): Millr
   return named
 }
 
+/** A scope whose steps begin even if the run is to be left: the code around them could not be called a second time. */
+export function unheld(scope: Scope): Scope {
+  return within(scope, { pass: () => undefined })
+}
+
 /** A copy of a scope with some changes. */
 export function within(scope: Scope, changes: Partial<Scope>): Scope {
   return { ...scope, ...changes }
@@ -146,6 +153,8 @@ export async function inStep<T>(
 ): Promise<T> {
   const { state, now, emit } = scope
   if (!state.open.steps.has(path)) {
+    const held = scope.pass()
+    if (held !== undefined) await held
     emit(path, { type: 'step-start', attempt: (state.resets.get(path) ?? 0) + 1, ...start })
   }
   const duration = () => Math.max(0, now() - (state.open.steps.get(path)?.timestamp ?? now()))

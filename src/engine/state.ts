@@ -26,6 +26,8 @@ export interface RunState extends FoldedRun {
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
   /** How often the run was recovered since a step or tool call last finished. */
   readonly recoveries: number
+  /** Its last owner left it between two steps, for the next one. */
+  readonly isHandedOn: boolean
   /** The codes of the run's own warnings. */
   readonly warnings: ReadonlySet<string>
   /** How often a step was reset. */
@@ -78,6 +80,7 @@ export function createRunState(): RunState {
     input: {} as Record<string, unknown>,
     lastTimestamp: 0,
     recoveries: 0,
+    isHandedOn: false,
     finished,
     warnings,
     resets,
@@ -107,6 +110,7 @@ export function createRunState(): RunState {
       applyToFold(entry)
       return
     }
+    state.isHandedOn = false
     if (isProgress(entry)) state.recoveries = 0
     applyToFold(entry)
     callIds.apply(entry)
@@ -157,7 +161,10 @@ export function createRunState(): RunState {
         // Until it was forked nobody worked on it.
         if (entry.code === forkedCode && !state.open.suspended) suspensions.push({ from: before, to: entry.timestamp })
         if (entry.code === recovered.code) state.recoveries++
-        else if (entry.code === handedOn.code) state.recoveries = 0
+        else if (entry.code === handedOn.code) {
+          state.recoveries = 0
+          state.isHandedOn = true
+        }
         break
       default:
     }

@@ -10,7 +10,7 @@ import { toToolSpecs } from './input.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
-import { inStep, Suspended, toFailure, asRecorded, within, type Scope } from './scope.ts'
+import { inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { builtinValue, isWrapped } from './step-value.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { offersTools, resolveToolLoop } from './tool-loop-config.ts'
@@ -82,7 +82,7 @@ async function runByType(
         ? at(step.config)
         : step.config
   const original = async (changed: BuiltinStep, inner: string): Promise<StepOutcome> => {
-    const named = within(scope, { step: scope.step && { ...scope.step, path: inner } })
+    const named = within(unheld(scope), { step: scope.step && { ...scope.step, path: inner } })
     const finished = containers.has(step.type) ? undefined : scope.state.finished.get(inner)
     if (finished?.error !== undefined) throw asRecorded(finished.error)
     if (finished !== undefined) return builtinValue(named, changed, inner, finished, place)
@@ -170,7 +170,7 @@ async function runBuiltin(
           const known = [...scope.registry.steps.keys()].join(', ') || 'none'
           throw new MillraceError('unknown-step-type', `there is no such type. Known: ${known}.`)
         }
-        const { value, answered } = await runCustom(scope, path, handler, at(step.config))
+        const { value, answered } = await runCustom(unheld(scope), path, handler, at(step.config))
         const outcome: StepOutcome = { value }
         if (answered && answers) outcome.answer = { finishReason: 'stop' }
         return { value: outcome, ...(answered ? undefined : { result: value }) }

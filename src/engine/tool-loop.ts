@@ -110,6 +110,9 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       await scope.fork(open.map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason
       const ends = (last.rejected === undefined && isOver(loop.list)) || loop.list.length >= config.maxSteps
+      // Before the callback, which the next owner calls.
+      const held = ends ? undefined : scope.pass()
+      if (held !== undefined) await held
       if (ends) endProviderCalls(scope, path)
       if (config.onStepFinish !== undefined) await scope.invoke(config.onStepFinish, stepResult(last))
       if (ends) return

@@ -86,6 +86,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       defaultTimeouts: timeouts,
       graceMs: server?.stopGraceMs,
       onRun: options.onRun,
+      warn: log,
       attribute: options.attribute,
     })
     return {

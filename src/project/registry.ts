@@ -1,11 +1,11 @@
 /** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
-import { builtinSteps } from '../pipeline/names.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
 import { createModelResolver } from '../models/resolver.ts'
+import { namesOf } from '../engine/names-of.ts'
 import type { Registry } from '../engine/registry.ts'
 import { defaultReadLimits } from '../models/outside/read-limits.ts'
 import { ownHandlers } from '../engine/steps/builtin-handlers.ts'
@@ -60,22 +60,8 @@ export function createRegistry(config: Config, env: Env, { log, debug, data }: R
  * The names that a pipeline may use, and the secrets that its text must not contain. Agents are not included: `checkCalls`
  * checks calls once all agents are loaded.
  */
-export function knownNames(
-  { tools, callbacks, steps, models, mcp }: Registry,
-  { env = [] }: Config,
-  secrets: readonly Secret[],
-): Known {
-  return {
-    stepTypes: [...new Set([...builtinSteps, ...steps.keys()])],
-    replaced: builtinSteps.filter((type) => steps.has(type)),
-    tools: [...tools.keys()],
-    callbacks: [...callbacks.keys()],
-    providers: models.providers,
-    mcpServers: mcp?.names ?? [],
-    env,
-    hasDefaultModel: models.defaultModel !== undefined,
-    secrets,
-  }
+export function knownNames(registry: Registry, { env = [] }: Config, secrets: readonly Secret[]): Known {
+  return { ...namesOf(registry), env, secrets }
 }
 
 /** The variables that `$env` may read: only those that the config allows. */

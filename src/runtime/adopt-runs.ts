@@ -43,10 +43,16 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
 
   async function follow(hints: AsyncIterator<string[]>): Promise<void> {
     isWatching = true
+    const looking = new Set<Promise<unknown>>()
     for (let next = await hints.next(); !next.done; next = await hints.next()) {
       for (const run of next.value) {
+        if (!adoptsAll && !supervisor.knows(run)) continue
         // Only a fleet of several processes knows that nobody owns an active run.
-        if (adoptsAll || supervisor.knows(run)) void look(run, fleet.shared ? 'orphan' : 'hint')
+        const one = look(run, fleet.shared && !supervisor.owns(run) ? 'orphan' : 'hint')
+        looking.add(one)
+        void one.finally(() => looking.delete(one))
+        // Of many runs that lost their process at once, others may take those that wait here.
+        if (looking.size >= page) await Promise.race(looking)
       }
     }
   }

@@ -13,6 +13,7 @@ import { foldState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import type { RunEnding } from '../engine/write-end.ts'
 import { closeDue, dueOf, openRequests, type Due, type Request } from './due-requests.ts'
+import type { CanRun } from './can-run.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { ClaimReason } from './lifecycle.ts'
 import { pendingAnswers, type Pending } from './pending-answers.ts'
@@ -55,6 +56,8 @@ export interface ClaimContext {
   store: Store
   clock: Clock
   rejoin: Rejoin
+  /** Absent if no other process could run what this one cannot. */
+  canRun?: CanRun | undefined
 }
 
 export interface ClaimOptions {
@@ -85,6 +88,7 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
       const waits = await waitsFor(context, row, options.due)
       if (waits !== undefined) return { type: 'unclaimed', due: waits }
     }
+    if (reason !== 'lost' && plan === undefined && (await context.canRun?.(row)) === false) return unclaimed
     if (!(await log.claim(run, row.epoch))) return unclaimed
     claimed = row.epoch + 1
     const state = await foldState(log, run)
@@ -141,7 +145,7 @@ async function decide({ store: { log }, rejoin }: ClaimContext, row: RunRow, sta
   }
   const message = 'The server stopped while the run was active.'
   if (pipeline === undefined) return end('interrupted', `${message} It cannot continue: ${refused}`)
-  if (!pipeline.recover) return end('interrupted', message)
+  if (!pipeline.recover && !state.isHandedOn) return end('interrupted', message)
   if (state.recoveries >= mostRecoveries) return end('interrupted', `${message} ${triedBefore}`)
   try {
     return { type: 'execute', pipeline, first: [], turn: await rejoin(row) }

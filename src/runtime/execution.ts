@@ -19,12 +19,14 @@ export interface Execution {
   /** Settles when its first entry is stored; `moved`: another process had started the run. Rejects if the store fails before. */
   readonly begun: Promise<'stored' | 'moved'>
   readonly end: Promise<RunnerEnd>
+  /** Leaves the run for its next owner, before its next step. */
+  leave(): void
 }
 
 export function startExecution(
   options: RuntimeOptions,
   { run, threadId, epoch, state }: Owned,
-  { pipeline, first, turn = async () => undefined }: Extract<Work, { type: 'execute' }>,
+  { pipeline, first, turn }: Extract<Work, { type: 'execute' }>,
   onTurn: () => void,
   headers: McpHeaders = {},
 ): Execution {
@@ -36,6 +38,7 @@ export function startExecution(
   begun.promise.catch(() => undefined)
   let isBegun = false
   const controller = new AbortController()
+  const leaving = new AbortController()
   const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
@@ -45,7 +48,7 @@ export function startExecution(
     runs: store.runs,
     records: store.records,
     agent: (id) => agents.get(id)?.pipeline,
-    turn,
+    turn: async (signal) => turn?.(AbortSignal.any([signal, leaving.signal])),
     onTurn,
     history: async () => {
       const previous = state.start?.previousRunId
@@ -66,6 +69,7 @@ export function startExecution(
     secrets: own === undefined ? secrets : [...secrets, ...secretsIn(headers)],
     secretKeys,
     controller,
+    leaving: leaving.signal,
     clock,
     graceMs,
     defaultTimeouts,
@@ -96,7 +100,8 @@ export function startExecution(
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))
   })
-  return { state, controller, recover: pipeline.recover, begun: begun.promise, end }
+  const leave = () => leaving.abort()
+  return { state, controller, recover: pipeline.recover, begun: begun.promise, end, leave }
 }
 
 /** Whether another process, which had waited too long for this one, has started the run. */

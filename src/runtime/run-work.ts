@@ -6,6 +6,7 @@ import type { RunnerEnd } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
 import { claimRun, type Looked, type Owned, type Rejoin } from './claim-run.ts'
+import { createCanRun } from './can-run.ts'
 import { closeReaders } from './disconnect-policy.ts'
 import { dueOf, firstDue } from './due-requests.ts'
 import { startExecution } from './execution.ts'
@@ -24,12 +25,15 @@ export interface WorkContext {
 }
 
 export function createWork({ options, send, rejoin, want }: WorkContext) {
+  const { agents, warn = () => undefined } = options
   const { registry, store, secrets = [], secretKeys = [], clock = systemClock, graceMs = 300, onRun } = options
+
+  const canRun = store.fleet.shared ? createCanRun({ agents, registry, log: store.log, warn }) : undefined
 
   /** Claims the run if it wants an owner. Settles when what follows from that is stored. */
   async function claim(run: Supervised, reason: ClaimReason, epoch?: number): Promise<Looked> {
     const looked = await claimRun(
-      { store, clock, rejoin },
+      { store, clock, rejoin, canRun },
       { run: run.id, reason, epoch, due: run.due, plan: run.plan },
     )
     if (looked.type === 'claim-failed') {
@@ -78,8 +82,8 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
 
   function settle(run: Supervised, state: RunState, how: RunnerEnd): void {
     run.execution = undefined
-    // Readers of a run that moved are readers of its next owner.
-    if (how.type !== 'moved') closeReaders(run)
+    // Readers of a run that moves are readers of its next owner.
+    if (how.type !== 'moved' && !(how.type === 'handed-on' && store.fleet.shared)) closeReaders(run)
     switch (how.type) {
       case 'suspended':
         run.due = dueOf(state.open.requests.values(), run.due, state.lastTimestamp, clock)

@@ -29,6 +29,8 @@ export interface RuntimeOptions {
   defaultTimeouts?: DefaultTimeouts
   /** Called when a run has ended or is suspended, after that is stored. Must not throw. */
   onRun?: (event: RunEvent) => void
+  /** Called with what an operator should know of this process. */
+  warn?: (message: string) => void
   /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
 }

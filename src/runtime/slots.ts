@@ -6,6 +6,7 @@ import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Due } from './due-requests.ts'
 import type { Execution } from './execution.ts'
 import type { ForkPlan } from './fork-run.ts'
+import type { Unread } from './presence.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
 
 export interface Supervised {
@@ -33,6 +34,8 @@ export interface Supervised {
   /** What its requests brought for MCP servers. Kept while the run is known here, and nowhere else. */
   mcpHeaders?: McpHeaders | undefined
   readers?: Readers | undefined
+  /** Nobody reads it, in any process. */
+  unread?: Unread | undefined
 }
 
 export interface Slots {

@@ -28,9 +28,10 @@ export async function stopRun(context: StopContext, run: string, reason = 'Stopp
   if (supervisor.owns(run)) return
   await supervisor.look(run, 'hint')
   if (supervisor.owns(run) || (await runs.get(run))?.status !== 'running') return
-  await fleet.want(run)
   // A fleet of several processes finds the runs that nobody owns by itself.
-  if (!fleet.shared) void endOrphan(context, run, row?.lastSeq ?? 0).catch(() => undefined)
+  if (fleet.shared) return
+  await fleet.want(run)
+  void endOrphan(context, run, row?.lastSeq ?? 0).catch(() => undefined)
 }
 
 /** Ends a run whose owner does not obey, because there is none: its process has died. */

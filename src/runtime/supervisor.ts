@@ -13,6 +13,7 @@ import type { ForkPlan } from './fork-run.ts'
 import { attachReader } from './disconnect-policy.ts'
 import { closeDue } from './due-requests.ts'
 import { isBusy, leaseOf, type Effect } from './lifecycle.ts'
+import { createPresence } from './presence.ts'
 import { createWork } from './run-work.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { createSlots, type Supervised } from './slots.ts'
@@ -65,6 +66,7 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
   const slots = createSlots(perform, () => shutdown.aborted)
   const { send } = slots
   const work = createWork({ options, send, rejoin, want })
+  const presence = createPresence({ store, clock, shutdown, all: slots.all, stop })
 
   function perform(run: Supervised, effect: Effect): void {
     switch (effect.type) {
@@ -75,6 +77,7 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
         break
       case 'execute':
         work.execute(run, run.owned!)
+        if (shutdown.aborted) handOver(run)
         break
       case 'end':
         if (run.owned?.work.type === 'end') run.ending = work.end(run, run.owned, run.owned.work.ending)
@@ -117,7 +120,14 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     void fleet.want(id, at === undefined ? undefined : Date.now() + at - clock.steady()).catch(() => undefined)
   }
 
+  /** Leaves an active run for another process. Where there is none, it goes on for as long as this one waits. */
+  function handOver({ execution }: Supervised): void {
+    if (fleet.shared) execution?.leave()
+  }
+
   async function stopUnread({ id, execution }: Supervised, reason: string): Promise<void> {
+    // The readers were cut off. The next owner waits for them.
+    if (fleet.shared && shutdown.aborted) return
     const open = execution?.state.open
     // A complete answer is not interrupted, and a suspended run keeps waiting for its client.
     if (open === undefined ? (await runs.get(id))?.status !== 'running' : open.answered || open.suspended) return
@@ -193,6 +203,7 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     attach(id, policy) {
       const run = slots.of(id)
       const leaveFleet = fleet.attend(id)
+      presence.attached(run, policy)
       const onLeft = (reason: string) => void stopUnread(run, reason).catch(() => undefined)
       const detach = attachReader(run, policy, onLeft, () => slots.release(run))
       return (how) => {
@@ -202,7 +213,10 @@ export function createSupervisor({ options, shutdown, rejoin, stop, watch }: Sup
     },
 
     async close(closeGraceMs) {
-      for (const run of slots.all()) send(run, { type: 'shutdown' })
+      for (const run of slots.all()) {
+        send(run, { type: 'shutdown' })
+        handOver(run)
+      }
       const over = new AbortController()
       await Promise.race([allRested(), pause(closeGraceMs, over.signal)])
       over.abort()

@@ -7,7 +7,7 @@ import { MillraceError } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { StepOutcome } from '../container.ts'
 import type { PrimitiveHandler } from '../registry.ts'
-import { inStep, Suspended, type Scope } from '../scope.ts'
+import { inStep, Suspended, unheld, type Scope } from '../scope.ts'
 import type { BuiltinStep } from '../../pipeline/pipeline.ts'
 import { runCustom } from './custom.ts'
 
@@ -67,7 +67,7 @@ export async function runWrapped(scope: Scope, path: string, options: WrappedOpt
       return run
     }
     const settled = () => Promise.all(running)
-    const ran = await runCustom(scope, path, handler, config, {
+    const ran = await runCustom(unheld(scope), path, handler, config, {
       builtin,
       settled,
       hasAnswered: () => answer !== undefined,

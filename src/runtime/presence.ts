@@ -1,0 +1,85 @@
+/**
+ * The disconnect policy of runs whose readers are in several processes. Who attaches a reader posts its policy to the run, so that
+ * every owner knows it: also one that has taken the run over, and when the readers' process was killed.
+ */
+import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
+import type { Clock } from '../engine/run-clock.ts'
+import type { Log, Store } from '../part/log.ts'
+import { disconnected } from './disconnect-policy.ts'
+import type { Supervised } from './slots.ts'
+
+export interface PresenceContext {
+  store: Store
+  clock: Clock
+  shutdown: AbortSignal
+  all(): Supervised[]
+  stop(run: string, reason: string): Promise<void>
+}
+
+export interface Presence {
+  /** A reader with this policy is about to read the run. */
+  attached(run: Supervised, policy: DisconnectPolicy): void
+}
+
+/** What an owner knows of a run that nobody reads. */
+export interface Unread {
+  /** ms of the steady clock. */
+  since: number
+  /** Undefined if nobody has ever read it. */
+  policy: DisconnectPolicy | undefined
+}
+
+const key = 'disconnect-policy'
+/** How often owners look, in ms. */
+const lookEvery = 300
+/** A client whose connection was cut has so long to come back, also when the policy is `cancel`, in ms. */
+const cutGrace = 700
+
+export function createPresence({ store: { log, fleet }, clock, shutdown, all, stop }: PresenceContext): Presence {
+  if (!fleet.shared) return { attached: () => undefined }
+
+  /** Runs whose policy this process has posted. */
+  const posted = new WeakSet<Supervised>()
+  let looking = false
+
+  async function look(run: Supervised): Promise<void> {
+    const open = run.execution?.state.open
+    if (open === undefined || open.answered || open.suspended || run.readers !== undefined) {
+      run.unread = undefined
+      return
+    }
+    if (await fleet.attended(run.id)) {
+      run.unread = undefined
+      return
+    }
+    const { since, policy } = (run.unread ??= { since: clock.steady(), policy: await policyOf(log, run.id) })
+    if (policy === undefined || policy === 'detach') return
+    const patience = policy === 'cancel' ? cutGrace : policy.cancelAfter
+    if (clock.steady() - since >= patience) await stop(run.id, disconnected)
+  }
+
+  async function lookAtAll(): Promise<void> {
+    if (looking) return
+    looking = true
+    // A store that fails is asked again.
+    await Promise.allSettled(all().map(look))
+    looking = false
+  }
+
+  const timer = setInterval(() => void lookAtAll(), lookEvery)
+  timer.unref?.()
+  shutdown.addEventListener('abort', () => clearInterval(timer), { once: true })
+
+  return {
+    attached(run, policy) {
+      if (policy === 'detach' || posted.has(run)) return
+      posted.add(run)
+      log.post(run.id, key, policy).catch(() => posted.delete(run))
+    },
+  }
+}
+
+async function policyOf(log: Log, run: string): Promise<DisconnectPolicy | undefined> {
+  for await (const message of log.inbox(run)) if (message.key === key) return message.message as DisconnectPolicy
+  return undefined
+}
