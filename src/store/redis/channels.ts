@@ -8,7 +8,8 @@ import type { Connection } from './connection.ts'
 export interface Channels {
   /** Resolves when messages come. */
   open(channel: string, listener: (message: string) => void): Promise<void>
-  close(channel: string): void
+  /** Resolves when no messages come any more. */
+  close(channel: string): Promise<void>
   end(): void
 }
 
@@ -52,7 +53,7 @@ export function createChannels(connection: Connection): Channels {
 
   return {
     open: (name, listener) => change(name, listener),
-    close: (name) => void change(name, undefined).catch(() => undefined),
+    close: (name) => change(name, undefined).catch(() => undefined),
     end() {
       ended = true
       channels.clear()

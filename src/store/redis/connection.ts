@@ -1,13 +1,14 @@
 /** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { storeClosed, storeFailed } from '../store-error.ts'
+import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
 import { connect, type Client } from './client.ts'
 import { createKeys, format, type Keys } from './keys.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
 
 /** Options of {@link redisStore}. */
-export interface RedisOptions {
+export interface RedisOptions extends BeatOptions {
   /** How long reads and writes wait while Redis is away, in ms. Default 15 000. Then they reject with `store-failed`. */
   timeoutMs?: number
   /** Called with what the operator should know. Default: nowhere. */

@@ -64,7 +64,7 @@ export function createInboxes({
       box.isLive = true
     } catch (error) {
       if (boxes.get(inbox) === box) boxes.delete(inbox)
-      channels.close(keys.bell(inbox))
+      void channels.close(keys.bell(inbox))
       throw error
     }
   }
@@ -124,7 +124,7 @@ export function createInboxes({
           if (box === undefined || --box.readers > 0) return
           if (boxes.get(inbox) === box) {
             boxes.delete(inbox)
-            channels.close(keys.bell(inbox))
+            void channels.close(keys.bell(inbox))
           }
         },
       }

@@ -42,6 +42,7 @@ function ops.append()
   if status ~= known[3] then
     own(run, known[4], status == 'running' and process or '')
     if status == 'suspended' or known[3] == 'suspended' then setDue(run, due) end
+    if status == 'suspended' then suspended(run) end
   end
   if viewSeq ~= '' then keep(run, viewSeq, view) end
   noteChange(n, run, string.format('%.0f', before + 1), last)

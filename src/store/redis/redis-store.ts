@@ -12,6 +12,7 @@ import { storeClosed } from '../store-error.ts'
 import type { Appending } from './append-job.ts'
 import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
+import { createRedisFleet } from './fleet.ts'
 import { createInboxes } from './inboxes.ts'
 import { createPages } from './pages.ts'
 import { createReader } from './reader.ts'
@@ -44,11 +45,14 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     rows,
     pages,
     healed: () => undefined,
-    dead: () => [],
-    written: () => undefined,
+    dead: () => fleet.dead(),
+    written: (write) => {
+      if (write.type === 'claim') fleet.claimed(write.run)
+    },
     appended,
     lost,
   })
+  const fleet = createRedisFleet({ ...options, connection, channels, process, want: writes.want })
   let closing: Promise<void> | undefined
   let closed = false
   connection.onUp(() => {
@@ -135,6 +139,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
 
   async function close(): Promise<void> {
     await writes.close()
+    await fleet.close()
     closed = true
     tails.end()
     inboxes.end()
@@ -143,18 +148,11 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     await connection.close()
   }
 
+  await fleet.start()
   return {
     log,
     runs: index,
-    fleet: {
-      shared: true,
-      async *wanted() {
-        yield []
-      },
-      want: (run, at) => writes.want(run, at),
-      attend: () => () => undefined,
-      attended: async () => false,
-    },
+    fleet,
     durable: true,
     close: () => (closing ??= close()),
   }

@@ -96,7 +96,7 @@ export function createTails({
       tail.isLive = true
     } catch (error) {
       if (tails.get(run) === tail) tails.delete(run)
-      channels.close(keys.live(run))
+      void channels.close(keys.live(run))
       throw error
     }
   }
@@ -118,7 +118,7 @@ export function createTails({
       const tail = tails.get(run)
       if (tail === undefined || --tail.readers > 0) return
       tails.delete(run)
-      channels.close(keys.live(run))
+      void channels.close(keys.live(run))
     },
     look,
     lookAtAll() {

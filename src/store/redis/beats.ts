@@ -1,0 +1,145 @@
+/**
+ * The beats of the processes, by the clock of Redis, and who is dead. A beat waits for nothing but Redis: neither for runs that are
+ * taken over nor for writes. Whoever did not beat steadily himself judges nobody, because to him all others look dead.
+ */
+import type { Channels } from './channels.ts'
+import type { Connection } from './connection.ts'
+
+export interface BeatOptions {
+  /** ms between beats. Default 300. */
+  beatMs?: number
+  /** A process whose last beat is older is dead, in ms. Default 1200. */
+  leaseMs?: number
+}
+
+export interface Beat {
+  id: string
+  /** ms since it. */
+  age: number
+}
+
+export interface Beats {
+  /** Resolves when others can see this process. */
+  start(): Promise<void>
+  /** Those whose runs may be taken; none if this process cannot tell. */
+  dead(): string[]
+  alive(): string[]
+  /** As of the last beat of this process, dead ones included. */
+  all(): Beat[]
+  /** Whether this process may judge. */
+  isSteady(): boolean
+  /** Redis was away, or this process was paused, so that what it knows of others may be wrong. */
+  isDisturbed(): boolean
+  /** Calls back after each beat. */
+  onBeat(listener: () => void): void
+  stop(): void
+}
+
+/** Who has beaten for so long without a gap may judge, in ms. */
+const steadyAfter = 2000
+/** A disturbance is over after so long, in ms. */
+const calm = 3000
+/** Dead processes are forgotten after so long, in ms. */
+export const forgetAfter = 60_000
+
+const beatScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }
+`
+
+export function createBeats(
+  connection: Connection,
+  channels: Channels,
+  process: string,
+  { beatMs = 300, leaseMs = 1200 }: BeatOptions = {},
+): Beats {
+  const { keys } = connection
+  const listeners = new Set<() => void>()
+  /** Of all processes, by the clock of Redis. */
+  let beats = new Map<string, number>()
+  /** Processes that are not connected any more. */
+  let gone = new Set<string>()
+  /** By the clock of Redis: this process's last beat, and since when it beats without a gap. */
+  let last = 0
+  let steadySince = Infinity
+  /** By the clock of this process: when the last beat was answered, and when something was wrong. */
+  let answeredAt = -Infinity
+  let disturbedAt = -Infinity
+  let timer: ReturnType<typeof setInterval> | undefined
+  let extra: ReturnType<typeof setTimeout> | undefined
+
+  const isFresh = () => performance.now() - answeredAt < leaseMs - beatMs
+  const isDead = (id: string, age: number) => id !== process && (age > leaseMs || (gone.has(id) && age > 2 * beatMs))
+
+  /** Asks which processes that missed a beat are still connected: a killed one is not. */
+  async function lookForGone(late: readonly string[]): Promise<Set<string>> {
+    const answers = late.map(async (id) => {
+      const channel = keys.process(id)
+      const [, count] = (await connection.send(channel, ['PUBSUB', 'SHARDNUMSUB', channel])) as [string, number]
+      return Number(count) === 0 ? [id] : []
+    })
+    return new Set((await Promise.all(answers)).flat())
+  }
+
+  async function beat(): Promise<void> {
+    const answer = await connection.send(keys.beats, ['EVAL', beatScript, '1', keys.beats, process])
+    const [now, flat] = answer as [number, string[]]
+    // Answers may overtake each other.
+    if (now <= last) return
+    if (last !== 0 && now - last > leaseMs - beatMs) disturbedAt = performance.now()
+    if (now - last > leaseMs - beatMs) steadySince = now
+    last = now
+    answeredAt = performance.now()
+    beats = new Map()
+    for (let i = 0; i < flat.length; i += 2) beats.set(flat[i]!, Number(flat[i + 1]))
+    const late = [...beats].filter(([id, at]) => id !== process && now - at > 2 * beatMs && now - at <= leaseMs)
+    if (isJudge() && late.length > 0) {
+      gone = await lookForGone(late.map(([id]) => id))
+      // Looks again when the first of them is dead for certain.
+      const soonest = Math.min(...late.map(([, at]) => at)) + leaseMs + 5 - now
+      clearTimeout(extra)
+      if (timer !== undefined) extra = setTimeout(tryBeat, Math.max(10, soonest))
+    } else gone = new Set()
+    for (const listener of listeners) listener()
+  }
+
+  function tryBeat(): void {
+    beat().catch(() => {
+      disturbedAt = performance.now()
+    })
+  }
+
+  const isJudge = () => last - steadySince >= steadyAfter
+
+  connection.onUp(() => {
+    disturbedAt = performance.now()
+    steadySince = Infinity
+    last = 0
+  })
+
+  return {
+    async start() {
+      await channels.open(keys.process(process), () => undefined)
+      await beat()
+      timer = setInterval(tryBeat, beatMs)
+      timer.unref()
+    },
+    dead() {
+      if (!isJudge() || !isFresh()) return []
+      return [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [id] : []))
+    },
+    alive: () => [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [] : [id])),
+    all: () => [...beats].map(([id, at]) => ({ id, age: last - at })),
+    isSteady: () => isJudge() && isFresh(),
+    isDisturbed: () => performance.now() - disturbedAt < calm || (timer !== undefined && !isFresh()),
+    onBeat: (listener) => void listeners.add(listener),
+    stop() {
+      clearInterval(timer)
+      clearTimeout(extra)
+      timer = undefined
+    },
+  }
+}

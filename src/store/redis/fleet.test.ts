@@ -1,0 +1,121 @@
+/** The fleet of several stores on one Redis. What needs processes that die is in test/fleet. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Store } from '../../part/log.ts'
+import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
+import { fleetContract } from '../contract/fleet.contract.ts'
+import { ownersContract } from '../contract/owners.contract.ts'
+import { suspendedRun } from '../contract/views.contract.ts'
+import { startEntry } from '../example-run.contract.ts'
+import { redisStore } from './redis-store.ts'
+
+describeRedis('the fleet on Redis', (redis) => {
+  const stores: Store[] = []
+  let prefix: string
+  beforeEach(() => {
+    prefix = freshPrefix()
+  })
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close()
+  })
+  const open = async () => {
+    const store = await redisStore(`${redis().url}?prefix=${prefix}`)
+    stores.push(store)
+    return store
+  }
+  const two = async () => [await open(), await open()] as const
+  const watch = (store: Store, leave = new AbortController()) =>
+    store.fleet.wanted(leave.signal)[Symbol.asyncIterator]()
+
+  describe('of one process', () => {
+    let store: Store
+    beforeEach(async () => {
+      store = await open()
+    })
+    fleetContract(() => store)
+    ownersContract(() => store)
+  })
+
+  test('a run with a living owner cannot be claimed elsewhere; one that was given away can, and is announced at once', async () => {
+    const [a, b] = await two()
+    await a.log.append('r', 1, [startEntry('r')])
+    expect(await b.log.claim('r', 1)).toBe(false)
+    const wanted = watch(b)
+    expect((await wanted.next()).value).toEqual([])
+    const next = wanted.next()
+    await a.fleet.want('r')
+    expect((await next).value).toEqual(['r'])
+    expect(await b.log.claim('r', 1)).toBe(true)
+    expect(await a.log.claim('r', 2)).toBe(false)
+  })
+
+  test('a process that closes is gone at once and gives its runs away', async () => {
+    const [a, b] = await two()
+    await a.log.append('r', 1, [startEntry('r')])
+    const wanted = watch(b)
+    await wanted.next()
+    await a.close()
+    expect((await wanted.next()).value).toEqual(['r'])
+    await sleep(350)
+    expect((await b.fleet.processes!()).map(({ self, runs }) => [self, runs])).toEqual([[true, 0]])
+    expect(await b.log.claim('r', 1)).toBe(true)
+  })
+
+  test('a due run is a hint for one process; it comes back if nobody claims it', async () => {
+    const [a, b] = await two()
+    const wanted = [watch(a), watch(b)]
+    for (const each of wanted) await each.next()
+    const hints: number[] = []
+    const all = wanted.map(async (each, i) => {
+      for (let next = await each.next(); !next.done; next = await each.next()) hints.push(i)
+    })
+    const c = await open()
+    await c.log.append('r', 1, suspendedRun('r', Date.now() + 50))
+    await expect.poll(() => hints.length).toBe(1)
+    await expect.poll(() => hints.length, { timeout: 4000 }).toBe(2)
+    await Promise.all([a.close(), b.close(), ...all])
+  })
+
+  test('whoever posts an answer to a suspended run and dies leaves a hint', async () => {
+    const [a, b] = await two()
+    await a.log.append('r', 1, suspendedRun('r', Date.now() + 3_600_000))
+    const wanted = watch(b)
+    expect((await wanted.next()).value).toEqual([])
+    const open = (await a.log.read('r')[Symbol.asyncIterator]().next()).value!.find(
+      ({ type }: { type: string }) => type === 'request',
+    )
+    await a.log.post('r', `answer:${open.requestId}`, {})
+    expect((await wanted.next()).value).toEqual(['r'])
+  })
+
+  test('readers are counted over all processes', async () => {
+    const [a, b] = await two()
+    const leave = a.fleet.attend('r')
+    await expect.poll(() => b.fleet.attended('r')).toBe(true)
+    expect(await b.fleet.attended('s')).toBe(false)
+    const again = b.fleet.attend('r')
+    leave()
+    // The other one's subscription does not count for this one's readers, and this one's own has ended.
+    await expect.poll(() => a.fleet.attended('r')).toBe(true)
+    again()
+    expect(await b.fleet.attended('r')).toBe(false)
+    expect(await a.fleet.attended('r')).toBe(false)
+    for (let i = 0; i < 20; i++) b.fleet.attend('r')()
+    const last = b.fleet.attend('r')
+    await expect.poll(() => a.fleet.attended('r')).toBe(true)
+    last()
+    await expect.poll(() => a.fleet.attended('r')).toBe(false)
+  })
+
+  test('processes say who they are and how many runs they have', async () => {
+    const [a, b] = await two()
+    await a.log.append('r', 1, [startEntry('r')])
+    await a.fleet.introduce!({ version: '1.2.3', url: 'http://a' })
+    await expect.poll(async () => (await b.fleet.processes!()).length).toBe(2)
+    const [self, other] = await b.fleet.processes!()
+    expect(self).toMatchObject({ self: true, alive: true, runs: 0, draining: false, pid: process.pid })
+    expect(other).toMatchObject({ self: false, alive: true, runs: 1, version: '1.2.3', url: 'http://a' })
+    await a.fleet.introduce!({ draining: true })
+    expect((await b.fleet.processes!())[1]).toMatchObject({ draining: true, url: 'http://a' })
+  })
+})

@@ -1,0 +1,228 @@
+/** The processes that share a store in Redis: who lives, which runs want an owner, and who reads them. All of it is a hint. */
+import { hostname } from 'node:os'
+import type { Fleet, FleetProcess, Introduction } from '../../part/log.ts'
+import { createFleet } from '../fleet.ts'
+import { createAttendance } from './attendance.ts'
+import { createBeats, type BeatOptions } from './beats.ts'
+import type { Channels } from './channels.ts'
+import type { Connection } from './connection.ts'
+import { createOperate, createOrphans, everyPartition } from './orphans.ts'
+import { listed } from './script.ts'
+
+export interface RedisFleet extends Fleet {
+  /** Processes whose runs may be claimed. */
+  dead(): string[]
+  /** This process has claimed a run. */
+  claimed(run: string): void
+  /** Resolves when other processes can see this one. */
+  start(): Promise<void>
+  /** Ends `wanted`, gives this process's runs away and takes it off the list. */
+  close(): Promise<void>
+}
+
+export interface RedisFleetContext extends BeatOptions {
+  connection: Connection
+  channels: Channels
+  process: string
+  /** Writes it, in its order among the writes of this process. */
+  want(run: string, at?: number): Promise<void>
+}
+
+/** At least so often each process looks for runs that are due, in ms. In a large fleet less often: others do. */
+const lookEvery = 500
+const mostProcesses = 8
+/** How often the owners of all active runs are looked at, in ms. */
+const lookForVanished = 30_000
+/** Most due runs that one process takes from a partition at once. */
+const mostTaken = 64
+
+export function createRedisFleet(context: RedisFleetContext): RedisFleet {
+  const { connection, channels, process } = context
+  const { keys } = connection
+  const operate = createOperate(connection)
+  const beats = createBeats(connection, channels, process, context)
+  const orphans = createOrphans(operate, process, beats)
+  const attendance = createAttendance(connection, channels, beats)
+  /** What was found, and deadlines of this process's own runs. */
+  const local = createFleet({ left: () => [], due: () => [] })
+  const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
+  let watching: Promise<void> | undefined
+  /** Of those who iterate `wanted`. */
+  const signals = new Set<AbortSignal>()
+  let closed = false
+  let wake = Promise.withResolvers<void>()
+  let vanishedAt = -Infinity
+  let findsOrphans = false
+
+  /** Whoever hands his runs over takes none. */
+  const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
+
+  const announce = (runs: readonly string[]) => {
+    for (const run of runs) void local.want(run)
+  }
+
+  /** Takes runs that are due. Returns them with the next moment at which one is, by the clock of Redis. */
+  async function takeDue(): Promise<{ runs: string[]; next: number }> {
+    const taken = await Promise.all(everyPartition.map((partition) => operate(partition, 'take', process, mostTaken)))
+    const found: [score: number, run: string][] = []
+    let next = Infinity
+    for (const [soonest, ...pairs] of taken as string[][]) {
+      if (soonest !== '') next = Math.min(next, Number(soonest))
+      for (let i = 0; i < pairs.length; i += 2) found.push([Number(pairs[i]), pairs[i + 1]!])
+    }
+    return { runs: found.toSorted(([a], [b]) => a - b).map(([, run]) => run), next }
+  }
+
+  async function lookForDue(): Promise<void> {
+    while (!closed) {
+      const pause = lookEvery * Math.max(1, beats.alive().length / mostProcesses)
+      let next = Infinity
+      try {
+        const due = isWatched() ? await takeDue() : { runs: [], next }
+        announce(due.runs)
+        next = Math.max(due.next - Date.now(), due.runs.length > 0 ? 5 : 40)
+      } catch {
+        // Redis is away: later.
+      }
+      const timer = setTimeout(wake.resolve, Math.min(pause, next))
+      timer.unref()
+      await wake.promise
+      clearTimeout(timer)
+      wake = Promise.withResolvers()
+    }
+  }
+
+  async function lookForOrphans(): Promise<void> {
+    if (findsOrphans || !isWatched()) return
+    findsOrphans = true
+    try {
+      announce(await orphans.ofDead())
+      if (beats.isSteady() && performance.now() - vanishedAt > lookForVanished) {
+        vanishedAt = performance.now()
+        announce(await orphans.ofVanished())
+      }
+    } catch {
+      // Redis is away: after the next beat.
+    }
+    findsOrphans = false
+  }
+
+  async function watch(): Promise<void> {
+    const hear = (message: string) => {
+      if (!message.startsWith('claim ')) wake.resolve()
+    }
+    await Promise.all(everyPartition.map((partition) => channels.open(keys.note(partition), hear)))
+    void lookForDue()
+  }
+
+  async function left(): Promise<string[]> {
+    try {
+      const suspended = await orphans.suspended()
+      return [...new Set([...suspended, ...(await takeDue()).runs])]
+    } catch {
+      // What was left is found later.
+      return []
+    }
+  }
+
+  async function introduce(): Promise<void> {
+    const key = keys.process(process)
+    await connection.ask('introduce this process', key, ['HSET', key, ...Object.entries(about).flat()])
+  }
+
+  beats.onBeat(() => void lookForOrphans())
+  connection.onUp(() => {
+    wake.resolve()
+    void introduce().catch(() => undefined)
+  })
+
+  return {
+    shared: true,
+    dead: beats.dead,
+    claimed: local.claimed,
+    ...attendance,
+
+    async *wanted(signal) {
+      if (closed) return
+      const found = local.wanted(signal)[Symbol.asyncIterator]()
+      const first = await left()
+      const announced = await found.next()
+      if (announced.done || closed) return
+      signals.add(signal)
+      try {
+        await (watching ??= watch())
+        yield [...new Set([...first, ...announced.value])]
+        yield* { [Symbol.asyncIterator]: () => found }
+      } finally {
+        signals.delete(signal)
+      }
+    },
+
+    async want(run, at) {
+      if (closed) return
+      if (at !== undefined) await local.want(run, at)
+      await context.want(run, at)
+      if (at === undefined) await local.want(run)
+    },
+
+    async start() {
+      await Promise.all([beats.start(), introduce()])
+    },
+
+    async introduce({ version, url, draining }: Introduction) {
+      if (version !== undefined) about['version'] = version
+      if (url !== undefined) about['url'] = url
+      if (draining !== undefined) about['draining'] = String(draining)
+      await introduce()
+    },
+
+    async processes() {
+      const all = beats.all()
+      const ids = all.map(({ id }) => id)
+      const counts = (await Promise.all(
+        everyPartition.map((partition) => operate(partition, 'counts', ...listed(ids))),
+      )) as number[][]
+      const alive = new Set(beats.alive())
+      const processes = all.map(async ({ id, age }, i): Promise<FleetProcess> => {
+        const key = keys.process(id)
+        const flat = (await connection.ask('read a process', key, ['HGETALL', key])) as string[] | object
+        const known = toRecord(flat)
+        const { host, pid, version, url } = known
+        return {
+          id,
+          self: id === process,
+          ...(host !== undefined && { host }),
+          ...(pid !== undefined && { pid: Number(pid) }),
+          ...(version !== undefined && { version }),
+          ...(url !== undefined && { url }),
+          beatAgeMs: age,
+          alive: alive.has(id),
+          draining: known['draining'] === 'true',
+          runs: counts.reduce((sum, each) => sum + Number(each[i]), 0),
+        }
+      })
+      return (await Promise.all(processes)).toSorted((a, b) => Number(b.self) - Number(a.self))
+    },
+
+    async close() {
+      closed = true
+      beats.stop()
+      local.close()
+      wake.resolve()
+      try {
+        await connection.send(keys.beats, ['ZREM', keys.beats, process])
+        await Promise.all(everyPartition.map((partition) => operate(partition, 'leave', process)))
+        await connection.send(keys.beats, ['DEL', keys.process(process)])
+      } catch {
+        // Then it dies like one that was killed.
+      }
+    },
+  }
+}
+
+function toRecord(flat: string[] | object): Record<string, string | undefined> {
+  if (!Array.isArray(flat)) return { ...(flat as Record<string, string>) }
+  return Object.fromEntries(
+    Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, flat[2 * i + 1]!] as const),
+  )
+}
