@@ -15,6 +15,7 @@ import { carry } from './scenarios/carry.ts'
 import { formatReadme } from './readme.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
 import { long } from './scenarios/long.ts'
+import { instances } from './scenarios/instances.ts'
 import { open } from './scenarios/open.ts'
 import { paced } from './scenarios/paced.ts'
 import { readme } from './scenarios/readme.ts'
@@ -40,6 +41,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   suspended: ({ options }) => alone('suspended.ts', options),
   record: ({ options }) => alone('record.ts', options),
   web: ({ options }) => alone('web.ts', options, { isPinned: false }),
+  redis: async (bench) => [...(await alone('redis.ts', bench.options)), await instances(bench)],
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
     if (!hasStrace) return [{ ...result!, notes: [...result!.notes, 'The slow-disk row is missing: it needs strace.'] }]

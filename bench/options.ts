@@ -22,6 +22,7 @@ export const usage = `npm run bench [-- scenario… options]
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
   record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
+  redis         SQLite beside Redis: append until seen, entries/s; servers on Redis: deltas/s, CPU per delta, takeover
   web           the page in Chromium: first paint, size, a run of 50 MB, a run of 10,000 steps that streams
   thread        one chat turn in a thread of 10 and of 10,000 runs
 
@@ -60,6 +61,7 @@ export const scenarioNames = [
   'suspended',
   'record',
   'log',
+  'redis',
   'web',
   'thread',
 ] as const

@@ -201,7 +201,8 @@ export async function startRow(
   })
 }
 
-function envOf(row: Row): NodeJS.ProcessEnv {
+/** The environment of a row's server: PATH, and what the row sets. */
+export function envOf(row: Row): NodeJS.ProcessEnv {
   const { PATH } = process.env
   const XDG_CACHE_HOME = millraceFolders().cache
   return { PATH, XDG_CACHE_HOME, NODE_ENV: 'production', UP_API_KEY: 'Key-Of-The-Benchmark', ...row.env }

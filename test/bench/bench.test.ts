@@ -18,6 +18,7 @@ import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
 import { createSteady } from '../../bench/steady.ts'
 import { formatResult } from '../../bench/table.ts'
+import { hasRedis, redisFault } from '../support/redis-server.ts'
 
 const folder = resolve(import.meta.dirname, '../../bench')
 
@@ -67,6 +68,23 @@ test('another checkout is measured beside this one', () => {
   expect(row).toMatchObject({ name: 'before-ui', title: 'Millrace before, ui, recorded in SQLite' })
   expect(row!.args('http://up')[0]).toBe('/old/bin/millrace.js')
   removeFolders()
+})
+
+test.skipIf(!hasRedis)(`redis: SQLite and Redis, read here and elsewhere, each entry seen${redisFault}`, async () => {
+  const child = await startChild({
+    args: [join(folder, 'redis.ts')],
+    core: core.server,
+    awaitReady: false,
+    channel: true,
+  })
+  const [result] = await child.call<Result[]>('measure', { rounds: 1, seconds: 0.05, quick: true }, 60_000)
+  await child.stop()
+  expect(result!.rows.map(({ name, failed, samples }) => [name, failed, samples.length])).toEqual(
+    ['sqlite', 'redis', 'redis-elsewhere'].map((name) => [name, undefined, 1]),
+  )
+  for (const { samples } of result!.rows) {
+    for (const { key } of result!.columns) expect(samples[0]![key], key).toBeGreaterThan(0)
+  }
 })
 
 describe('with its processes', () => {
