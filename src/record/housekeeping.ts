@@ -96,6 +96,7 @@ export function startHousekeeping(store: Store, policy: Policy, log: (line: stri
         const done = await keepSmall(store, now, { rest: createRest(0.1, signal) })
         if (done !== undefined && done.pruned.runs > 0)
           log(`deleted ${done.pruned.runs} old runs: see record.retention`)
+        if (isHourly && store.fleet.shared) await store.upkeep?.vacuum()
         told = { line: '', until: 0 }
       } catch (error) {
         const isClosed = error instanceof MillraceError && error.code === 'store-closed'

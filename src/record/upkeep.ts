@@ -60,7 +60,8 @@ export async function archiveRuns(
     for (const run of due) {
       // Those that another process is at are left to it.
       tried.add(run)
-      if (await archive(run)) tell?.(++moved)
+      if (await archive(run)) moved++
+      tell?.(moved)
       await rest?.()
     }
   }

@@ -1,14 +1,8 @@
 /** Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
 import type { DatabaseSync } from 'node:sqlite'
 import { createCompaction } from '../fold/compaction.ts'
-import type { Entry } from '../part/entry.ts'
-import { decodeEntries } from './encode.ts'
-import { createMove, seqOf } from './tables/move-rows.ts'
-
-/** Characters of a piece: what can be merged and written in a few ms. The row that reaches it is included. */
-const pieceLength = 64 * 1024
-/** Longer lines are not parsed: entries that long are no deltas of a model, and it only matters that they are there. */
-const longLine = 64 * 1024
+import { createLineMerge, pieceLength } from './merge-lines.ts'
+import { createMove } from './tables/move-rows.ts'
 
 /** In ms. */
 export const sliceLength = 5
@@ -75,11 +69,10 @@ export function createPieces(db: DatabaseSync): Pieces {
  * undefined after the last.
  */
 export function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
-  const merge = createCompaction(pieces.bounds(run))
+  const lines = createLineMerge(createCompaction(pieces.bounds(run)))
   let after = 0
   let rows: Row[] = []
   let length = 0
-  const lineOf = new Map<Entry, string>()
 
   /** Returns whether the slice ended before the piece did. */
   function readOn(): boolean {
@@ -87,7 +80,7 @@ export function compactPieces(run: string, pieces: Pieces, clock: () => number):
     for (const row of pieces.read(run, after)) {
       after = row.first_seq
       rows.push(row)
-      for (const line of row.entries.split('\n')) lineOf.set(toEntry(line), line)
+      lines.add(row.entries)
       length += row.entries.length
       if (length >= pieceLength) return false
       if (clock() - began >= sliceLength) return true
@@ -96,15 +89,11 @@ export function compactPieces(run: string, pieces: Pieces, clock: () => number):
   }
 
   function finish(): Piece {
-    const entries = [...lineOf.keys()]
-    const merged = merge(entries)
-    // What was not merged stays as it was written.
-    const text = merged.map((entry) => lineOf.get(entry) ?? JSON.stringify(entry)).join('\n')
+    const { text, before, after: left } = lines.finish()
     const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.entries) + 1, -1)
-    const piece = { rows, text, bytes, entries: { before: entries.length, after: merged.length } }
+    const piece = { rows, text, bytes, entries: { before, after: left } }
     rows = []
     length = 0
-    lineOf.clear()
     return piece
   }
 
@@ -112,12 +101,4 @@ export function compactPieces(run: string, pieces: Pieces, clock: () => number):
     if (readOn()) return 'reading'
     return rows.length === 0 ? undefined : finish()
   }
-}
-
-function toEntry(line: string): Entry {
-  const isLong = line.length > longLine && !/"type":"[a-z-]+-delta"/u.test(line.slice(0, 2000))
-  const seq = isLong ? seqOf(line) : undefined
-  return seq === undefined
-    ? decodeEntries([line])[0]!
-    : ({ seq, timestamp: 0, step: '', type: 'finish' } as unknown as Entry)
 }

@@ -34,7 +34,8 @@ async function* inPieces(entries: readonly Entry[], length = 3): AsyncGenerator<
 }
 
 async function put(archive: Archive, id: string, entries = runOf(id), length = 3): Promise<string> {
-  return archive.put(rowOf(entries, id), inPieces(entries, length))
+  await archive.put(rowOf(entries, id), inPieces(entries, length))
+  return archive.placeOf(rowOf(entries, id))
 }
 
 describe.each(['folder', 'file.db'])('an archive in a %s', (name) => {

@@ -5,11 +5,10 @@ import { folderArchive } from './folder-archive.ts'
 import { sqliteArchive } from './sqlite-archive.ts'
 
 export interface Archive {
-  /**
-   * Stores the entries of a run that has ended. Resolves, once they survive a crash, with their place. The same again changes nothing;
-   * until then nobody sees a part of them.
-   */
-  put(row: StoredRow, entries: AsyncIterable<readonly Entry[]>): Promise<string>
+  /** Where a run is, or would be. */
+  placeOf(row: Pick<StoredRow, 'startedAt'>): string
+  /** Stores the entries of a run that has ended. Resolves once they survive a crash. The same again changes nothing. */
+  put(row: StoredRow, entries: AsyncIterable<readonly Entry[]>): Promise<void>
   /** The entries of a run at its place, in batches. Rejects with `store-failed` if they are missing or damaged. */
   read(run: string, place: string): AsyncIterable<Entry[]>
   /** Removes a run. Nothing happens if it is not there. */

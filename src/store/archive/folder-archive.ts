@@ -63,15 +63,16 @@ export function folderArchive(folder: string): Archive {
     }
   }
 
+  const placeOf: Archive['placeOf'] = ({ startedAt }) => new Date(startedAt).toISOString().slice(0, 7)
+
   return {
+    placeOf,
     async put(row, entries) {
-      const place = new Date(row.startedAt).toISOString().slice(0, 7)
       try {
-        await write(fileOf(row.id, place), row.id, entries)
+        await write(fileOf(row.id, placeOf(row)), row.id, entries)
       } catch (error) {
         throw storeFailed(`cannot archive run ${row.id}`, root, error)
       }
-      return place
     },
     read,
     async remove(run, place) {

@@ -1,5 +1,6 @@
 /** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
 import { MillraceError, messageOf } from '../../part/error.ts'
+import type { Archive } from '../archive/archive.ts'
 import { storeClosed, storeFailed } from '../store-error.ts'
 import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
@@ -9,6 +10,8 @@ import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisOptions extends BeatOptions {
+  /** Where runs go some time after their end, and are read from then. It is closed with the store. Default: they stay in Redis. */
+  archive?: Archive
   /** How long reads and writes wait while Redis is away, in ms. Default 15 000. Then they reject with `store-failed`. */
   timeoutMs?: number
   /** Called with what the operator should know. Default: nowhere. */

@@ -1,4 +1,10 @@
 /** The part of the script that stores messages. */
+
+/** How long after the last message the inbox of a thread is kept, in s. It goes with the thread's last run, too. */
+const threadFor = 31 * 86_400
+/** How long after the last message an inbox without a run is kept, in s: an idempotency key, a run that never began. */
+const keptFor = 86_400
+
 export const inboxScript = `
 -- Messages in order, up to the first whose key is taken: 1 for each that is stored, else the winner's JSON, and no further.
 function ops.post()
@@ -26,7 +32,13 @@ function ops.post()
       posted(inbox, key)
     end
   end
-  if last then redis.call('SPUBLISH', T .. ':bell:' .. inbox, last) end
+  if last then
+    redis.call('SPUBLISH', T .. ':bell:' .. inbox, last)
+    if redis.call('EXISTS', T .. ':run:' .. inbox) == 0 then
+      local seconds = string.sub(inbox, 1, 7) == 'thread:' and ${threadFor} or ${keptFor}
+      for _, key in ipairs({ positions, list }) do redis.call('EXPIRE', key, seconds) end
+    end
+  end
   return results
 end
 `

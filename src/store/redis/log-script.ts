@@ -34,6 +34,7 @@ function ops.append()
   if not known[1] then
     redis.call('HSET', key, 'epoch', epoch)
     enterRun(run, n, index[1], index[2], status, index[3], index[4])
+    for _, kind in ipairs({ ':inbox:', ':messages:' }) do redis.call('PERSIST', T .. kind .. run) end
   else
     if #index > 0 then moveRun(run, 'agent', index[1], index[2]) end
     if status ~= '' then moveRun(run, 'status', known[3], status) end
@@ -43,6 +44,7 @@ function ops.append()
     own(run, known[4], status == 'running' and process or '')
     if status == 'suspended' or known[3] == 'suspended' then setDue(run, due) end
     if status == 'suspended' then suspended(run) end
+    if ended(status) then redis.call('ZADD', T .. ':ended', when, run) end
   end
   if viewSeq ~= '' then keep(run, viewSeq, view) end
   noteChange(n, run, string.format('%.0f', before + 1), last)

@@ -1,6 +1,8 @@
 /** Reads the streams of runs in pages. */
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type RunStatus } from '../../part/log.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { ArchiveReader } from '../archive/archive-reader.ts'
 import { decodeEntries } from '../encode.ts'
 import { indexAfter } from '../merged.ts'
 import type { Connection } from './connection.ts'
@@ -24,7 +26,7 @@ export interface Page {
 
 export type Item = [id: string, fields: string[]]
 
-export function createPages({ keys, ask }: Connection) {
+export function createPages({ keys, ask }: Connection, archive: ArchiveReader | undefined) {
   async function head(run: string): Promise<Head | undefined> {
     const key = keys.run(run)
     const asked = await ask(`read run ${run}`, key, ['HMGET', key, 'epoch', 'seq', 'status'])
@@ -40,14 +42,37 @@ export function createPages({ keys, ask }: Connection) {
     // The id of an item is the seq of its last entry, so the first one may begin before.
     const range = ['XRANGE', key, String(after + 1), '+', 'COUNT', String(Math.min(items, pageItems))]
     const found = (await ask(`read run ${run}`, key, range)) as Item[]
-    if (found.length === 0) return []
+    if (found.length === 0) return archived(run, after)
     const all = decodeEntries(found.map(([, [, lines]]) => lines!))
     return all.slice(indexAfter(all, after))
+  }
+
+  /** Entries after this one of a run that is in the archive. */
+  async function archived(run: string, after: number): Promise<Entry[]> {
+    const key = keys.run(run)
+    const [seq, place] = (await ask(`read run ${run}`, key, ['HMGET', key, 'seq', 'archive'])) as (string | null)[]
+    if (typeof place !== 'string' || Number(seq) <= after) return []
+    if (archive === undefined) {
+      const cure = 'Set record.archive to the same place on every instance'
+      throw new MillraceError('store-failed', `Run ${run} is in an archive. ${cure}.`, { status: 503 })
+    }
+    return archive.page(run, place, after)
   }
 
   return {
     head,
     entries,
+    /** All that Redis has of a run, as it is stored. */
+    async *items(run: string): AsyncGenerator<Item[], void, void> {
+      const key = keys.log(run)
+      for (let from = '-'; ;) {
+        const range = ['XRANGE', key, from, '+', 'COUNT', String(pageItems)]
+        const found = (await ask(`read run ${run}`, key, range)) as Item[]
+        if (found.length > 0) yield found
+        if (found.length < pageItems) return
+        from = `(${found.at(-1)![0]}`
+      }
+    },
     /** The head is asked for first: if it says that the run has ended, the entries are complete. */
     async page(run: string, after: number, items?: number): Promise<Page> {
       const [found, read] = await Promise.all([head(run), entries(run, after, items)])

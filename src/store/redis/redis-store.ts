@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type InboxMessage, type KeptView, type Log, type RunIndex, type Store } from '../../part/log.ts'
+import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
 import { decodeView } from '../encode.ts'
 import { follow, type Puller } from '../follow.ts'
@@ -14,8 +15,10 @@ import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createInboxes } from './inboxes.ts'
+import { watchMemory } from './memory.ts'
 import { createPages } from './pages.ts'
 import { createReader } from './reader.ts'
+import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
@@ -32,7 +35,8 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const process = randomUUID()
   const heads = createHeads()
   const rows = createRows(connection)
-  const pages = createPages(connection)
+  const archived = options.archive && createArchiveReader(options.archive)
+  const pages = createPages(connection, archived)
   const channels = createChannels(connection)
   const entryBell = createBell()
   const inboxBell = createBell()
@@ -137,7 +141,19 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
 
+  const upkeep = createRedisUpkeep({
+    connection,
+    rows,
+    pages,
+    runs: index,
+    archive: options.archive,
+    changed: heads.forget,
+  })
+  const unwatch = options.warn && watchMemory(connection, options.warn)
+
   async function close(): Promise<void> {
+    unwatch?.()
+    archived?.close()
     await writes.close()
     await fleet.close()
     closed = true
@@ -146,6 +162,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     channels.end()
     for (const bell of [entryBell, inboxBell]) bell.ringAll()
     await connection.close()
+    await options.archive?.close()
   }
 
   await fleet.start()
@@ -153,6 +170,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     log,
     runs: index,
     fleet,
+    upkeep,
     durable: true,
     close: () => (closing ??= close()),
   }

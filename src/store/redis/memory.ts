@@ -1,0 +1,80 @@
+/** The memory of Redis: how much of it the runs take, and a warning before it is full. */
+import { setTimeout as later } from 'node:timers/promises'
+import { messageOf } from '../../part/error.ts'
+import type { Connection } from './connection.ts'
+import { partitions } from './index-script.ts'
+import type { Partition } from './keys.ts'
+
+/** Runs of a partition that are measured; of more it is an estimate. */
+const measured = 64
+/** The keys of a run that count. */
+const kinds = ['run', 'log', 'inbox', 'messages'] as const
+/** What a run takes in the lists, about. */
+const listed = 1500
+/** How often to look, in ms. */
+const lookEvery = 30_000
+const warnAt = 0.8
+
+/** Bytes that the runs take. Exact for some hundreds of runs, else measured at random ones. Others may use the same Redis: theirs do not count. */
+export async function measureRuns({ keys, ask }: Connection): Promise<number> {
+  const what = 'read the size'
+  const each = Array.from({ length: partitions }, async (_, partition: Partition) => {
+    const tag = keys.tag(partition)
+    const key = `${tag}:runs`
+    const [count, some] = (await Promise.all([
+      ask(what, key, ['ZCARD', key]),
+      ask(what, key, ['ZRANDMEMBER', key, String(measured)]),
+    ])) as [number, string[]]
+    if (some.length === 0) return 0
+    const used = some.flatMap((run) =>
+      kinds.map((kind) => ask(what, key, ['MEMORY', 'USAGE', `${tag}:${kind}:${run}`])),
+    )
+    const bytes = (await Promise.all(used)).reduce<number>((sum, size) => sum + Number(size ?? 0), 0)
+    return (bytes / some.length + listed) * count
+  })
+  return Math.round((await Promise.all(each)).reduce((sum, bytes) => sum + bytes, 0))
+}
+
+/** Warns of a Redis that may fill up: once without a limit, and each time that it comes above 80 % of it. Returns a function that ends it. */
+export function watchMemory({ keys, url, send, isCluster }: Connection, warn: (message: string) => void): () => void {
+  const ending = new AbortController()
+  let [saidNoLimit, saidFull] = [false, false]
+
+  async function look(): Promise<void> {
+    // In a cluster each node has some of the partitions.
+    const asked = isCluster ? Array.from({ length: partitions }, (_, partition) => partition) : [0]
+    const nodes = await Promise.all(asked.map((each) => send(`${keys.tag(each)}:clock`, ['INFO', 'memory'])))
+    let [hasLimit, share, most, used] = [true, 0, 0, 0]
+    for (const node of nodes) {
+      const valueOf = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'mu').exec(String(node))?.[1] ?? 0)
+      const limit = valueOf('maxmemory')
+      hasLimit &&= limit > 0
+      if (limit > 0 && valueOf('used_memory') / limit > share) {
+        ;[share, most, used] = [valueOf('used_memory') / limit, limit, valueOf('used_memory')]
+      }
+    }
+    if (!hasLimit && !saidNoLimit) {
+      warn(`${url}: Redis has no maxmemory. When the machine's memory is full, the system kills it: set a limit.`)
+    }
+    saidNoLimit ||= !hasLimit
+    if (share > warnAt && !saidFull) {
+      const mb = (bytes: number) => Math.round(bytes / 1024 ** 2)
+      const cure = 'Give it more, archive sooner (record.archive, record.archiveAfter) or keep less (record.retention).'
+      const what = `Redis uses ${Math.round(share * 100)} % of its memory (${mb(used)} of ${mb(most)} MB)`
+      warn(`${url}: ${what}. When it is full, runs fail. ${cure}`)
+    }
+    // Not again and again around the limit.
+    saidFull = share > (saidFull ? warnAt - 0.1 : warnAt)
+  }
+
+  async function watch(): Promise<void> {
+    while (!ending.signal.aborted) {
+      // One that is away, or may not be asked, is not said to be full.
+      await look().catch((error: unknown) => messageOf(error))
+      await later(lookEvery, undefined, { signal: ending.signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  void watch()
+  return () => ending.abort()
+}

@@ -1,0 +1,273 @@
+/** Ended runs leave Redis: merged, archived, deleted. They can be read at every moment, and each work is done once. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
+import { readView } from '../../fold/read-view.ts'
+import type { Entry } from '../../part/entry.ts'
+import type { Store } from '../../part/log.ts'
+import { startHousekeeping } from '../../record/housekeeping.ts'
+import { archiveRuns, compactRuns } from '../../record/upkeep.ts'
+import { openArchive, type Archive } from '../archive/archive.ts'
+import { collect, live, readAll } from '../contract/tools.contract.ts'
+import { exampleRun, noon, startEntry } from '../example-run.contract.ts'
+import { verify } from '../ndjson.ts'
+import { redisStore, type RedisOptions } from './redis-store.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'millrace-redis-archive-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const textOf = (entries: readonly Entry[]) =>
+  entries.map((entry) => (entry.type === 'text-delta' ? entry.delta : '')).join('')
+
+describeRedis('upkeep of Redis', (redis) => {
+  let prefix: string
+  let folder: string
+  let stores: Store[]
+  let store: Store
+  beforeEach(async () => {
+    prefix = freshPrefix()
+    folder = join(root, prefix)
+    stores = []
+    store = await open()
+  })
+  afterEach(async () => {
+    await Promise.all(stores.map((each) => each.close()))
+  })
+
+  async function open(options: RedisOptions = { archive: openArchive(folder) }): Promise<Store> {
+    const opened = await redisStore(`${redis().url}?prefix=${prefix}`, options)
+    stores.push(opened)
+    return opened
+  }
+
+  /** All keys of this test. */
+  async function keys(): Promise<string[]> {
+    const found = await redis().command('KEYS', `{${prefix}*`)
+    return found
+      .split('\r\n')
+      .filter((line) => line.startsWith('{'))
+      .sort()
+  }
+
+  const number = async (...args: string[]) => Number((await redis().command(...args)).replaceAll(/\D/gu, ''))
+
+  async function memoryOf(run: string): Promise<number> {
+    const key = (await keys()).find((name) => name.endsWith(`:log:${run}`))
+    return key === undefined ? 0 : number('MEMORY', 'USAGE', key, 'SAMPLES', '0')
+  }
+
+  /** A long run, appended an entry at a time, as deltas come. */
+  async function record(run: string, deltas: number, threadId = 'thread-1', each = 1): Promise<Entry[]> {
+    const [, ...rest] = exampleRun(run, deltas)
+    const entries = [startEntry(run, { threadId }), ...rest]
+    const batches = []
+    for (let i = 0; i < entries.length; i += each) batches.push(store.log.append(run, 1, entries.slice(i, i + each)))
+    await Promise.all(batches)
+    return entries
+  }
+
+  async function contentOf(run: string, from = store) {
+    const entries = await readAll(from, run)
+    expect(verify(entries)).toEqual([])
+    return {
+      view: await readView(from, run),
+      text: textOf(entries),
+      others: entries.filter(({ type }) => type !== 'text-delta'),
+    }
+  }
+
+  test('2,000 deltas become a few items; what the run says and its positions stay, for every instance', async () => {
+    const entries = await record('r', 2000)
+    const other = await open()
+    const content = await contentOf('r')
+    const before = await memoryOf('r')
+    expect(await store.upkeep!.uncompacted(noon, 10)).toEqual([])
+    expect(await store.upkeep!.uncompacted(Infinity, 10)).toEqual(['r'])
+    const told = await store.upkeep!.compact('r', { dryRun: true })
+    expect(await store.upkeep!.compact('r')).toEqual(told)
+    const after = await memoryOf('r')
+    expect(after).toBeLessThan(before / 8)
+    expect(after / content.text.length).toBeLessThan(1.5)
+    for (const each of [store, other]) expect(await contentOf('r', each)).toEqual(content)
+    expect(await store.upkeep!.uncompacted(Infinity, 10)).toEqual([])
+    expect(await store.runs.get('r')).toMatchObject({ compactedAt: expect.any(Number), lastSeq: 2006 })
+    // A cursor among the merged deltas is refused; those that are left are not.
+    await expect(readAll(other, 'r', 900)).rejects.toMatchObject({ code: 'compacted' })
+    const left = await readAll(store, 'r')
+    for (const { seq } of left) expect(await readAll(other, 'r', seq)).toEqual(left.filter((each) => each.seq > seq))
+    expect(await store.log.append('r', 1, entries.slice(-1))).toBe('duplicate')
+    expect(await keys()).not.toContainEqual(expect.stringMatching(/:(?:merge|lease):/u))
+  })
+
+  describe.each(['folder', 'archive.db'])('with an archive in a %s', (name) => {
+    let path: string
+    beforeEach(async () => {
+      path = join(folder, name)
+      store = await open({ archive: openArchive(path) })
+    })
+
+    test('an archived run leaves its row; all else of it is read from there, by any instance', async () => {
+      await record('r', 2000)
+      const content = await contentOf('r')
+      expect(await store.upkeep!.unarchived!(noon, 10)).toEqual([])
+      expect(await store.upkeep!.unarchived!(Infinity, 10)).toEqual(['r'])
+      await store.upkeep!.compact('r')
+      const entries = await readAll(store, 'r')
+      expect(await store.upkeep!.archive!('r')).toBe(true)
+      expect(await store.upkeep!.unarchived!(Infinity, 10)).toEqual([])
+      expect(await store.upkeep!.archive!('r')).toBe(false)
+      expect((await keys()).filter((key) => key.endsWith(':log:r'))).toEqual([])
+      const other = await open({ archive: openArchive(path) })
+      for (const each of [store, other]) expect(await contentOf('r', each)).toEqual(content)
+      for (const { seq } of entries.slice(0, -1)) {
+        expect(await readAll(other, 'r', seq, live())).toEqual(entries.filter((each) => each.seq > seq))
+      }
+      expect(await readAll(other, 'r', 2006, live())).toEqual([])
+      expect(await collect(other.log.read('r', { after: 2, before: 5 }))).toEqual(entries.slice(2, 4))
+      await expect(readAll(other, 'r', 900)).rejects.toMatchObject({ code: 'compacted' })
+      expect(await other.runs.get('r')).toMatchObject({ status: 'completed', lastSeq: 2006 })
+      // Who has no archive is told.
+      await expect(readAll(await open({}), 'r')).rejects.toMatchObject({
+        code: 'store-failed',
+        message: expect.stringContaining('record.archive'),
+      })
+    })
+
+    test('an owner that lost the answer sends the end again; a deleted run leaves nothing there', async () => {
+      const entries = await record('r', 5)
+      await store.upkeep!.archive!('r')
+      const other = await open({ archive: openArchive(path) })
+      expect(await other.log.append('r', 1, entries.slice(-1))).toBe('duplicate')
+      expect(await other.upkeep!.drop('r')).toBe(true)
+      expect(await other.runs.get('r')).toBeUndefined()
+      expect(await readAll(other, 'r')).toEqual([])
+      const archive = openArchive(path)
+      await expect(collect(archive.read('r', archive.placeOf({ startedAt: noon })))).rejects.toThrow(
+        'cannot read run r',
+      )
+      await archive.close()
+    })
+  })
+
+  /** An archive that counts, and tells when it is asked. */
+  function counting(inner: Archive, onPut: (run: string) => Promise<void> | void = () => undefined) {
+    const puts: string[] = []
+    const archive: Archive = {
+      ...inner,
+      async put(row, entries) {
+        puts.push(row.id)
+        await onPut(row.id)
+        await inner.put(row, entries)
+      },
+    }
+    return { puts, archive }
+  }
+
+  test('two instances that work at once do each work once, and all of it', async () => {
+    const runs = Array.from({ length: 24 }, (_, i) => `r${String(i).padStart(2, '0')}`)
+    for (const run of runs) await record(run, 20)
+    const workers = await Promise.all(
+      [0, 1].map(async () => {
+        const counted = counting(openArchive(folder))
+        return { ...counted, upkeep: (await open({ archive: counted.archive })).upkeep! }
+      }),
+    )
+    const merged = await Promise.all(workers.map(({ upkeep }) => compactRuns(upkeep, { endedBefore: Infinity })))
+    expect(merged.reduce((sum, each) => sum + each.runs, 0)).toBe(24)
+    const moved = await Promise.all(workers.map(({ upkeep }) => archiveRuns(upkeep, { endedBefore: Infinity })))
+    expect(moved.reduce((sum, count) => sum + count, 0)).toBe(24)
+    expect(workers.flatMap(({ puts }) => puts).toSorted()).toEqual(runs)
+    expect(workers.every(({ puts }) => puts.length > 0)).toBe(true)
+    for (const run of runs) expect((await contentOf(run)).text.length).toBeGreaterThan(100)
+  })
+
+  test('a run is read while it moves: before, in the middle and after', async () => {
+    const entries = await record('r', 3000, 't', 5)
+    const gate = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    const { archive } = counting(openArchive(folder), async () => {
+      asked.resolve()
+      await gate.promise
+    })
+    const mover = await open({ archive })
+    const reader = store.log.read('r')[Symbol.asyncIterator]()
+    const seen = [...(await reader.next()).value!]
+    expect(seen.length).toBeLessThan(entries.length)
+    const moving = mover.upkeep!.archive!('r')
+    await asked.promise
+    seen.push(...(await reader.next()).value!)
+    // Nobody else takes it meanwhile.
+    expect(await store.upkeep!.archive!('r')).toBe(false)
+    expect(await store.upkeep!.compact('r')).toBeUndefined()
+    expect(await store.upkeep!.unarchived!(Infinity, 10)).toEqual([])
+    gate.resolve()
+    expect(await moving).toBe(true)
+    for (let next; !(next = await reader.next()).done;) seen.push(...next.value)
+    expect(seen).toEqual(entries)
+  })
+
+  test('an archive that cannot be written loses nothing, is told once, and is tried again', async () => {
+    const file = join(root, 'file')
+    writeFileSync(file, '')
+    await record('r', 50)
+    const content = await contentOf('r')
+    const failing = await open({ archive: openArchive(join(file, 'folder')) })
+    const lines: string[] = []
+    const told = Promise.withResolvers<void>()
+    let tries = 0
+    const upkeep = {
+      ...failing.upkeep!,
+      archive: async (run: string) => {
+        if (++tries === 3) told.resolve()
+        return failing.upkeep!.archive!(run)
+      },
+    }
+    const policy = { compactAfter: 10, archiveAfter: 10 }
+    const house = startHousekeeping({ ...failing, upkeep }, policy, (line) => lines.push(line))
+    await told.promise
+    await house.close()
+    expect(lines).toEqual([expect.stringMatching(/archived.*cannot archive run r.*ENOTDIR/u)])
+    expect(await contentOf('r')).toEqual(content)
+    expect(await store.upkeep!.archive!('r')).toBe(true)
+    expect(await contentOf('r')).toEqual(content)
+  })
+
+  test.each([
+    ['in the middle of a compaction', 'compact'],
+    ['in the middle of a file', 'put'],
+    ['when the file is written', 'written'],
+  ])('killed %s: the run is readable, and the work is done again', async (_, when) => {
+    await record('r', 6000, 't', 20)
+    const content = await contentOf('r')
+    await killed({ url: `${redis().url}?prefix=${prefix}`, folder, when })
+    if (when !== 'compact') expect(readdirSync(folder)).toContain(when === 'put' ? '.new' : '2024-01')
+    expect(await contentOf('r')).toEqual(content)
+    // The dead one has it for a minute.
+    expect(await store.upkeep!.unarchived!(Infinity, 10)).toEqual([])
+    await redis().command(
+      'PEXPIRE',
+      (await keys()).find((key) => key.endsWith(':lease:r'))!,
+      '0',
+    )
+    expect(await compactRuns(store.upkeep!, { endedBefore: Infinity })).toMatchObject({ runs: 1 })
+    expect(await contentOf('r')).toEqual(content)
+    expect(await archiveRuns(store.upkeep!, { endedBefore: Infinity })).toBe(1)
+    expect(await contentOf('r')).toEqual(content)
+    expect(await store.upkeep!.drop('r')).toBe(true)
+    const left = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((found) => found.isFile())
+    expect(left.map(({ parentPath }) => parentPath)).toEqual(when === 'put' ? [join(folder, '.new')] : [])
+  })
+})
+
+/** Runs the work in a process that kills itself at a moment. */
+async function killed(work: { url: string; folder: string; when: string }): Promise<void> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'testing/killed-upkeep.ts'), JSON.stringify(work)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  expect(signal).toBe('SIGKILL')
+}

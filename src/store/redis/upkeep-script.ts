@@ -1,0 +1,103 @@
+/**
+ * Scripts that compact, archive and delete runs that have ended: one operation at a time. They write when Redis is full, too, because
+ * that is when they help.
+ *
+ * KEYS: `T:clock`. ARGV: the operation and its arguments. Each says whether it did it: 1, or 0 if the run is not what it was.
+ */
+import { began, indexScript, step } from './index-script.ts'
+
+/** A view that is longer is not kept of a compacted run: it is folded from few entries. Characters. */
+const longView = 65_536
+/** After so many ms what a crash has left of merged entries is gone. */
+const mergedFor = 3_600_000
+
+export const upkeepScript = `#!lua flags=allow-oom
+local T = string.sub(KEYS[1], 1, -7)
+local at = 0
+local function take() at = at + 1; return ARGV[at] end
+local function ended(status) return status and status ~= 'running' and status ~= 'suspended' end
+local ops = {}
+${indexScript}
+-- Work at a run, for so many ms. 1 if this worker has it, or has it still.
+function ops.lease()
+  local run, token, ms = take(), take(), take()
+  local holder = redis.call('GET', T .. ':lease:' .. run)
+  if holder and holder ~= token then return 0 end
+  redis.call('SET', T .. ':lease:' .. run, token, 'PX', ms)
+  return 1
+end
+
+function ops.release()
+  local run, token = take(), take()
+  if redis.call('GET', T .. ':lease:' .. run) ~= token then return 0 end
+  return redis.call('DEL', T .. ':lease:' .. run)
+end
+
+-- Merged entries are collected beside the log. token: that of the worker.
+function ops.merge()
+  local run, token, count = take(), take(), tonumber(take())
+  local key = T .. ':merge:' .. run .. ':' .. token
+  for i = 1, count do
+    local last, lines = take(), take()
+    -- Not if it was sent twice.
+    if #redis.call('XRANGE', key, last, last) == 0 then redis.call('XADD', key, last .. '-0', 'e', lines) end
+  end
+  redis.call('PEXPIRE', key, ${mergedFor})
+  return 1
+end
+
+-- items: how many the log had when it was read. pieces: how many were collected; 0: the log stays.
+function ops.compacted()
+  local run, token, items, pieces, row = take(), take(), tonumber(take()), tonumber(take()), take()
+  local key, log, merge = T .. ':run:' .. run, T .. ':log:' .. run, T .. ':merge:' .. run .. ':' .. token
+  local known = redis.call('HMGET', key, 'status', 'archive')
+  local fits = ended(known[1]) and not known[2] and redis.call('XLEN', log) == items
+  if not fits or (pieces > 0 and redis.call('XLEN', merge) ~= pieces) then
+    redis.call('UNLINK', merge)
+    return 0
+  end
+  if pieces > 0 then
+    redis.call('RENAME', merge, log)
+    redis.call('PERSIST', log)
+  else redis.call('UNLINK', merge) end
+  redis.call('HSET', key, 'row', row)
+  if redis.call('HSTRLEN', key, 'view') > ${longView} then redis.call('HDEL', key, 'view', 'viewSeq') end
+  local when = redis.call('ZSCORE', T .. ':ended', run)
+  redis.call('ZREM', T .. ':ended', run)
+  if when then redis.call('ZADD', T .. ':compacted', when, run) end
+  return 1
+end
+
+-- items: how many the log had when it was read. 2: it is archived already.
+function ops.archived()
+  local run, items, place = take(), tonumber(take()), take()
+  local key, log = T .. ':run:' .. run, T .. ':log:' .. run
+  local known = redis.call('HMGET', key, 'status', 'archive')
+  if known[2] then return 2 end
+  if not ended(known[1]) or redis.call('XLEN', log) ~= items then return 0 end
+  redis.call('HSET', key, 'archive', place)
+  redis.call('UNLINK', log)
+  redis.call('ZREM', T .. ':ended', run)
+  redis.call('ZREM', T .. ':compacted', run)
+  return 1
+end
+
+-- left: what else is to be removed, for who completes it after a crash.
+function ops.drop()
+  local run, left = take(), take()
+  if not ended(redis.call('HGET', T .. ':run:' .. run, 'status')) then return 0 end
+  redis.call('HSET', T .. ':dropped', run, left)
+  dropRun(run)
+  redis.call('ZREM', T .. ':ended', run)
+  redis.call('ZREM', T .. ':compacted', run)
+  return 1
+end
+
+-- Forgets the changes from before a moment, in ms.
+function ops.trim()
+  local before = math.floor((take() * 1000 - ${began}) / ${step}) * P
+  return redis.call('XTRIM', T .. ':changes', 'MINID', '~', whole(math.max(0, before)))
+end
+
+return ops[take()]()
+`
