@@ -22,12 +22,6 @@ interface Context {
   archive: Archive | undefined
 }
 
-/** What is left of a deleted run. */
-interface Left {
-  threadId: string
-  place?: string
-}
-
 export function createExpiry({ connection, ended, rows, runs, archive }: Context) {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
@@ -71,9 +65,11 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
     return (await Promise.all(used)).reduce<number>((sum, bytes) => sum + Number(bytes ?? 0), 0)
   }
 
-  /** Removes what is left of a deleted run outside of its partition. */
-  async function complete(run: string, { threadId, place }: Left): Promise<void> {
-    if (place !== undefined) await archive?.remove(run, place)
+  /** Removes what is left of a deleted run outside of its partition. `left`: its place in the archive, if it may have one, and its thread. */
+  async function complete(run: string, left: string): Promise<void> {
+    const end = left.indexOf(' ')
+    const [place, threadId] = [left.slice(0, end), left.slice(end + 1)]
+    if (place !== '') await archive?.remove(run, place)
     if ((await runs.list({ threadId, limit: 1 })).length === 0) {
       const inbox = `thread:${threadId}`
       await ask(`delete run ${run}`, keys.inbox(inbox), ['UNLINK', keys.inbox(inbox), keys.messages(inbox)])
@@ -88,7 +84,7 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
       const key = `${keys.tag(partition)}:dropped`
       for (const run of (await ask('delete runs', key, ['HKEYS', key])) as string[]) {
         const left = (await ask('delete runs', key, ['HGET', key, run])) as string | null
-        if (left !== null) await complete(run, JSON.parse(left) as Left)
+        if (left !== null) await complete(run, left)
       }
     }
   }
@@ -118,8 +114,8 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
       const known = await rows.load(run)
       if (known === undefined || !(await isFree(known.row, (threadId) => isIdle(threadId, Infinity)))) return false
       // A crash may have left it in the archive although it is not said to be there.
-      const left: Left = { threadId: known.row.threadId, ...(archive && { place: archive.placeOf(known.row) }) }
-      if ((await ended.change(`delete run ${run}`, run, 'drop', [JSON.stringify(left)])) !== 1) return false
+      const left = `${archive?.placeOf(known.row) ?? ''} ${known.row.threadId}`
+      if ((await ended.change(`delete run ${run}`, run, 'drop', [left])) !== 1) return false
       await complete(run, left)
       return true
     },
