@@ -35,6 +35,8 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'too-large': 413,
     'unsupported-type': 415,
     'rate-limited': 429,
+    'too-many-runs': 429,
+    'too-many-streams': 429,
     'missing-key': 500,
     'unknown-model': 500,
     'model-refused': 502,

@@ -31,12 +31,31 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
         if (piece === undefined) controller.close()
         else controller.enqueue(toBytes(piece))
       },
-      cancel: source.cancel,
+      cancel: () => source.cancel(),
     },
     { highWaterMark: 0 },
   )
   sources.set(body, source)
   return body
+}
+
+/** Calls `then` once, when a body that `toBody` made has been read, has broken off, or was left. False if it is no such body. */
+export function onBodyEnd(body: ReadableStream<Uint8Array> | null, then: () => void): boolean {
+  const source = body === null ? undefined : sources.get(body)
+  if (source === undefined) return false
+  const { next, cancel } = source
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  void ended.then(then)
+  source.next = () => {
+    const piece = next()
+    piece.then((value) => value === undefined && end(), end)
+    return piece
+  }
+  source.cancel = () => {
+    end()
+    cancel()
+  }
+  return true
 }
 
 /** The source of a body that `toBody` made and that is not locked. Read it instead of the stream, not in addition. */

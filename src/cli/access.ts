@@ -1,29 +1,18 @@
-/** Access to runs: through the server of `--url`, the live server of the data folder, or else its database. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+/** Access to runs: through a server, in a shared store, or in the database of a data folder. */
 import type { Entry } from '../part/entry.ts'
-import { MillraceError } from '../part/error.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import type { ThreadQuery, ThreadRow } from '../part/thread.ts'
 import type { ShownThread } from '../server/show-thread.ts'
-import { checkData } from './folders.ts'
-import { localAccess } from './local-access.ts'
-import { findServer, namedServer } from './live-server.ts'
-import { remoteAccess } from './remote-access.ts'
+import { databaseIn, placeOf, type Where } from './where.ts'
 
-/** Where the runs are: flags of every command about runs. */
-export interface Where {
-  data: string
-  /** The server of `--url`. */
-  url?: string
-}
+export { whereFlags, type Where } from './where.ts'
 
 /** What the next server does with a run that the log has as `running` although its process is gone. */
 export type Fate = 'goes on' | 'is ended'
 
 export interface Access {
-  /** URL of the server; absent when the database is read. */
+  /** URL of the server; absent when the store is read. */
   url?: string
   list(query: RunQuery): Promise<RunRow[]>
   threads(query: ThreadQuery): Promise<ThreadRow[]>
@@ -37,34 +26,19 @@ export interface Access {
   read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
   /** For a run whose process is gone; otherwise undefined. */
   fate(run: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<Fate | undefined>
-  /** Absent without a server. */
+  /** Absent where no server would see it. */
   stop?(run: string): Promise<void>
   close(): Promise<void>
 }
 
-export async function openAccess({ data, url }: Where): Promise<Access> {
-  if (url !== undefined) {
-    const named = namedServer(url)
-    return remoteAccess(named.url, named)
+export async function openAccess(where: Where): Promise<Access> {
+  const place = await placeOf(where)
+  switch (place.type) {
+    case 'server':
+      return (await import('./remote-access.ts')).remoteAccess(place.server.url, place.server)
+    case 'store':
+      return (await import('./shared-access.ts')).sharedAccess(place.url)
+    case 'folder':
+      return (await import('./local-access.ts')).localAccess(databaseIn(place.data), place.data)
   }
-  checkData(data)
-  const server = await findServer(data)
-  return server === undefined ? localAccess(databaseIn(data), data) : remoteAccess(server.url, server)
-}
-
-/** The database of a data folder. Throws `usage` if there is none. */
-export function databaseIn(data: string): string {
-  checkData(data)
-  const file = join(data, 'millrace.db')
-  if (existsSync(file)) return file
-  const why =
-    data === 'none'
-      ? 'Runs with --data none are not kept.'
-      : 'Start a run with millrace run or millrace serve, or name another data folder with --data.'
-  throw new MillraceError('usage', `No runs found in ${data}. ${why}`)
-}
-
-/** The flags that lead to the same runs, to append to a printed command; often none. */
-export function whereFlags({ data, url }: Where): string {
-  return `${data === '.millrace' ? '' : ` --data ${data}`}${url === undefined ? '' : ` --url ${url}`}`
 }

@@ -13,7 +13,9 @@ import { loadConfig } from '../project/load-config.ts'
 import { parseEndpoint } from '../project/project.ts'
 import { hashEndpoint } from '../server/server-file.ts'
 import { settingsOf } from '../server/settings.ts'
-import { whereFlags } from './access.ts'
+import { whereFlags } from './where.ts'
+import { storeUrlOf } from '../project/open-store.ts'
+import { isServedBy } from './shared-store.ts'
 import { agentFile, type NamedAgent } from './agent-file.ts'
 import { checkAgents, checkData } from './folders.ts'
 import { findServer, namedServer, type LiveServer } from './live-server.ts'
@@ -27,10 +29,14 @@ export interface BackendFlags {
   dir?: string | undefined
   data?: string | undefined
   url?: string | undefined
+  /** A shared store. */
+  store?: string | undefined
   endpoint: string[]
   debug?: boolean | undefined
   /** Use the live server even if it serves other agents: for runs that are in its log already. */
   isAnyServer?: boolean
+  /** Only to answer what a run asks: with a shared store, a server goes on with it. */
+  isAnswer?: boolean
 }
 
 export interface Backend {
@@ -43,6 +49,8 @@ export interface Backend {
   where: string
   /** Something unexpected that the user should know. */
   notice?: string
+  /** What is answered here goes on in a server that shares the store. */
+  isElsewhere?: boolean
   /** Another command uses the data folder as well. Absent on a server. */
   isShared?: boolean
   agents(): Promise<AgentList>
@@ -94,7 +102,10 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
   if (!isOpen) checkAgents(dir, 'run')
   const config = isThere ? await loadConfig(dir) : {}
   const { data, logFiles } = settingsOf(config, flags.data === undefined ? {} : { data: flags.data })
+  const store = storeUrlOf(config.record ?? {}, flags.store, process.env)
+  const where = whereFlags(compact({ data, store: flags.store }))
   checkData(data)
+  if (store !== undefined && flags.isAnswer === true && (await isServedBy(store))) return elsewhere(store, where)
   // To continue the run in another process, the same tools and models are needed.
   const own = [...(dir === 'agents' ? [] : [`--dir ${dir}`]), ...flags.endpoint.map((text) => `--endpoint ${text}`)]
   const project = own.map((flag) => ` ${flag}`).join('')
@@ -102,12 +113,13 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
     dir,
     config,
     data,
+    store,
     logFiles,
     endpoints,
-    where: whereFlags({ data }) + project,
+    where: where + project,
     debug: flags.debug === true,
   }
-  const server = data === 'none' ? undefined : await findServer(data)
+  const server = data === 'none' || store !== undefined ? undefined : await findServer(data)
   if (server === undefined) {
     checkAgents(dir, 'run')
     return inProcess(local)
@@ -134,6 +146,14 @@ async function obstacleOf(
     return `${at} was started without --endpoint ${endpoint.name}=…`
   }
   return undefined
+}
+
+/** Servers that share the store go on with what is answered here. */
+function elsewhere(store: string, where: string): Place {
+  return {
+    check: async () => undefined,
+    open: async () => (await import('./elsewhere.ts')).answerElsewhere(store, where),
+  }
 }
 
 function inProcess(options: LocalOptions): Place {

@@ -25,6 +25,8 @@ export interface LocalOptions {
   config: Config
   /** Data folder, or `none`. */
   data: string
+  /** A shared store, which has the runs instead. */
+  store: string | undefined
   logFiles: boolean
   endpoints: Endpoint[]
   where: string
@@ -38,11 +40,11 @@ const maxBodyBytes = 64 * 1024 * 1024
 
 /** Undefined if a server has locked the data folder. */
 export async function openLocal({ where, notice, debug, ...options }: LocalOptions): Promise<Backend | undefined> {
-  const { data } = options
-  const isDurable = data !== 'none'
+  const { data, store } = options
+  const isDurable = data !== 'none' || store !== undefined
   // Keeps servers out while this process runs agents: they would treat its runs as crashed.
-  const isShared = isDurable && isHeld(data, 'anyone')
-  const release = isDurable ? lockData(data, 'shared') : () => undefined
+  const isShared = data !== 'none' && store === undefined && isHeld(data, 'anyone')
+  const release = data === 'none' ? () => undefined : lockData(data, 'shared')
   if (release === undefined) return undefined
   const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
   const guard = guardProcess()

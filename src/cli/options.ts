@@ -7,8 +7,15 @@ import { partTypes } from '../part/part-types.ts'
 /** Where a command about runs finds them. */
 export const whereOptions = () => [
   new Option('--data <dir>', 'Data folder with the log').default('.millrace'),
+  storeOption(),
   urlOption(),
 ]
+
+export const storeOption = () =>
+  new Option(
+    '--store <url>',
+    'Store that several servers share, such as redis://host:6379 (default: MILLRACE_STORE, or record.store in the config)',
+  )
 
 export const urlOption = () => new Option('--url <url>', 'Use the server at this URL, with MILLRACE_API_KEY as its key')
 

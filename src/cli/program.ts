@@ -5,25 +5,15 @@ import { secretValues } from '../project/secrets.ts'
 import { runStatuses } from '../part/log.ts'
 import { createCleaner } from '../fold/redact.ts'
 import { version } from '../server/version.ts'
-import type { ServeFlags } from './commands/serve.ts'
 import { shells, type Shell } from './completion-scripts.ts'
 import { sendConsoleToStderr } from './console-lines.ts'
 import { addStatsCommand } from './record-commands/stats.ts'
 import { addThreadsCommand } from './record-commands/threads.ts'
 import { readEnvFiles } from './env-files.ts'
-import {
-  choice,
-  dataAbout,
-  debugOption,
-  endpointOption,
-  examples,
-  runAbout,
-  typeOption,
-  whereOptions,
-} from './options.ts'
+import { choice, endpointOption, examples, runAbout, typeOption, whereOptions } from './options.ts'
 import { addQueryCommands } from './record-commands/query.ts'
 import { addReplayCommands } from './record-commands/replay.ts'
-import { addAnswerCommand, addTalkCommands } from './talk-commands.ts'
+import { addAnswerCommand, addServeCommand, addTalkCommands } from './talk-commands.ts'
 import { printable } from './printable.ts'
 import { addRemoveCommand } from './record-commands/rm.ts'
 import { addTestCommand } from './record-commands/test.ts'
@@ -96,26 +86,7 @@ export function createProgram(): Command {
     .addHelpText('after', examples('millrace init', 'millrace init my-project'))
     .action(async (dir: string) => (await import('./commands/init.ts')).initCommand(dir))
 
-  program
-    .command('serve')
-    .summary('Serve a folder of agents over HTTP')
-    .description('Serve a folder of agents over HTTP. Changed agent files are reloaded.')
-    .argument('[dir]', 'Folder of YAML agents', 'agents')
-    .option('--port <n>', 'Port to listen on; 0 picks a free one (default: server.port in the config, or 3000)')
-    .option('--host <address>', 'Address to listen on (default: server.host in the config, or 127.0.0.1)')
-    .option('--data <dir>', dataAbout)
-    .option('--log-files', 'Also write each run to <data>/runs/<run>.ndjson, and a <run>.summary.json when it ends')
-    .addOption(endpointOption())
-    .addOption(debugOption())
-    .option('--quiet', 'Print only failures')
-    .option('--json', 'Print server events to stdout as NDJSON')
-    .option('--insecure-no-auth', 'Allow a non-loopback --host without MILLRACE_API_KEY')
-    .addHelpText(
-      'after',
-      examples('millrace serve', 'millrace serve agents --port 8080 --endpoint ollama=http://localhost:11434/v1'),
-    )
-    .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))
-
+  addServeCommand(program)
   addTalkCommands(program)
 
   program

@@ -1,16 +1,19 @@
-/** Opens the database of a data folder with its tables filled. */
+/** Opens the store of a data folder with its tables filled, or a shared one, which has none. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { isHeld } from '../server/data-lock.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
-import { databaseIn } from './access.ts'
+import { openShared } from './shared-store.ts'
+import { databaseIn, type Place } from './where.ts'
 
 /** Longest wait for the tables of a live server, in ms. */
 const patience = 2000
 
 /** A store whose tables have everything: those of a live server are waited for, others are filled. */
-export async function openSettled(data: string): Promise<Store> {
+export async function openSettled(place: Exclude<Place, { type: 'server' }>): Promise<Store> {
+  if (place.type === 'store') return openShared(place.url)
+  const { data } = place
   const file = databaseIn(data)
   if (!isHeld(data, 'server')) {
     const store = writable(file)

@@ -1,7 +1,18 @@
-/** The commands that talk to agents: `run`, `chat` and `answer`. */
+/** The commands that serve agents and talk to them: `serve`, `run`, `chat` and `answer`. */
 import { Option, type Command } from 'commander'
+import type { ServeFlags } from './commands/serve.ts'
 import { builtinWires } from '../wire/builtin-wires.ts'
-import { collect, dataAbout, debugOption, dirAbout, endpointOption, examples, runAbout, urlOption } from './options.ts'
+import {
+  collect,
+  dataAbout,
+  debugOption,
+  dirAbout,
+  endpointOption,
+  examples,
+  runAbout,
+  storeOption,
+  urlOption,
+} from './options.ts'
 
 /** Packs and configs may add formats, so any name is accepted until the config is loaded. */
 export const formatOption = () =>
@@ -28,6 +39,7 @@ export function addTalkCommands(program: Command): void {
     .option('--file <path>', 'Attach an image, PDF or other file (repeatable)', collect)
     .option('--dir <dir>', dirAbout)
     .option('--data <dir>', dataAbout)
+    .addOption(storeOption())
     .addOption(urlOption())
     .addOption(endpointOption())
     .addOption(debugOption())
@@ -70,6 +82,7 @@ ${examples(
     .option('-y, --yes', 'Approve every tool call that needs approval')
     .option('--dir <dir>', dirAbout)
     .option('--data <dir>', dataAbout)
+    .addOption(storeOption())
     .addOption(urlOption())
     .addOption(endpointOption())
     .addOption(debugOption())
@@ -121,4 +134,31 @@ ${examples(
     .action(async (run: string, answer: string | undefined, flags) =>
       (await import('./commands/answer.ts')).answerCommand(run, answer, flags),
     )
+}
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .summary('Serve a folder of agents over HTTP')
+    .description('Serve a folder of agents over HTTP. Changed agent files are reloaded.')
+    .argument('[dir]', 'Folder of YAML agents', 'agents')
+    .option('--port <n>', 'Port to listen on; 0 picks a free one (default: server.port in the config, or 3000)')
+    .option('--host <address>', 'Address to listen on (default: server.host in the config, or 127.0.0.1)')
+    .option('--data <dir>', dataAbout)
+    .addOption(storeOption())
+    .option('--log-files', 'Also write each run to <data>/runs/<run>.ndjson, and a <run>.summary.json when it ends')
+    .addOption(endpointOption())
+    .addOption(debugOption())
+    .option('--quiet', 'Print only failures')
+    .option('--json', 'Print server events to stdout as NDJSON')
+    .option('--insecure-no-auth', 'Allow a non-loopback --host without MILLRACE_API_KEY')
+    .addHelpText(
+      'after',
+      examples(
+        'millrace serve',
+        'millrace serve agents --port 8080 --endpoint ollama=http://localhost:11434/v1',
+        'MILLRACE_STORE=redis://:password@redis:6379 millrace serve',
+      ),
+    )
+    .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))
 }

@@ -1,7 +1,7 @@
 /** The commands that read what CLI agents print. */
 import { Option, type Command } from 'commander'
 import { cliNames } from '../ingest/cli-names.ts'
-import { choice, examples, urlOption } from './options.ts'
+import { choice, examples, storeOption, urlOption } from './options.ts'
 
 export function addParseCommand(program: Command): void {
   program
@@ -42,6 +42,7 @@ export function addImportCommand(program: Command): void {
     )
     .option('-m, --message <text>', 'The prompt, if the output does not repeat it')
     .addOption(new Option('--data <dir>', 'Data folder to write to').default('.millrace'))
+    .addOption(storeOption())
     .addOption(urlOption())
     .addHelpText(
       'after',

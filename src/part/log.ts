@@ -5,8 +5,10 @@
  */
 import type { Entry } from './entry.ts'
 import type { FleetProcess, Introduction } from './fleet-process.ts'
+import type { Limits } from './limits.ts'
 import type { Records } from './records.ts'
 import type { RunQuery, RunRow } from './run-row.ts'
+import type { StoreStatus } from './store-status.ts'
 import type { Upkeep } from './upkeep.ts'
 
 export type { FleetProcess, Introduction } from './fleet-process.ts'
@@ -196,5 +198,9 @@ export interface Store {
   records?: Records
   /** Compaction and deletion. Absent where there are none. */
   upkeep?: Upkeep
+  /** Limits over all processes of the store. Absent: each has its own. */
+  limits?: Limits
+  /** What a shared store does for this process. Absent where nothing is shared. */
+  status?(): Promise<StoreStatus>
   close(): Promise<void>
 }

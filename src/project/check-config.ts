@@ -62,11 +62,13 @@ const server = settings<ServerConfig>({
   maxBodyBytes: size,
   keepAliveMs: ms,
   graceMs: wholeNumber(0, longest),
+  drainMs: wholeNumber(0, longest),
   stopGraceMs: wholeNumber(0, longest),
   page: flag,
   edit: flag,
   allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
   rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
+  streamLimit: wholeNumber(1, 1_000_000),
   openai: settings<OpenAiConfig>({
     extensions: list(oneOf(['tools', 'trace'])),
     traceKey: rule('a name that the protocol does not use itself', isTraceKey),
@@ -80,6 +82,7 @@ const retention = settings<RetentionConfig>({
 })
 
 const record = settings<RecordConfig>({
+  store: address,
   data: text,
   logFiles: flag,
   busyTimeoutMs: wholeNumber(0, longest),

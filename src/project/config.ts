@@ -110,6 +110,11 @@ export interface ServerConfig {
   keepAliveMs?: number
   /** How long active runs may take to finish when the server shuts down, in ms. Default 2000. */
   graceMs?: number
+  /**
+   * With a shared store: how long the server answers 503 when it shuts down, before it hands over its runs, so that balancers notice.
+   * Default 1000.
+   */
+  drainMs?: number
   /** How long the steps of a stopped run may take to settle, in ms. Default 300. */
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
@@ -119,12 +124,14 @@ export interface ServerConfig {
   /** Whether agents may be saved from the page. Default: only without a key, on a loopback address. */
   edit?: boolean
   rateLimit?: RateLimitConfig
+  /** How many streams a caller may have open at the same time. More get a 429 with `Retry-After`. Default: no limit. */
+  streamLimit?: number
   openai?: OpenAiConfig
 }
 
-/** How many runs may be started from one address. More get a 429 with `Retry-After`. Default: no limit. */
+/** How many runs a caller may start. More get a 429 with `Retry-After`. Default: no limit. */
 export interface RateLimitConfig {
-  /** An address may start so many at once, and one in each share of a minute after that. */
+  /** It may start so many at once, and one in each share of a minute after that. */
   runsPerMinute: number
 }
 
@@ -147,6 +154,11 @@ export interface OpenAiConfig {
 
 /** Where runs are stored; command line flags override it. */
 export interface RecordConfig {
+  /**
+   * URL of a store that several servers share: `redis://host:6379`. `--store` and the environment variable `MILLRACE_STORE`, where a
+   * password belongs, override it. Default: the log is in the data folder.
+   */
+  store?: string
   /** Folder of the log, relative to the working directory; `none` keeps the log in memory. Default `.millrace`. */
   data?: string
   /** Also write `<data>/runs/<run>.ndjson`, and `<run>.summary.json` once a run has ended. Default false. */

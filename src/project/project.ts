@@ -1,15 +1,14 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
-import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { watchStore } from '../store/watch-store.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { endpointProtocols } from './check-config.ts'
-import type { Config, RecordConfig } from './config.ts'
+import type { Config } from './config.ts'
+import { openStore } from './open-store.ts'
 import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
@@ -37,8 +36,10 @@ export interface ProjectOptions {
   dir: string
   /** The folder's config, if already loaded. */
   config?: Config
-  /** Folder for `millrace.db`; `none` keeps everything in memory. */
+  /** Folder for the log, logs of CLI agents and records of their processes; `none` keeps the log in memory, and nothing else. */
   data: string
+  /** URL of a shared store, which then has the runs instead. */
+  store?: string | undefined
   /** Also write runs as files to `<data>/runs`. Ignored when `data` is `none`. */
   logFiles?: boolean
   env: Env
@@ -60,7 +61,9 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
   const otlp = otlpSettingsOf(config.telemetry?.otlp, env)
-  const watched = watchStore(openStore(data, config.record), { onChange: options.onStore ?? (() => undefined) })
+  const { busyTimeoutMs } = config.record ?? {}
+  const inner = await openStore({ store: options.store, data, busyTimeoutMs, warn: log })
+  const watched = watchStore(inner, { onChange: options.onStore ?? (() => undefined) })
   const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'
   const folder = join(resolve(data), 'runs')
@@ -119,13 +122,6 @@ export async function readAgents(dir: string, env: Env, endpoints?: readonly End
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
   return openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
-}
-
-export function openStore(data: string, { busyTimeoutMs }: RecordConfig = {}): Store {
-  if (data === 'none') return memoryStore()
-  // It contains conversations: other accounts of the machine get no access.
-  mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
 }
 
 /** `name=[protocol+]url`, as on the command line. */

@@ -35,6 +35,11 @@ export function findSecrets(config: Config, env: Env): Secret[] {
   for (const { name, baseURL } of models?.endpoints ?? []) {
     add(`the endpoint "${name}" in the config`, cure, credentialsIn(baseURL))
   }
+  add(
+    'record.store in the config',
+    'use the environment variable MILLRACE_STORE',
+    credentialsIn(config.record?.store ?? ''),
+  )
   return found
 }
 

@@ -31,6 +31,8 @@ export interface RuntimeOptions {
   onRun?: (event: RunEvent) => void
   /** Called with what an operator should know of this process. */
   warn?: (message: string) => void
+  /** Executes no runs: what is answered or stopped here goes on in another process of the store. */
+  postsOnly?: boolean
   /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
 }

@@ -25,8 +25,8 @@ import type { RunResult } from './run-result.ts'
 import { createIdleThreads } from './idle-threads.ts'
 import { closingError, unknownAgent } from './runtime-errors.ts'
 import { startRun } from './start-run.ts'
-import { stopRun } from './stop-run.ts'
-import { createSupervisor, type FailEffect } from './supervisor.ts'
+import { announce, stopRun } from './stop-run.ts'
+import { createSupervisor, type FailEffect, type Supervisor } from './supervisor.ts'
 import { createThreadQueue } from './thread-queue.ts'
 
 /** ms beyond the grace time of its steps that the owner of a run in another process has to end it. */
@@ -158,8 +158,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const redact = createCleaner(secrets, secretKeys)
   const closing = new AbortController()
   const shutdown = closing.signal
+  const look: Supervisor['look'] = (run, why) => (options.postsOnly ? announce(store, run) : supervisor.look(run, why))
   const stop = (run: string, reason?: string) =>
-    stopRun({ store, supervisor, shutdown, redact, patience: graceMs + stopPatience }, run, reason)
+    stopRun(
+      {
+        store,
+        supervisor: { owns: (id) => supervisor.owns(id), look },
+        shutdown,
+        redact,
+        patience: graceMs + stopPatience,
+      },
+      run,
+      reason,
+    )
   const supervisor = createSupervisor({
     options,
     shutdown,
@@ -174,7 +185,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
-  const answers = { store, redactOf, look: supervisor.look, keepHeaders: supervisor.keepHeaders }
+  const answers = { store, redactOf, look, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
   const runtime: Runtime = {

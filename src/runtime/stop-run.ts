@@ -13,6 +13,11 @@ export interface StopContext {
   patience: number
 }
 
+/** Tells the other processes that a run has a message, instead of looking at it here. */
+export async function announce({ fleet }: Pick<Store, 'fleet'>, run: string): Promise<undefined> {
+  await fleet.want(run)
+}
+
 /**
  * Posts the stop. The run's owner reads it, here or elsewhere, and a run without owner is claimed and ended. Resolves when the
  * stop is posted, or the run without owner is ended. Rejects with `unknown-run` (404).

@@ -12,6 +12,9 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { Place } from '../part/limits.ts'
+import { onBodyEnd } from '../answer/streamed-body.ts'
+import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { foreignFault } from './http/foreign.ts'
@@ -21,7 +24,8 @@ import { homeResponse } from './routes/home.ts'
 import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
-import { realRequest } from './http/incoming-request.ts'
+import { addressOf, realRequest } from './http/incoming-request.ts'
+import { isMonitorPath, isOpen, mayStream, startsRun } from './http/paths.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
@@ -48,13 +52,17 @@ export interface HandlerOptions {
    * Called with every request that may start a run, once it is authorized and before its body is read. An error that it returns is
    * the answer, with its `status` and `retryAfter`: a limit of your own.
    */
-  admit?: (request: Request) => MillraceError | undefined
+  admit?: (request: Request) => MillraceError | undefined | Promise<MillraceError | undefined>
+  /** Limits of starts and streams, over all processes of the store. */
+  admission?: Admission
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment, so that proxies keep the connection. Default 15,000. */
   keepAliveMs?: number
   /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503. */
-  health?: () => { reasons: string[]; uncaughtErrors: number }
+  health?: () => Health | Promise<Health>
+  /** While it returns an error, every request but those of monitors is answered with it: the server takes no more work. */
+  draining?: () => MillraceError | undefined
   /** Load errors of the agents, listed with them. */
   agentErrors?: () => { file: string; message: string }[]
   /** Called with errors of the server itself, such as a failing store. Errors of runs are in their logs. */
@@ -82,6 +90,13 @@ export interface HandlerOptions {
   onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
   metrics?: () => string
+}
+
+export interface Health {
+  reasons: string[]
+  uncaughtErrors: number
+  /** The processes that share the store. */
+  fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number }
 }
 
 export interface HandlerContext extends AnswerContext {
@@ -113,6 +128,7 @@ export function createHandler(options: HandlerOptions): Handler {
     maxBodyBytes = 4 * 1024 * 1024,
     keepAliveMs = 15_000,
   } = options
+  const { admission, draining = () => undefined } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, edit = false, onAgents } = options
   // With an empty key every request is refused.
@@ -157,15 +173,30 @@ export function createHandler(options: HandlerOptions): Handler {
     const { method } = request
     const path = getPath(request)
     let refused: Response | undefined
+    let place: Place | undefined
     try {
       let error =
-        (isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ?? foreign(request, path)
-      if (error === undefined && method === 'POST' && startsRun.test(path)) error = options.admit?.(request)
+        (isMonitorPath(path) ? undefined : draining()) ??
+        (isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ??
+        foreign(request, path)
+      if (error === undefined && startsRun(method, path)) {
+        error = (await options.admit?.(request)) ?? (await admission?.start(callerAddress(request)))
+      }
+      if (error === undefined && admission !== undefined && mayStream(method, path)) {
+        const given = await admission.stream(callerAddress(request))
+        if (given instanceof Error) error = given
+        else place = given
+      }
       if (error !== undefined) refused = isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
     } catch (error) {
       refused = failed(error as Error)
     }
-    if (refused === undefined) return app.fetch(request)
+    if (refused === undefined) {
+      const response = await app.fetch(request)
+      // What is not streamed needs its place no longer.
+      if (place !== undefined && !onBodyEnd(response.body, place.leave)) place.leave()
+      return response
+    }
     return method === 'HEAD' ? new Response(null, refused) : refused
   }
 
@@ -181,13 +212,14 @@ export function createHandler(options: HandlerOptions): Handler {
       links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })
   })
-  app.get('/health', () => {
+  app.get('/health', async () => {
     const uptime = Math.round((performance.now() - began) / 1000)
-    const { reasons = [], ...counts } = options.health?.() ?? {}
-    const isDegraded = reasons.length > 0
-    const state = isDegraded ? { status: 'degraded', reasons } : { status: 'ok' }
+    const { reasons = [], ...counts } = (await options.health?.()) ?? {}
+    const isReady = reasons.length === 0 && draining() === undefined
+    const status = draining() !== undefined ? 'draining' : isReady ? 'ok' : 'degraded'
+    const state = reasons.length > 0 ? { status, reasons } : { status }
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
-    return Response.json(body, isDegraded ? { status: 503, headers: { 'cache-control': 'no-store' } } : undefined)
+    return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
   const isPrivate = allowsKey !== undefined || authorize !== undefined || localOnly
   mountAgents(app, context, { errors: agentErrors, showsTexts: isPrivate })
@@ -195,6 +227,7 @@ export function createHandler(options: HandlerOptions): Handler {
   if (isPrivate) {
     for (const mount of runRoutes) mount(app, context)
   }
+  app.get('/health/live', () => Response.json({ status: 'ok', version }))
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
@@ -203,17 +236,13 @@ export function createHandler(options: HandlerOptions): Handler {
     if (preflight !== undefined) return preflight
     const began = performance.now()
     const response = await answer(request)
+    // The next request of the connection shall go to another server.
+    if (draining() !== undefined) response.headers.set('connection', 'close')
     requests.count(request, response, began)
     return cors.allow(request, response)
   }
 }
 
-/** Paths of routes whose `POST` may start a run. */
-const startsRun =
-  /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
-
-/** Paths that need no key. Without one, the page at `/` shows no agents. */
-function isOpen(path: string, method: string, hasPage: boolean): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false
-  return path === '/health' || path === '/' || (hasPage && isPagePath(path))
+function callerAddress(request: Request): string {
+  return addressOf(request) ?? 'an unknown address'
 }

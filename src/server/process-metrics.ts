@@ -1,16 +1,15 @@
 /** What the process of a server does, for Prometheus: the lag of its event loop, its open streams, starts that were refused. */
-import type { ServerResponse } from 'node:http'
 import type { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCounter, gauge } from '../record/metrics/families.ts'
-import type { RateLimit } from './http/rate-limit.ts'
 
 /** How often the lag is measured, in ms. */
 const resolution = 20
 
-export function createProcessMetrics() {
+export function createProcessMetrics(streams: () => number) {
   const limited = createCounter('millrace_rate_limited_total', 'Starts of runs that were refused by the rate limit.')
   limited.add({}, 0)
-  let streams = 0
+  const full = createCounter('millrace_stream_limited_total', 'Streams that were refused by the limit of open streams.')
+  full.add({}, 0)
   let delay: ReturnType<typeof monitorEventLoopDelay> | undefined
 
   /** Since the last call. Measured once somebody has asked. */
@@ -32,20 +31,12 @@ export function createProcessMetrics() {
   }
 
   return {
-    limit:
-      (inner: RateLimit): RateLimit =>
-      (address) => {
-        const error = inner(address)
-        if (error !== undefined) limited.add({})
-        return error
-      },
-    stream(outgoing: ServerResponse): void {
-      if (outgoing.destroyed) return
-      streams++
-      outgoing.once('close', () => streams--)
-    },
+    refused: (what: 'start' | 'stream'): void => (what === 'start' ? limited : full).add({}),
     text: () =>
-      lag() + gauge('millrace_active_streams', 'HTTP responses that are being streamed.', streams) + limited.text(),
+      lag() +
+      gauge('millrace_active_streams', 'HTTP responses that are being streamed.', streams()) +
+      limited.text() +
+      full.text(),
     close: () => delay?.disable(),
   }
 }

@@ -1,8 +1,12 @@
 /** Reports and health of `serve`. */
+import { pause } from '../async/pause.ts'
 import type { MillraceError } from '../part/error.ts'
+import type { AgentFolder } from '../project/agents-folder.ts'
+import type { Agent } from '../runtime/runtime.ts'
 import type { ErrorGuard } from './error-guard.ts'
 import type { Project } from '../project/project.ts'
-import type { Report, Reporter } from './report.ts'
+import type { Health } from './handler.ts'
+import type { Level, Report, Reporter } from './report.ts'
 import type { ServeOptions } from './serve.ts'
 import { storeReason } from './store-reason.ts'
 
@@ -21,7 +25,63 @@ export function reportOfStore(failure: MillraceError | undefined): Report {
   return { level: 'error', event: 'store', message: `${storeReason(failure)} New runs are refused.`, ...detail }
 }
 
-export function healthOf({ storeFailure }: Project, guard: ErrorGuard | undefined) {
+/** ms that a store has to tell of its processes. Who asks for the health does not wait for one that is away. */
+const patience = 300
+
+export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorGuard | undefined): Promise<Health> {
+  const { fleet, status } = runtime.store
   const reasons = storeFailure === undefined ? [] : [storeReason(storeFailure)]
-  return { reasons, uncaughtErrors: guard?.unattributed ?? 0 }
+  const uncaughtErrors = guard?.unattributed ?? 0
+  const [processes, shared] = await Promise.all([inTime(fleet.processes?.()), inTime(status?.())])
+  if (shared?.connected === false && reasons.length === 0) reasons.push('The store cannot be reached.')
+  if (processes === undefined) return { reasons, uncaughtErrors }
+  const self = processes.find((each) => each.self)
+  const count = (of: 'alive' | 'draining') => processes.filter((each) => each[of]).length
+  const told = { alive: count('alive'), draining: count('draining'), runs: self?.runs ?? 0 }
+  return { reasons, uncaughtErrors, fleet: { ...told, beatAgeMs: Math.round(self?.beatAgeMs ?? 0) } }
+}
+
+/** Undefined if it comes too late, or fails. */
+export async function inTime<T>(answer: Promise<T> | undefined): Promise<T | undefined> {
+  const over = new AbortController()
+  const late = pause(patience, over.signal, { background: true }).then(() => undefined)
+  try {
+    return await Promise.race([answer, late])
+  } catch {
+    return undefined
+  } finally {
+    over.abort()
+  }
+}
+
+/** Notes what becomes of agents when their files change. */
+export function watchAgents(
+  agents: AgentFolder,
+  note: (message: string, level?: Level) => void,
+  onChange: () => void,
+): void {
+  let before = byId(agents.list())
+  agents.watch(
+    (changed, errors) => {
+      for (const { message } of errors) note(message, 'error')
+      const now = byId(agents.list())
+      const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
+      for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
+      before = now
+      onChange()
+    },
+    (file) => note(`${file} has changed: restart the server to apply it`),
+  )
+}
+
+function byId(agents: readonly Agent[]): Map<string, Agent> {
+  return new Map(agents.map((agent) => [agent.id, agent]))
+}
+
+/** The effect of a reload on an agent, in one line. */
+function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, isBroken: boolean): string {
+  if (isBroken && now === undefined) return `${id}: not loaded`
+  if (isBroken && now === before) return `${id}: not reloaded, the previous version stays`
+  if (now === undefined) return `removed: ${id}`
+  return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
 }

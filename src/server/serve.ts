@@ -1,30 +1,30 @@
 /** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AddressInfo } from 'node:net'
-import type { Server } from 'node:http'
+import { pause } from '../async/pause.ts'
 import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
-import type { Agent } from '../runtime/runtime.ts'
-import { lockData } from './data-lock.ts'
 import type { ErrorGuard } from './error-guard.ts'
 import { createHandler } from './handler.ts'
 import { loadConfig } from '../project/load-config.ts'
 import { isLoopback } from './http/loopback.ts'
-import { addressOf } from './http/incoming-request.ts'
 import { createNodeListener } from './http/node-listener.ts'
-import { createRateLimit } from './http/rate-limit.ts'
+import { createAdmission, createCallerOf } from './http/admission.ts'
+import { hashText } from './http/hash-text.ts'
+import { createPort, createStreams, drainingError, openPort } from './http/port.ts'
 import { refuse } from './http/refuse.ts'
+import { credentialsIn } from '../project/secret-values.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
+import { createLimits } from '../store/limits.ts'
 import { reapProcesses } from '../processes/process-records.ts'
 import { createListeners } from './listeners.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { reportRequests } from './report-requests.ts'
 import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
-import { createReporter, healthOf, reportOfStore } from './serve-report.ts'
-import { hashEndpoint, readServerFile, removeServerFile, writeServerFile } from './server-file.ts'
+import { createReporter, healthOf, reportOfStore, watchAgents } from './serve-report.ts'
+import { claimData, hashEndpoint, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
@@ -56,10 +56,12 @@ export interface Served {
 export async function serve(options: ServeOptions): Promise<Served> {
   const { guard } = options
   const config = await loadConfig(options.dir)
-  const { host, port: wanted, data, logFiles } = settingsOf(config, options)
-  const { maxBodyBytes, keepAliveMs, allowedOrigins, graceMs, rateLimit: limited } = config.server ?? {}
-  const metrics = createProcessMetrics()
-  const rateLimit = limited && metrics.limit(createRateLimit(limited.runsPerMinute))
+  const { host, port: wanted, data, store, logFiles } = settingsOf(config, options, options.env)
+  const isShared = store !== undefined
+  const { maxBodyBytes, keepAliveMs, allowedOrigins, rateLimit, streamLimit } = config.server ?? {}
+  const { graceMs = 2000, drainMs = 1000 } = config.server ?? {}
+  const streams = createStreams()
+  const metrics = createProcessMetrics(() => streams.size)
   const openai = openAiSettingsOf(config, options.env)
   // An empty key counts as no key.
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
@@ -79,7 +81,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
       'Log files need a data folder: remove --data none (record.data) or turn log files off.',
     )
   }
-  const release = claimData(data)
+  const release = claimData(data, isShared)
+  let isDraining = false
+  const draining = () => (isDraining ? drainingError() : undefined)
   let project: Project | undefined
   const report = createReporter(options, () => project)
   const note = (message: string, level: Level = 'info') => report({ level, event: 'note', message })
@@ -94,12 +98,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const left = await reapProcesses(resolve(data))
       if (left > 0) note(`killed ${left} processes of CLI agents that the server before this one had left`, 'warn')
     }
-    const secrets = [...(options.secrets ?? []), ...(apiKey === undefined ? [] : [apiKey])]
+    const secrets = [
+      ...(options.secrets ?? []),
+      ...(apiKey === undefined ? [] : [apiKey]),
+      ...credentialsIn(store ?? ''),
+    ]
     project = await openProject(
       compact({
         ...options,
         config,
         data,
+        store,
         logFiles,
         secrets,
         log: (line) => note(line, 'warn'),
@@ -112,6 +121,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
+    const admission = createAdmission({
+      limits: runtime.store.limits ?? createLimits(),
+      runsPerMinute: rateLimit?.runsPerMinute,
+      streams: streamLimit,
+      callerOf: createCallerOf(apiKey && (await hashText(apiKey))),
+      onRefused: metrics.refused,
+    })
     const reloads = createListeners()
     const handler = createHandler(
       compact({
@@ -121,8 +137,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
         agentEditor: agents.editor,
         edit: config.server?.edit ?? localOnly,
         health: () => healthOf(project!, guard),
+        draining,
         localOnly,
-        admit: rateLimit && ((request) => rateLimit(addressOf(request) ?? 'an unknown address')),
+        admission,
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         authorize: isLocal || apiKey !== undefined ? undefined : () => true,
         onError,
@@ -138,17 +155,27 @@ export async function serve(options: ServeOptions): Promise<Served> {
     )
     const told = reportRequests(handler, report)
     const sockets = createSocketListener(
-      compact({ runtime, onError, handler: told, apiKey, localOnly, allowedOrigins, maxBodyBytes, rateLimit }),
+      compact({
+        runtime,
+        onError,
+        handler: told,
+        apiKey,
+        localOnly,
+        allowedOrigins,
+        maxBodyBytes,
+        admission,
+        draining,
+      }),
     )
     const { shouldUpgradeCallback } = sockets
-    const listener = createNodeListener(told, onError, metrics.stream)
+    const listener = createNodeListener(told, onError, streams.add)
     const server = createServer({ noDelay: true, shouldUpgradeCallback }, sockets.before(listener))
     server.on('upgrade', sockets.upgrade).on('clientError', refuse)
-    await listen(server, wanted, host)
-    const { port } = server.address() as AddressInfo
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    const url = await openPort(server, wanted, host)
+    const port = createPort(server)
+    // Who shares a store is found in it.
     writeServerFile(
-      data,
+      isShared ? 'none' : data,
       compact({
         url,
         pid: process.pid,
@@ -158,19 +185,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
         key: apiKey === undefined ? undefined : true,
       }),
     )
-    let before = byId(agents.list())
-    agents.watch(
-      (changed, errors) => {
-        for (const { message } of errors) note(message, 'error')
-        const now = byId(agents.list())
-        const broken = new Set(errors.map(({ file }) => file.replace(/\.ya?ml$/u, '')))
-        for (const id of changed) note(fateOf(id, before.get(id), now.get(id), broken.has(id)))
-        before = now
-        sockets.announceAgents()
-        reloads.tell()
-      },
-      (file) => note(`${file} has changed: restart the server to apply it`),
-    )
+    void runtime.store.fleet.introduce?.({ version, url }).catch(onError)
+    watchAgents(agents, note, () => {
+      sockets.announceAgents()
+      reloads.tell()
+    })
 
     // Nobody waits for it, so it is loaded once the server answers.
     const housekeeping = import('../record/housekeeping.ts').then(({ keepHouse }) =>
@@ -179,24 +198,27 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {
+      isDraining = true
       agents.close()
-      const closed = Promise.withResolvers<void>()
-      let idle: ReturnType<typeof setInterval> | undefined
-      const leavePort = () => {
-        server.close(() => closed.resolve())
-        // Idle keep-alive connections would keep the server open.
-        idle = setInterval(() => server.closeIdleConnections(), 10)
-      }
-      const isPolled = sockets.isPolled()
-      if (!isPolled) leavePort()
+      // Clients that poll must still be told how their runs end. Of several servers, this one is not asked any more once it says 503.
+      const isKept = isShared || sockets.isPolled()
+      if (!isKept) port.leave()
       await (await housekeeping).close()
-      await runtime.close(graceMs, sockets.close)
-      if (isPolled) leavePort()
-      // All runs have ended and little remains to be sent, but readers may be slow or not reading at all.
-      const enough = setTimeout(() => server.closeAllConnections(), 1000)
-      await closed.promise
-      clearInterval(idle)
-      clearTimeout(enough)
+      if (isShared) {
+        await runtime.store.fleet.introduce?.({ draining: true }).catch(onError)
+        await pause(drainMs)
+      }
+      const enough = performance.now() + graceMs
+      await runtime.close(graceMs, async () => {
+        if (isShared) {
+          // Their runs have moved: they read on here while there is time, then elsewhere.
+          await streams.ended(Math.max(0, enough - performance.now()))
+          streams.breakOff()
+        }
+        await sockets.close()
+      })
+      port.leave()
+      await port.left()
       metrics.close()
       release()
     }
@@ -206,45 +228,5 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await project?.runtime.close(0)
     release()
     throw error
-  }
-}
-
-function byId(agents: readonly Agent[]): Map<string, Agent> {
-  return new Map(agents.map((agent) => [agent.id, agent]))
-}
-
-/** The effect of a reload on an agent, in one line. */
-function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, isBroken: boolean): string {
-  if (isBroken && now === undefined) return `${id}: not loaded`
-  if (isBroken && now === before) return `${id}: not reloaded, the previous version stays`
-  if (now === undefined) return `removed: ${id}`
-  return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((done, fail) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const busy = `Port ${port} is in use; choose another with --port (0 picks a free one).`
-      fail(error.code === 'EADDRINUSE' ? new MillraceError('port-in-use', busy) : error)
-    })
-    server.listen(port, host, done)
-  })
-}
-
-/** Locks the data folder for this server, or throws `data-in-use`. */
-function claimData(data: string): () => void {
-  if (data === 'none') return () => undefined
-  const release = lockData(data, 'alone')
-  if (release === undefined) {
-    const other = readServerFile(data)
-    const who = other === undefined ? 'a run' : `process ${other.pid}`
-    const where = other?.url === undefined ? '' : ` at ${other.url}`
-    const cure = 'Stop it, or choose another folder with --data.'
-    throw new MillraceError('data-in-use', `The data folder ${data} is used by ${who}${where}. ${cure}`)
-  }
-  writeServerFile(data, { pid: process.pid })
-  return () => {
-    removeServerFile(data)
-    release()
   }
 }

@@ -1,7 +1,9 @@
-/** `<data>/server.json`: how to reach the server of a data folder. `data-lock.ts` ensures that there is only one. */
+/** The server of a data folder: it locks the folder, and `<data>/server.json` says how to reach it. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { MillraceError } from '../part/error.ts'
 import type { Endpoint } from '../models/resolver.ts'
+import { lockData } from './data-lock.ts'
 import { hashText } from './http/hash-text.ts'
 
 export interface ServerFile {
@@ -43,4 +45,26 @@ export function hashEndpoint({ name, baseURL, protocol = 'openai-chat' }: Endpoi
 
 function pathOf(data: string): string {
   return join(resolve(data), 'server.json')
+}
+
+/**
+ * Locks the folder for a server. Throws `data-in-use` if another process has locked the folder. `shared`: the runs are in a shared store, so several servers may use
+ * the folder, and no other process looks for them there.
+ */
+export function claimData(data: string, shared: boolean): () => void {
+  if (data === 'none') return () => undefined
+  const release = lockData(data, shared ? 'shared' : 'alone')
+  if (release === undefined) {
+    const other = readServerFile(data)
+    const who = other === undefined ? 'a run' : `process ${other.pid}`
+    const where = other?.url === undefined ? '' : ` at ${other.url}`
+    const cure = 'Stop it, or choose another folder with --data.'
+    throw new MillraceError('data-in-use', `The data folder ${data} is used by ${who}${where}. ${cure}`)
+  }
+  if (shared) return release
+  writeServerFile(data, { pid: process.pid })
+  return () => {
+    removeServerFile(data)
+    release()
+  }
 }

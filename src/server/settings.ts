@@ -1,19 +1,23 @@
-/** Address and data folder of the server: from the command line, then the config, then the defaults. */
+/** Address, data folder and store of the server: from the command line, then the environment, then the config, then the defaults. */
 import { MillraceError } from '../part/error.ts'
 import type { Config, OpenAiConfig } from '../project/config.ts'
 import type { Env } from '../project/registry.ts'
+import { storeUrlOf } from '../project/open-store.ts'
 
 export interface Settings {
   port: number
   host: string
   data: string
+  /** The URL of a shared store; undefined: the log is in the data folder. */
+  store: string | undefined
   logFiles: boolean
 }
 
-export function settingsOf({ server = {}, record = {} }: Config, given: Partial<Settings>): Settings {
+export function settingsOf({ server = {}, record = {} }: Config, given: Partial<Settings>, env: Env = {}): Settings {
   return {
     port: given.port ?? server.port ?? 3000,
     host: given.host ?? server.host ?? '127.0.0.1',
+    store: storeUrlOf(record, given.store, env),
     data: given.data ?? record.data ?? '.millrace',
     logFiles: given.logFiles ?? record.logFiles ?? false,
   }

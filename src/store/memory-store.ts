@@ -14,6 +14,7 @@ import { createBell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
+import { createLimits } from './limits.ts'
 import { createCursors } from './follow.ts'
 import { changesAfter, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
@@ -233,6 +234,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     log,
     runs: index,
     fleet,
+    limits: createLimits(),
     durable: false,
     async close() {
       fleet.close()

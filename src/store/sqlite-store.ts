@@ -13,6 +13,7 @@ import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeMessage } from './encode.ts'
 import { follow, type Puller } from './follow.ts'
 import { createFleet } from './fleet.ts'
+import { createLimits } from './limits.ts'
 import { foldRow, ofFork, type StoredRow } from './run-row.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readMessages } from './readers.ts'
@@ -239,6 +240,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   })
   const file = db.location()
   const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })
-  const store: Store = { log, runs: index, fleet, upkeep, durable: true, close: () => (closing ??= close()) }
+  const limits = createLimits()
+  const store: Store = { log, runs: index, fleet, limits, upkeep, durable: true, close: () => (closing ??= close()) }
   return records === undefined ? store : { ...store, records }
 }

@@ -132,7 +132,7 @@ test('a server tells its open streams, its event loop and the starts that it has
 })
 
 test('a blocked event loop is seen', async () => {
-  const metrics = createProcessMetrics()
+  const metrics = createProcessMetrics(() => 0)
   onTestFinished(() => void metrics.close())
   const longest = () => parse(metrics.text()).get('nodejs_eventloop_lag_max_seconds')!
   expect(longest()).toBe(0)

@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createScriptedModel as createPlayer } from '../../src/models/scripted.ts'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { createRateLimit } from '../../src/server/http/rate-limit.ts'
+import { createAdmission, createCallerOf } from '../../src/server/http/admission.ts'
+import { createLimits } from '../../src/store/limits.ts'
 import { mostRuns } from '../../src/server/socket/session.ts'
 import { agent } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -16,7 +17,9 @@ const agents = { a: agent() }
 
 test('starts from one address are limited over all its sockets, with the seconds to wait', async () => {
   const model = createPlayer(() => [text('Hi')])
-  server = await startServer({ agents, scripts: { m: model } }, { rateLimit: createRateLimit(2, () => 0) })
+  const limits = createLimits(() => 0)
+  const admission = createAdmission({ limits, runsPerMinute: 2, callerOf: createCallerOf(undefined) })
+  server = await startServer({ agents, scripts: { m: model } }, { admission })
   const options = { extraHeaders: { 'x-forwarded-for': '10.0.0.9' } }
   const [client, other] = [await connectSocket(server.url), await connectSocket(server.url, 'polling', options)]
   expect((await client.run({ runId: 'r1', threadId: '1' })).ok).toBe(true)

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { compact } from '../../src/part/compact.ts'
 import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
-import type { RateLimit } from '../../src/server/http/rate-limit.ts'
 import { createSocketListener, type SocketListener } from '../../src/server/socket/socket-listener.ts'
 import { createEngine, type Engine, type EngineOptions } from './engine.ts'
 
@@ -19,16 +18,16 @@ export interface TestServer extends Engine {
 
 export async function startServer(
   options: EngineOptions,
-  { rateLimit, port = 0, ...handlerOptions }: Partial<HandlerOptions> & { rateLimit?: RateLimit; port?: number } = {},
+  { port = 0, ...handlerOptions }: Partial<HandlerOptions> & { port?: number } = {},
 ): Promise<TestServer> {
   const engine = createEngine(options)
   const reported: unknown[] = []
   const onError = (error: unknown) => void reported.push(error)
   const handler = createHandler({ runtime: engine.runtime, authorize: () => true, onError, ...handlerOptions })
   const { runtime } = engine
-  const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false } = handlerOptions
+  const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false, admission } = handlerOptions
   const sockets = createSocketListener(
-    compact({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, rateLimit }),
+    compact({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, admission }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))

@@ -9,6 +9,7 @@ import { didYouMean } from '../../pipeline/nearest.ts'
 import { isHeld } from '../../server/data-lock.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { openAccess, whereFlags } from '../access.ts'
+import { sharedStore } from '../where.ts'
 import { answerLines, shortRequestId } from '../answer-line.ts'
 import { createAsk, jsonOrText } from '../ask.ts'
 import { openBackend } from '../backend.ts'
@@ -29,6 +30,7 @@ export interface AnswerFlags {
   dir?: string
   data: string
   url?: string
+  store?: string
   endpoint: string[]
 }
 
@@ -51,11 +53,14 @@ export async function answerCommand(run: string, given: string | undefined, flag
   const words = given === '-' ? (await text(process.stdin)).trim() : given
   if (words === '') throw new MillraceError('usage', 'The answer is empty.')
   const answer = request && toAnswer(request, words!, flags)
-  if (url === undefined) checkFree(view, flags.data)
+  const shared = await sharedStore(flags)
+  if (url === undefined && shared === undefined) checkFree(view, flags.data)
 
-  const backend = await openBackend({ ...flags, isAnyServer: true })
-  if (backend.url === undefined)
-    process.stderr.write(`no server is running on ${flags.data}: ${runId} continues in this process\n`)
+  const backend = await openBackend({ ...flags, isAnyServer: true, isAnswer: true })
+  if (backend.url === undefined && backend.isElsewhere !== true) {
+    const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
+    process.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
+  }
   const turned = await follows(
     backend,
     { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined },

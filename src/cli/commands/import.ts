@@ -1,18 +1,19 @@
 /** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
 import { MillraceError } from '../../part/error.ts'
+import type { Store } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
 import { createRedactor } from '../../fold/redact.ts'
-import { openStore } from '../../project/project.ts'
+import { openStore } from '../../project/open-store.ts'
 import { secretValues } from '../../project/secrets.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
-import type { Where } from '../access.ts'
-import { checkData } from '../folders.ts'
+import { placeOf, type Place, type Where } from '../where.ts'
 import { importCli } from '../import/import-cli.ts'
-import { findServer, namedServer, type LiveServer } from '../live-server.ts'
+import { findServer, type LiveServer } from '../live-server.ts'
 import { printable } from '../printable.ts'
 import { createRequest } from '../remote-request.ts'
+import { openShared } from '../shared-store.ts'
 import { openSource, readSource } from '../transcript-source.ts'
 
 export interface ImportFlags extends Where {
@@ -30,10 +31,10 @@ interface Told {
   isNew: boolean
 }
 
-export async function importCommand(file: string, { from, message, data, url }: ImportFlags): Promise<void> {
-  const named = url === undefined ? undefined : namedServer(url)
-  if (named === undefined) checkData(data)
-  if (named === undefined && data === 'none')
+export async function importCommand(file: string, { from, message, ...where }: ImportFlags): Promise<void> {
+  const { data } = where
+  const place = await placeOf(where)
+  if (place.type === 'folder' && data === 'none')
     throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
   const source = openSource(file, usage)
   const chunks: Uint8Array[] = []
@@ -45,7 +46,7 @@ export async function importCommand(file: string, { from, message, data, url }: 
   if (format === undefined || chunks.every(({ length }) => length === 0))
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
   const lines = format === 'ndjson' ? chunks : [await transcript(Buffer.concat(chunks), format, message)]
-  const told = named === undefined ? await keep(data, lines, source.name) : await send(named, lines)
+  const told = place.type === 'server' ? await send(place.server, lines) : await keep(place, lines, source.name)
   const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
   process.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
   process.stdout.write(`${printable(told.id)}\n`)
@@ -57,13 +58,15 @@ async function transcript(bytes: Buffer, cli: CliName, message: string | undefin
   return Buffer.from(`${encodeEntries(id, entries)}\n`)
 }
 
-/** Writes into the data folder, or asks the server that has locked it. */
-async function keep(data: string, lines: Uint8Array[], name: string): Promise<Told> {
+/** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
+async function keep(place: Exclude<Place, { type: 'server' }>, lines: Uint8Array[], name: string): Promise<Told> {
   const secrets = secretValues({}, process.env)
   const importing = createImport({ name, redactor: () => createRedactor(secrets) })
   for (const piece of lines) importing.feed(piece)
   // What is refused must not create a data folder.
   importing.end()
+  if (place.type === 'store') return finish(await openShared(place.url))
+  const { data } = place
   const release = lockData(data, 'shared')
   if (release === undefined) {
     const server = await findServer(data)
@@ -71,13 +74,19 @@ async function keep(data: string, lines: Uint8Array[], name: string): Promise<To
     const cure = 'Stop it, or import into another folder with --data.'
     throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
   }
-  const store = openStore(data)
   try {
-    const { isNew, row } = await importing.finish(store)
-    return { ...row, isNew }
+    return await finish(await openStore({ data }))
   } finally {
-    await store.close()
     release()
+  }
+
+  async function finish(store: Store): Promise<Told> {
+    try {
+      const { isNew, row } = await importing.finish(store)
+      return { ...row, isNew }
+    } finally {
+      await store.close()
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { openSettled } from '../settled-store.ts'
 import { forStream } from '../printable.ts'
 import { orphaned, paint, paintStatus } from '../style.ts'
 import { columnWidths, formatTable } from '../table.ts'
+import { placeOf, sharedStore } from '../where.ts'
 import { cut } from '../width.ts'
 
 export interface PsFlags extends Where {
@@ -22,7 +23,10 @@ export async function psCommand({ status, agent, search, limit, json, ...where }
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   }
   const { stdout, stderr } = process
-  if (search !== undefined && where.url === undefined) await (await openSettled(where.data)).close()
+  if (search !== undefined) {
+    const place = await placeOf(where)
+    if (place.type === 'folder') await (await openSettled(place)).close()
+  }
   const access = await openAccess(where)
   const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
@@ -43,7 +47,10 @@ export async function psCommand({ status, agent, search, limit, json, ...where }
     const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
     stderr.write(`(more runs: use ${cure})\n`)
   }
-  if (fates.size > 0) stderr.write(`${outlook([...fates.values()], where.data)}\n`)
+  if (fates.size > 0)
+    stderr.write(
+      `${outlook([...fates.values()], (await sharedStore(where)) ? 'shares the store' : `is running on ${where.data}`)}\n`,
+    )
 }
 
 async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate>> {
@@ -56,14 +63,14 @@ async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate
 }
 
 /** What the next server does with runs whose process is gone. */
-function outlook(fates: Fate[], data: string): string {
+function outlook(fates: Fate[], where: string): string {
   const clause = (fate: Fate, words: string) => {
     const count = fates.filter((each) => each === fate).length
     return count === 0 ? [] : [words.replace('N', String(count))]
   }
   const will = [...clause('goes on', 'resume N (recover: true)'), ...clause('is ended', 'mark N as interrupted')]
   const runs = fates.length === 1 ? '1 run has' : `${fates.length} runs have`
-  return `no server is running on ${data}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
+  return `no server ${where}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
 }
 
 /** `run_` and eight digits. */

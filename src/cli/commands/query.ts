@@ -9,6 +9,7 @@ import { printable } from '../printable.ts'
 import { formatRows, type QueryFormat } from '../query-format.ts'
 import { paint } from '../style.ts'
 import { openSettled } from '../settled-store.ts'
+import { refuseStore } from '../where.ts'
 import { formatTable } from '../table.ts'
 import { writeOut } from '../write-out.ts'
 
@@ -21,7 +22,11 @@ export interface QueryFlags {
   json?: boolean
   limit: string
   data: string
+  /** The folder is that of a flag. */
+  isNamed: boolean
 }
+
+const sqlCure = 'Use millrace ps, stats and threads, or export runs and import them into a data folder.'
 
 export async function queryCommand(sql: string | undefined, flags: QueryFlags): Promise<void> {
   if (flags.list === true) return writeOut(`${listing()}\n`)
@@ -32,6 +37,7 @@ export async function queryCommand(sql: string | undefined, flags: QueryFlags): 
   }
   const statement = statementOf(sql, flags.named)
   const parameters = { ...statement.defaults, ...toParameters(flags.param) }
+  if (!flags.isNamed) await refuseStore('which has no SQL', sqlCure)
   const result = await run(flags.data, statement.sql, { limit, parameters })
   await writeOut(formatRows(result, flags.format ?? (flags.json === true ? 'json' : 'table'), process.stdout.columns))
   if (result.truncated) process.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
@@ -65,7 +71,7 @@ async function run(
   sql: string,
   options: { limit: number; parameters: Record<string, string | number> },
 ): Promise<QueryResult> {
-  const store = await openSettled(data)
+  const store = await openSettled({ type: 'folder', data })
   try {
     return await store.records!.query(sql, options)
   } catch (error) {

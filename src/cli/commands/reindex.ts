@@ -1,8 +1,9 @@
 /** `millrace reindex`: builds the tables over the log again. */
-import { databaseIn } from '../access.ts'
+import { databaseIn, refuseStore } from '../where.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
 
-export async function reindexCommand({ data }: { data: string }): Promise<void> {
+export async function reindexCommand({ data, isNamed }: { data: string; isNamed: boolean }): Promise<void> {
+  if (!isNamed) await refuseStore('which has no tables', 'There is nothing to build again.')
   const store = sqliteStore(databaseIn(data))
   const { stderr } = process
   let shown = ''

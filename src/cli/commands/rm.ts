@@ -1,14 +1,10 @@
 /** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
-import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn } from 'node:timers/promises'
 import { MillraceError } from '../../part/error.ts'
 import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
-import { withRunFiles } from '../../record/run-files.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
-import { databaseIn, type Where } from '../access.ts'
-import { checkData } from '../folders.ts'
-import { findServer, namedServer } from '../live-server.ts'
+import { openForUpkeep } from '../upkeep-store.ts'
+import { placeOf, type Where } from '../where.ts'
 import { createRequest } from '../remote-request.ts'
 
 interface RemoveFlags extends Where {
@@ -65,17 +61,16 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof MillraceError ? error.code : undefined
 }
 
-async function openRemover({ data, url }: Where): Promise<Remover> {
-  if (url === undefined) checkData(data)
-  const server = url === undefined ? await findServer(data) : namedServer(url)
-  if (server !== undefined) {
+async function openRemover(where: Where): Promise<Remover> {
+  const place = await placeOf(where)
+  if (place.type === 'server') {
+    const { server } = place
     const request = createRequest(server.url, server)
     const ask = async (path: string, id: string) =>
       (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
     return { run: (id) => ask('/api/runs', id), thread: (id) => ask('/api/threads', id), close: async () => undefined }
   }
-  const inner = sqliteStore(databaseIn(data))
-  const store = { ...inner, upkeep: withRunFiles(inner.upkeep!, join(resolve(data), 'runs')) }
+  const store = await openForUpkeep(place)
   return {
     run: (id) => deleteRun(store, id, { rest: turn }),
     thread: (id) => deleteThread(store, id, { rest: turn }),

@@ -12,6 +12,7 @@ export interface ServeFlags {
   port?: string
   host?: string
   data?: string
+  store?: string
   endpoint: string[]
   logFiles?: boolean
   insecureNoAuth?: boolean
@@ -36,6 +37,7 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     port,
     host: flags.host,
     data: flags.data,
+    store: flags.store,
     logFiles: flags.logFiles,
     env,
     endpoints: flags.endpoint.map(parseEndpoint),

@@ -4,10 +4,8 @@ import { MillraceError } from '../../part/error.ts'
 import { ageOf } from '../../record/policy.ts'
 import { readStats, type Percentiles, type Stats, type StatsQuery } from '../../record/stats.ts'
 import { toUsed } from '../../record/usage-sums.ts'
-import type { Where } from '../access.ts'
+import { placeOf, type Where } from '../where.ts'
 import { formatDuration, formatTime } from '../amounts.ts'
-import { checkData } from '../folders.ts'
-import { findServer, namedServer } from '../live-server.ts'
 import { printable } from '../printable.ts'
 import type { statsGroups } from '../record-commands/stats.ts'
 import { createRequest } from '../remote-request.ts'
@@ -38,15 +36,15 @@ export async function statsCommand({ by, since, until, agent, json = false, ...w
   await writeOut(`${sections.join('\n\n')}\n`)
 }
 
-async function read({ data, url }: Where, query: StatsQuery): Promise<Stats> {
-  if (url === undefined) checkData(data)
-  const server = url === undefined ? await findServer(data) : namedServer(url)
-  if (server !== undefined) {
+async function read(where: Where, query: StatsQuery): Promise<Stats> {
+  const place = await placeOf(where)
+  if (place.type === 'server') {
+    const { server } = place
     const given = Object.entries(compact({ ...query })).map(([name, value]) => [name, String(value)])
     const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
     return (await (await createRequest(server.url, server)(`/api/stats?${search}`)).json()) as Stats
   }
-  const store = await openSettled(data)
+  const store = await openSettled(place)
   try {
     return await readStats(store, query)
   } finally {

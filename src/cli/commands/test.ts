@@ -31,6 +31,7 @@ export interface TestFlags {
   junit?: string
   dir: string
   data: string
+  store?: string
   url?: string
   endpoint: string[]
 }

@@ -1,18 +1,13 @@
 /** `millrace compact` and `millrace prune`: through the live server, or in the database. */
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
-import { withRunFiles } from '../../record/run-files.ts'
 import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
-import type { Where } from '../access.ts'
-import { checkData } from '../folders.ts'
-import { findServer, namedServer } from '../live-server.ts'
 import { createRequest } from '../remote-request.ts'
+import { openForUpkeep } from '../upkeep-store.ts'
+import { placeOf, type Where } from '../where.ts'
 
 interface UpkeepFlags extends Where {
   olderThan?: string
@@ -82,30 +77,26 @@ function amount(
 }
 
 async function work<T>(
-  { data, url }: Where,
+  where: Where,
   path: string,
   body: object,
   task: (upkeep: Upkeep, tell: Tell) => Promise<T>,
 ): Promise<Done<T>> {
   const { tell, clear } = progress()
   try {
-    if (url === undefined) checkData(data)
-    const server = url === undefined ? await findServer(data) : namedServer(url)
-    if (server !== undefined)
+    const place = await placeOf(where)
+    if (place.type === 'server')
       return await ask<T>(
-        await createRequest(server.url, server)(path, {
+        await createRequest(place.server.url, place.server)(path, {
           method: 'POST',
           type: 'application/json',
           body: JSON.stringify(body),
         }),
         tell,
       )
-    const file = join(data, 'millrace.db')
-    if (!existsSync(file))
-      throw new MillraceError('usage', `No runs found in ${data}. Name another data folder with --data.`)
-    const store = sqliteStore(file)
+    const store = await openForUpkeep(place)
+    const { upkeep } = store
     try {
-      const upkeep = withRunFiles(store.upkeep!, join(resolve(data), 'runs'))
       await store.records?.settle()
       const done = await task(upkeep, tell)
       const { dryRun } = body as { dryRun: boolean }

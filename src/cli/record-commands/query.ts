@@ -4,6 +4,9 @@ import { choice, collect, examples } from '../options.ts'
 
 const dataOption = () => new Option('--data <dir>', 'Data folder with the log').default('.millrace')
 
+/** The data folder is that of a flag: it has the tables, wherever the runs of servers are. */
+const isNamed = (command: Command) => command.getOptionValueSource('data') === 'cli'
+
 export const queryFormats = ['table', 'json', 'csv', 'ndjson'] as const
 
 export function addQueryCommands(program: Command): void {
@@ -37,7 +40,9 @@ ${examples(
   'millrace query "SELECT * FROM tool_calls WHERE run = :run" --param run=run_1a2b3c --format csv',
 )}`,
     )
-    .action(async (sql: string | undefined, flags) => (await import('../commands/query.ts')).queryCommand(sql, flags))
+    .action(async (sql: string | undefined, flags, command: Command) =>
+      (await import('../commands/query.ts')).queryCommand(sql, { ...flags, isNamed: isNamed(command) }),
+    )
 
   program
     .command('reindex')
@@ -47,5 +52,7 @@ ${examples(
     )
     .addOption(dataOption())
     .addHelpText('after', examples('millrace reindex', 'millrace reindex --data /srv/millrace'))
-    .action(async (flags) => (await import('../commands/reindex.ts')).reindexCommand(flags))
+    .action(async (flags, command: Command) =>
+      (await import('../commands/reindex.ts')).reindexCommand({ ...flags, isNamed: isNamed(command) }),
+    )
 }

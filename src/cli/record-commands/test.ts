@@ -1,7 +1,7 @@
 /** The command `millrace test`. */
 import type { Command } from 'commander'
 import type { TestFlags } from '../commands/test.ts'
-import { endpointOption, examples } from '../options.ts'
+import { endpointOption, examples, storeOption } from '../options.ts'
 
 export function addTestCommand(program: Command): void {
   program
@@ -21,6 +21,7 @@ export function addTestCommand(program: Command): void {
     .option('--junit <file>', 'Also write the results as JUnit XML')
     .option('--dir <dir>', 'Folder of YAML agents', 'agents')
     .option('--data <dir>', 'Data folder with the run of --add', '.millrace')
+    .addOption(storeOption())
     .option('--url <url>', 'Take the run of --add from the server at this URL, with MILLRACE_API_KEY as its key')
     .addOption(endpointOption())
     .addHelpText(

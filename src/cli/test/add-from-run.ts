@@ -14,6 +14,7 @@ export interface AddFlags {
   dir: string
   data: string
   url?: string
+  store?: string
 }
 
 /** The longest conversation that becomes a case. */
@@ -21,8 +22,8 @@ const mostTurns = 50
 
 /** Returns the file with the new case only. */
 export async function addFromRun(lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
-  const { name, dir, data, url } = flags
-  const access = await openAccess({ data, ...(url !== undefined && { url }) })
+  const { name, dir } = flags
+  const access = await openAccess(flags)
   let logs: Entry[][]
   try {
     const { id, agent } = await findRun(access, run)

@@ -7,7 +7,7 @@ import { ownValue } from '../../part/own-value.ts'
 import { unknownRun } from '../../runtime/runtime-errors.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import { bad, readPosition, requiredText, type Data, type Reply } from './message.ts'
-import type { Session } from './session.ts'
+import { openPlace, type Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 
 /** Protocols whose runs are for a client that reads them. */
@@ -20,7 +20,7 @@ export async function abortRun({ runtime }: SessionContext, session: Session, da
   return { said: { runId: name } }
 }
 
-export async function watchRun({ runtime }: SessionContext, session: Session, data: Data): Promise<Reply> {
+export async function watchRun({ runtime, admission }: SessionContext, session: Session, data: Data): Promise<Reply> {
   const name = requiredText(data, 'runId')
   const after = readPosition(data)
   const runId = await idOf(session, name)
@@ -39,6 +39,7 @@ export async function watchRun({ runtime }: SessionContext, session: Session, da
     isNew: false,
     options: { old: ownValue(data, 'protocolVersion') === undefined },
     policy: readProtocols.has(protocol) ? chatPolicy(runtime, agent) : 'detach',
+    place: await openPlace(admission, session.address),
   })
   return { said: { runId: label, threadId, millraceRunId: runId }, begin }
 }

@@ -11,11 +11,11 @@ import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
 import { readRunInput, type AgUiRequest } from '../ag-ui/run-input.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import type { Data, Reply } from './message.ts'
-import { mostRuns, type Session } from './session.ts'
+import { mostRuns, openPlace, type Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 
 export async function runAgent(context: SessionContext, session: Session, data: Data): Promise<Reply> {
-  const { runtime, rateLimit } = context
+  const { runtime } = context
   const agent = agentOf(runtime.agents, data)
   const asked = readRunInput(data)
   const { runId: label, old } = asked
@@ -23,18 +23,19 @@ export async function runAgent(context: SessionContext, session: Session, data: 
     const cure = 'Wait until one ends, or use another connection.'
     throw new MillraceError('too-many-runs', `This socket follows ${mostRuns} runs. ${cure}`)
   }
-  const limited = rateLimit?.(session.address)
-  if (limited !== undefined) throw limited
-  const begun = begin(context, agent, asked)
+  const begun = begin(context, session, agent, asked)
   const id = begun.then(({ run }) => run.id)
   id.catch(() => undefined)
   session.starting.set(label, id)
   try {
-    const { run, how, from, warnings, messages } = await begun
+    const { run, how, from, warnings, messages, place } = await begun
     const { id: runId, threadId } = run
     const said = { runId: label, threadId, millraceRunId: runId }
     // Sent twice, it has its stream already.
-    if (how === 'joined' && session.followed.get(runId)?.isOver === false) return { said }
+    if (how === 'joined' && session.followed.get(runId)?.isOver === false) {
+      place?.leave()
+      return { said }
+    }
     const policy = chatPolicy(runtime, agent.id)
     const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
     const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
@@ -48,6 +49,7 @@ export async function runAgent(context: SessionContext, session: Session, data: 
       answered,
       options,
       policy,
+      place,
     })
     return { said, begin: send }
   } finally {
@@ -55,9 +57,17 @@ export async function runAgent(context: SessionContext, session: Session, data: 
   }
 }
 
-async function begin({ runtime }: SessionContext, agent: Agent, asked: AgUiRequest) {
-  const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
-  return { ...(await continueOrStart(runtime, turn)), ...shown }
+async function begin({ runtime, admission }: SessionContext, session: Session, agent: Agent, asked: AgUiRequest) {
+  const limited = await admission?.start(session.address)
+  if (limited !== undefined) throw limited
+  const place = await openPlace(admission, session.address)
+  try {
+    const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
+    return { ...(await continueOrStart(runtime, turn)), ...shown, place }
+  } catch (error) {
+    place?.leave()
+    throw error
+  }
 }
 
 /** The agent that `forwardedProps.agent` names, or the only one. */

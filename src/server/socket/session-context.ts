@@ -1,10 +1,10 @@
 import type { AnswerContext } from '../../answer/answer-context.ts'
 import type { Handler } from '../handler.ts'
-import type { RateLimit } from '../http/rate-limit.ts'
+import type { Admission } from '../http/admission.ts'
 
 /** What all sockets of a server share. */
 export interface SessionContext extends AnswerContext {
-  rateLimit: RateLimit | undefined
+  admission: Admission | undefined
   /** The HTTP routes. */
   handler: Handler
   /** Aborts when the server has closed. */

@@ -4,8 +4,10 @@
  */
 import type { Socket } from 'socket.io'
 import { MillraceError, toMillraceError } from '../../part/error.ts'
+import type { Place } from '../../part/limits.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
+import type { Admission } from '../http/admission.ts'
 import { createDrain } from './drain.ts'
 import { emitEvents } from './emit-events.ts'
 import { followRun, type FollowedRun } from './followed-run.ts'
@@ -28,6 +30,8 @@ export interface Follow {
   answered?: ReadonlySet<string>
   options: Partial<AgUiOptions>
   policy: DisconnectPolicy
+  /** Its place among the streams that may be open. */
+  place: Place | undefined
 }
 
 export interface Session {
@@ -80,13 +84,14 @@ export function createSession(context: SessionContext, socket: Socket): Session 
     },
     emit: (event, sentWith) => void socket.emit('event', event, sentWith),
 
-    async follow({ runId, ...how }) {
+    async follow({ runId, place, ...how }) {
       const me = {}
       wanted.set(runId, me)
       followed.get(runId)?.leave()
       active++
       const onEnd = () => {
         active--
+        place?.leave()
         if (wanted.get(runId) === me) wanted.delete(runId)
       }
       let run: FollowedRun
@@ -125,6 +130,13 @@ export function createSession(context: SessionContext, socket: Socket): Session 
       followed.clear()
     },
   }
+}
+
+/** A place for one more followed run. Throws if there are too many. */
+export async function openPlace(admission: Admission | undefined, address: string): Promise<Place | undefined> {
+  const place = await admission?.stream(address)
+  if (place instanceof Error) throw place
+  return place
 }
 
 /** What a client is told of an error. */

@@ -1,6 +1,7 @@
 import type { AnswerContext } from '../../answer/answer-context.ts'
+import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler.ts'
-import type { RateLimit } from '../http/rate-limit.ts'
+import type { Admission } from '../http/admission.ts'
 
 /** What the Socket.IO binding serves, who may use it, and its limits. As for {@link HandlerOptions}. */
 export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
@@ -12,6 +13,8 @@ export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
   handler: Handler
   /** The maximum size of a message. */
   maxBodyBytes?: number
-  /** Of starts from one address. */
-  rateLimit?: RateLimit
+  /** The same as that of the handler. */
+  admission?: Admission
+  /** As for the handler: what comes while it returns an error is refused. */
+  draining?: () => MillraceError | undefined
 }

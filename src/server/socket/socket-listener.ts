@@ -31,7 +31,7 @@ const goodbyeMs = 300
 const none: SocketCounts = { sockets: 0, polling: 0, runs: 0, starting: 0, waiting: 0 }
 
 export function createSocketListener(options: SocketOptions): SocketListener {
-  const { onError, localOnly, allowedOrigins } = options
+  const { onError, localOnly, allowedOrigins, draining = () => undefined } = options
   const origins = new Set(allowedOrigins)
   /** Connections that are no longer the HTTP server's. */
   const upgraded = new Set<Duplex>()
@@ -47,7 +47,10 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     }))
   }
 
-  function refusalOf({ headers }: IncomingMessage): MillraceError | undefined {
+  function refusalOf({ headers, url = '' }: IncomingMessage): MillraceError | undefined {
+    // Who is connected already polls on, or changes its transport.
+    const drained = /[?&]sid=/u.test(url) ? undefined : draining()
+    if (drained !== undefined) return drained
     if (!localOnly) return undefined
     const { host, origin } = headers
     const fault = foreignFault({ host, origin, site: headers['sec-fetch-site'] as string | undefined }, origins)
@@ -58,7 +61,8 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     const error = refusalOf(request)
     if (error !== undefined) {
       const refused = errorResponse(error)
-      response.writeHead(refused.status, Object.fromEntries(refused.headers)).end(await refused.text())
+      const headers = { ...Object.fromEntries(refused.headers), ...(refused.status === 503 && { connection: 'close' }) }
+      response.writeHead(refused.status, headers).end(await refused.text())
       return
     }
     const { handle } = server ?? (await load())
@@ -67,8 +71,10 @@ export function createSocketListener(options: SocketOptions): SocketListener {
 
   async function connect(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const refused = refusalOf(request)
-    if (refused !== undefined)
-      return void socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n${refused.message}`)
+    if (refused !== undefined) {
+      const line = refused.status === 503 ? '503 Service Unavailable\r\nretry-after: 1' : '403 Forbidden'
+      return void socket.end(`HTTP/1.1 ${line}\r\nconnection: close\r\n\r\n${refused.message}`)
+    }
     const { upgrade } = server ?? (await load())
     upgrade(request, socket, head)
   }

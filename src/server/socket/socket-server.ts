@@ -33,6 +33,9 @@ export interface SocketServer {
   close(): Promise<void>
 }
 
+/** Messages that begin something. What goes on may still be answered and stopped. */
+const entering: ReadonlySet<string> = new Set(['run_agent', 'watch_run', 'request'])
+
 /** ms in which clients must have received the end of their runs when the server closes. */
 const farewellMs = 1000
 
@@ -46,7 +49,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     runtime,
     onError,
     keepAliveMs: 0,
-    rateLimit: options.rateLimit,
+    admission: options.admission,
     handler: options.handler,
     signal: closing.signal,
     onWaiting: (change) => void (waiting += change),
@@ -102,6 +105,8 @@ export function createSocketServer(options: SocketOptions): SocketServer {
 
   function dispatch(session: Session, { type, data }: ClientMessage): Promise<Reply> {
     if (closing.signal.aborted) throw new MillraceError('closing', 'The server is shutting down.')
+    const drained = entering.has(type) ? options.draining?.() : undefined
+    if (drained !== undefined) throw drained
     switch (type) {
       case 'run_agent':
         return session.track(runAgent(context, session, data))

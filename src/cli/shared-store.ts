@@ -1,0 +1,25 @@
+/** What the commands know of a store that servers share. */
+import type { Store } from '../part/log.ts'
+import { printable } from './printable.ts'
+
+/** Whether a process is there that takes what is left in the store. */
+export async function isServed({ fleet }: Store): Promise<boolean> {
+  const processes = (await fleet.processes?.()) ?? []
+  return processes.some(({ self, alive }) => alive && !self)
+}
+
+/** The same, of the store of a URL. */
+export async function isServedBy(url: string): Promise<boolean> {
+  const store = await openShared(url)
+  try {
+    return await isServed(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export async function openShared(url: string): Promise<Store> {
+  // Loaded on demand: most commands read a data folder.
+  const { openStore } = await import('../project/open-store.ts')
+  return openStore({ store: url, data: 'none', warn: (line) => void process.stderr.write(`${printable(line)}\n`) })
+}

@@ -1,0 +1,55 @@
+/** Opens the store of a project: the shared one of a URL, else SQLite in the data folder, else memory. */
+import { mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { MillraceError } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
+import { didYouMean } from '../pipeline/nearest.ts'
+import { memoryStore } from '../store/memory-store.ts'
+import { sqliteStore } from '../store/sqlite-store.ts'
+import type { RecordConfig } from './config.ts'
+import type { Env } from './registry.ts'
+
+export const storeVariable = 'MILLRACE_STORE'
+
+const schemes = ['redis', 'rediss'] as const
+
+export interface StorePlace {
+  /** The URL of a shared store. */
+  store?: string | undefined
+  /** Folder for `millrace.db`; `none` keeps everything in memory. */
+  data: string
+  busyTimeoutMs?: number | undefined
+  /** Called with what the operator should know. */
+  warn?: (line: string) => void
+}
+
+export async function openStore({ store, data, busyTimeoutMs, warn }: StorePlace): Promise<Store> {
+  if (store !== undefined) {
+    checkStoreUrl(store)
+    const { redisStore } = await import('../store/redis/redis-store.ts')
+    return redisStore(store, warn && { warn })
+  }
+  if (data === 'none') return memoryStore()
+  // It contains conversations: other accounts of the machine get no access.
+  mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
+  return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
+}
+
+/** The flag, then the environment, then the config. An empty text is none. Throws `bad-store`. */
+export function storeUrlOf({ store }: RecordConfig, given: string | undefined, env: Env): string | undefined {
+  const url = [given, env[storeVariable], store].find((each) => each !== undefined && each.trim() !== '')?.trim()
+  if (url !== undefined) checkStoreUrl(url)
+  return url
+}
+
+/** Throws `bad-store`. The message has nothing of the URL but its scheme: the rest may hold a password. */
+export function checkStoreUrl(url: string): void {
+  const form = 'Write redis://host:6379, or rediss:// for TLS.'
+  const scheme = /^([a-z][\w+.-]*):\/\//iu.exec(url)?.[1]?.toLowerCase()
+  if (schemes.some((each) => each === scheme)) return
+  if (scheme === undefined) throw new MillraceError('bad-store', `The store must be a URL. ${form}`)
+  const meant = /^valkeys?$/u.test(scheme)
+    ? ` (for Valkey, too, write ${scheme === 'valkeys' ? 'rediss' : 'redis'}://)`
+    : didYouMean(scheme, schemes)
+  throw new MillraceError('bad-store', `There is no store for ${scheme}://${meant}. ${form}`)
+}

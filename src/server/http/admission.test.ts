@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { createLimits } from '../../store/limits.ts'
+import { createAdmission, createCallerOf } from './admission.ts'
+
+test('a start that is too many names who started, the limit and the seconds to wait', async () => {
+  const limits = createLimits(() => 0)
+  const admission = createAdmission({ limits, runsPerMinute: 3, callerOf: createCallerOf(undefined) })
+  const starts = async (address: string) => (await admission.start(address))?.message
+  for (let i = 0; i < 3; i++) expect(await starts('a')).toBeUndefined()
+  expect(await starts('b')).toBeUndefined()
+  expect(await admission.start('a')).toMatchObject({
+    code: 'rate-limited',
+    status: 429,
+    retryAfter: 20,
+    message: 'Too many runs were started from a. The limit is 3 runs per minute. Try again in 20 seconds.',
+  })
+})
+
+test('with a key, all who know it are one caller', async () => {
+  const admission = createAdmission({ limits: createLimits(), runsPerMinute: 1, callerOf: createCallerOf('0a1b2c') })
+  expect(await admission.start('a')).toBeUndefined()
+  expect((await admission.start('b'))?.message).toMatch(/^Too many runs were started with this key\./u)
+})
+
+test('without limits nothing is asked of the store', async () => {
+  const asked = () => Promise.reject(new Error('asked'))
+  const admission = createAdmission({ limits: { take: asked, occupy: asked }, callerOf: createCallerOf(undefined) })
+  expect(await admission.start('a')).toBeUndefined()
+  expect(await admission.stream('a')).not.toBeInstanceOf(Error)
+})

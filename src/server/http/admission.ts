@@ -1,0 +1,72 @@
+/** Who may start a run or open a stream: limits that hold over all processes of the store. */
+import { MillraceError } from '../../part/error.ts'
+import type { Limits, Place } from '../../part/limits.ts'
+
+/** Who asks: everybody with the server's key, or else an address. */
+export interface Caller {
+  /** Under this the store counts. It has nothing secret. */
+  id: string
+  /** In messages: "from 10.0.0.1". */
+  words: string
+}
+
+export interface Admission {
+  /** The error for a start that must wait, with `retryAfter`. Undefined if it may go ahead, which counts it. */
+  start(address: string): Promise<MillraceError | undefined>
+  /** A place for a stream, or the error for one that is too many. */
+  stream(address: string): Promise<Place | MillraceError>
+}
+
+export interface AdmissionOptions {
+  limits: Limits
+  /** Default: any number. */
+  runsPerMinute?: number | undefined
+  /** Streams that may be open at the same time. Default: any number. */
+  streams?: number | undefined
+  callerOf(address: string): Caller
+  onRefused?: (what: 'start' | 'stream') => void
+}
+
+const minute = 60_000
+/** Seconds after which a place may be free. */
+const placeRetry = 5
+const open: Place = { leave: () => undefined }
+
+export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRefused }: AdmissionOptions): Admission {
+  return {
+    async start(address) {
+      if (runsPerMinute === undefined) return undefined
+      const { id, words } = callerOf(address)
+      const wait = await limits.take(`start:${id}`, { count: runsPerMinute, perMs: minute })
+      if (wait === 0) return undefined
+      onRefused?.('start')
+      const retryAfter = Math.ceil(wait / 1000)
+      const cure = `Try again in ${retryAfter} second${retryAfter === 1 ? '' : 's'}.`
+      const limit = `The limit is ${runsPerMinute} run${runsPerMinute === 1 ? '' : 's'} per minute.`
+      return new MillraceError('rate-limited', `Too many runs were started ${words}. ${limit} ${cure}`, {
+        status: 429,
+        retryAfter,
+      })
+    },
+
+    async stream(address) {
+      if (streams === undefined) return open
+      const { id, words } = callerOf(address)
+      const place = await limits.occupy(`stream:${id}`, streams)
+      if (place !== undefined) return place
+      onRefused?.('stream')
+      const limit = `The limit is ${streams} at the same time. Close one, or try again later.`
+      return new MillraceError('too-many-streams', `Too many streams are open ${words}. ${limit}`, {
+        status: 429,
+        retryAfter: placeRetry,
+      })
+    },
+  }
+}
+
+/** `keyHash`: a hash of the server's key, if it has one: who knows the key is one caller, whatever the address. */
+export function createCallerOf(keyHash: string | undefined): (address: string) => Caller {
+  if (keyHash === undefined) return (address) => ({ id: `address:${address}`, words: `from ${address}` })
+  const caller = { id: `key:${keyHash.slice(0, 16)}`, words: 'with this key' }
+  return () => caller
+}

@@ -1,0 +1,98 @@
+/** The port of a server, and what is streamed over it, from the start to the last byte. */
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pause } from '../../async/pause.ts'
+import { MillraceError } from '../../part/error.ts'
+
+/** Listens, and resolves with the URL. Throws `port-in-use`. */
+export async function openPort(server: Server, wanted: number, host: string): Promise<string> {
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const busy = `Port ${wanted} is in use; choose another with --port (0 picks a free one).`
+      fail(error.code === 'EADDRINUSE' ? new MillraceError('port-in-use', busy) : error)
+    })
+    server.listen(wanted, host, done)
+  })
+  const { port } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+export interface Port {
+  /** Takes no connection any more. */
+  leave(): void
+  /** Resolves when the last connection is closed: after a moment, those that are left are. */
+  left(): Promise<void>
+}
+
+/** ms in which readers that are slow get the rest. */
+const restMs = 1000
+
+export function createPort(server: Server): Port {
+  const closed = Promise.withResolvers<void>()
+  let idle: ReturnType<typeof setInterval> | undefined
+  return {
+    leave() {
+      if (idle !== undefined) return
+      server.close(() => closed.resolve())
+      // Idle keep-alive connections would keep the server open.
+      idle = setInterval(() => server.closeIdleConnections(), 10)
+    },
+    async left() {
+      // All runs have ended and little remains to be sent, but readers may be slow or not reading at all.
+      const enough = setTimeout(() => server.closeAllConnections(), restMs)
+      await closed.promise
+      clearInterval(idle)
+      clearTimeout(enough)
+    },
+  }
+}
+
+/** The responses that are being streamed. */
+export interface Streams {
+  readonly size: number
+  add(outgoing: ServerResponse): void
+  /** Resolves when all have ended, or after so many ms. */
+  ended(ms: number): Promise<void>
+  /** Breaks off those that are left, behind what was written: a client that can reads on, elsewhere. */
+  breakOff(): void
+}
+
+export function createStreams(): Streams {
+  const open = new Set<ServerResponse>()
+  let idle: PromiseWithResolvers<void> | undefined
+
+  return {
+    get size() {
+      return open.size
+    },
+    add(outgoing) {
+      if (outgoing.destroyed) return
+      open.add(outgoing)
+      outgoing.once('close', () => {
+        open.delete(outgoing)
+        if (open.size === 0) idle?.resolve()
+      })
+    },
+    async ended(ms) {
+      if (open.size === 0) return
+      idle = Promise.withResolvers()
+      const over = new AbortController()
+      await Promise.race([idle.promise, pause(ms, over.signal)])
+      over.abort()
+    },
+    breakOff() {
+      for (const outgoing of open) outgoing.socket?.destroySoon()
+    },
+  }
+}
+
+/** Seconds after which another server, or this one started again, answers. */
+const retryAfter = 1
+
+/** For every request that comes now. It has changed nothing, so a balancer may send it to another server. */
+export function drainingError(): MillraceError {
+  return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', {
+    status: 503,
+    retryAfter,
+  })
+}
