@@ -16,6 +16,7 @@ export interface Head {
 
 export interface Heads {
   get(run: string): Head | undefined
+  runs(): Iterable<string>
   /** Call this after a commit, with the size of the entries in characters of JSON. */
   add(run: string, row: StoredRow, entries: Entry[], length: number): Head
   /** A run that this process has just claimed: its row is known, its entries are not. */
@@ -68,6 +69,7 @@ export function createHeads(): Heads {
 
   return {
     get: (run) => heads.get(run),
+    runs: () => heads.keys(),
     set(run, row) {
       drop(run)
       heads.set(run, { row, recent: createRecent(), toLine: createEntryLines() })

@@ -22,6 +22,12 @@ export function runDropped(run: string): MillraceError {
   return new MillraceError('unknown-run', `run ${run} was deleted`, { status: 404 })
 }
 
+/** The error of who has seen entries, or written them, that the store does not have any more. */
+export function entriesLost(run: string): MillraceError {
+  const what = `the store has lost entries of run ${run} that were seen already`
+  return new MillraceError('store-lost', `${what}: read the run from the start`, { status: 410 })
+}
+
 export function runExists(run: string): MillraceError {
   return new MillraceError('run-exists', `run ${run} exists and is not this fork`, { status: 409 })
 }

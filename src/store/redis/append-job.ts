@@ -10,8 +10,9 @@ import { encodeMessage } from '../encode.ts'
 import { indexAfter } from '../merged.ts'
 import { fold } from '../run-query.ts'
 import { dueAt, foldRow, hasOnlyGrown, type StoredRow } from '../run-row.ts'
+import { entriesLost } from '../store-error.ts'
 import type { Pages } from './pages.ts'
-import type { Rows } from './rows.ts'
+import type { Rows, StoredRun } from './rows.ts'
 import { listed, operation } from './script.ts'
 import type { Job, Send } from './write-queue.ts'
 
@@ -37,14 +38,24 @@ export interface AppendContext {
   doubt(run: string): void
   encode(run: string, entries: readonly Entry[]): string
   stored(appending: Appending): void
-  fenced(run: string): void
+  /** What this process knows of the run may be outdated. */
+  outdated(run: string): void
+  /** The last entry that this process knows to be stored. */
+  lastKnown(run: string): number
+  /** Writes again what Redis has lost of a run. */
+  heal(run: string): Promise<void>
 }
 
 /** How often to decide anew because somebody else has written meanwhile. */
 const mostTries = 10
 
-export function appendOperation(process: string, { run, before, row, lines, view }: Appending): string[] {
-  const isGrown = before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)
+/** `whole`: the row is sent in any case. */
+export function appendOperation(
+  process: string,
+  { run, before, row, lines, view }: Appending,
+  { whole = false } = {},
+): string[] {
+  const isGrown = !whole && before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)
   return operation('append', [
     run,
     row.epoch,
@@ -104,12 +115,17 @@ export function createAppendJob(
   }
 
   function fence(): void {
-    context.fenced(run)
+    context.outdated(run)
     settle.resolve('fenced')
   }
 
   async function decide(send: Send): Promise<boolean> {
-    const known = await context.rows.load(run)
+    let known = await context.rows.load(run)
+    if (hasLost(known)) {
+      await context.heal(run)
+      known = await context.rows.load(run)
+      if (hasLost(known)) throw entriesLost(run)
+    }
     const { lastSeq = 0 } = known?.row ?? {}
     const stored = entries[0]!.seq > lastSeq ? [] : await readRange(entries[0]!.seq - 1, lastSeq)
     const isStored = (entry: Entry) => {
@@ -121,6 +137,8 @@ export function createAppendJob(
       fence()
       return true
     }
+    // Its own answer was lost.
+    if (admitted === 'duplicate' && appending !== undefined) return isDone(1)
     if (admitted === 'duplicate') {
       const toKeep = keptView()
       if (toKeep) await send([operation('view', [run, toKeep.seq, toKeep.text])])
@@ -147,6 +165,10 @@ export function createAppendJob(
       at = page.at(-1)!.seq
     }
     return found
+  }
+
+  function hasLost(known: StoredRun | undefined): boolean {
+    return (known?.row.lastSeq ?? 0) < context.lastKnown(run) && (known?.row.epoch ?? epoch) <= epoch
   }
 
   /** Whether the entries follow a row as they are. If not, the row may be outdated. */
@@ -183,6 +205,8 @@ export function createAppendJob(
     },
     fail(error) {
       context.doubt(run)
+      // Nobody knows whether it is stored.
+      if (error.code === 'store-failed') context.outdated(run)
       settle.reject(error)
     },
   }

@@ -6,16 +6,18 @@ import { isAway } from './away.ts'
 import type { Connection } from './connection.ts'
 
 export interface Channels {
-  /** Resolves when messages come. */
+  /** Adds a listener. Resolves when messages come. */
   open(channel: string, listener: (message: string) => void): Promise<void>
   /** Resolves when no messages come any more. */
   close(channel: string): Promise<void>
   end(): void
 }
 
+type Listener = (message: string) => void
+
 interface Channel {
-  /** What is wanted; absent: nothing. */
-  listener: ((message: string) => void) | undefined
+  /** None: it is not wanted. */
+  listeners: Set<Listener>
   isOpen: boolean
   turn: Promise<void>
 }
@@ -26,34 +28,40 @@ export function createChannels(connection: Connection): Channels {
 
   /** Makes what is so what is wanted. */
   async function settle(name: string, channel: Channel): Promise<void> {
-    while (!ended && channel.isOpen !== (channel.listener !== undefined)) {
+    while (!ended && channel.isOpen !== channel.listeners.size > 0) {
       try {
         if (channel.isOpen) await connection.unsubscribe(name)
-        else await connection.subscribe(name, (message) => channel.listener?.(message))
+        else await connection.subscribe(name, (message) => channel.listeners.forEach((listener) => listener(message)))
         channel.isOpen = !channel.isOpen
       } catch (error) {
         if (!isAway(error)) throw error
         await connection.again()
       }
     }
-    if (channel.listener === undefined && channels.get(name) === channel) channels.delete(name)
+    if (channel.listeners.size === 0 && channels.get(name) === channel) channels.delete(name)
   }
 
-  function change(name: string, listener: Channel['listener']): Promise<void> {
-    let channel = channels.get(name)
-    if (channel === undefined) {
-      if (listener === undefined) return Promise.resolve()
-      channels.set(name, (channel = { listener, isOpen: false, turn: Promise.resolve() }))
-    }
-    channel.listener = listener
+  function turn(name: string, channel: Channel): Promise<void> {
     const next = channel.turn.then(() => settle(name, channel))
     channel.turn = next.catch(() => undefined)
     return next
   }
 
   return {
-    open: (name, listener) => change(name, listener),
-    close: (name) => change(name, undefined).catch(() => undefined),
+    open(name, listener) {
+      let channel = channels.get(name)
+      if (channel === undefined) {
+        channels.set(name, (channel = { listeners: new Set(), isOpen: false, turn: Promise.resolve() }))
+      }
+      channel.listeners.add(listener)
+      return turn(name, channel)
+    },
+    async close(name) {
+      const channel = channels.get(name)
+      if (channel === undefined) return
+      channel.listeners.clear()
+      await turn(name, channel).catch(() => undefined)
+    },
     end() {
       ended = true
       channels.clear()

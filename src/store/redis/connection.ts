@@ -42,6 +42,8 @@ export interface Connection {
 
 /** How often to try while nothing says that Redis is back, in ms. */
 const tryEvery = 100
+/** How long a Redis that has just been started may read its files, in ms. */
+const loadTime = 30_000
 /** A Redis that is up for less, in seconds, has just been started. */
 const fresh = 2
 
@@ -147,7 +149,7 @@ async function open(
       if (isCluster && address.database !== 0) {
         throw new MillraceError('bad-config', `${shown}: a cluster has no database ${address.database}; use ?prefix=`)
       }
-      const known = await client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET'])
+      const known = await loaded(() => client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET']))
       if (known !== null && known !== format) {
         const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`
         throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another ?prefix=`)
@@ -171,6 +173,17 @@ async function open(
       throw new MillraceError('store-failed', `${shown} refuses the connection: ${cure}`, { detail: message })
     }
     throw storeFailed('cannot reach Redis', shown, error)
+  }
+}
+
+/** A Redis that has just been started reads its files first. */
+async function loaded<T>(send: () => Promise<T>): Promise<T> {
+  for (const end = Date.now() + loadTime; ; await new Promise((resolve) => setTimeout(resolve, tryEvery))) {
+    try {
+      return await send()
+    } catch (error) {
+      if (!isAway(error) || Date.now() > end) throw error
+    }
   }
 }
 

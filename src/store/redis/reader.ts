@@ -52,13 +52,24 @@ export function createReader(
     join(recent)
     // The run may come later.
     if (head === undefined) return 'wait'
+    if (position.seq > head.seq && !hasEnded(head.status)) {
+      // It was read before Redis lost it.
+      return tails
+        .reach(run, position.seq)
+        .then(() => tails.look(run))
+        .then(() => 'again' as const)
+    }
     if (position.seq >= head.seq) return hasEnded(head.status) ? 'end' : 'wait'
     const value = recent.after(position.seq)
     return value === undefined || value.length === 0 ? page() : take(value, head, false)
   }
 
   async function page(): Promise<Exclude<Pulled<Entry[]>, 'wait'>> {
+    const read = tail
     const { head, entries } = await pages.page(run, position.seq, limit)
+    // What is stored now may follow something else than what was read.
+    if (read?.isSuspect) return 'again'
+    if (read !== undefined && entries.at(-1)?.seq === read.head?.seq) read.last = entries.at(-1)
     if (head === undefined && (seen || tail?.head !== undefined)) throw runDropped(run)
     if (head !== undefined && entries.length > 0) return take(entries, head, true)
     if (tail === undefined || isOver(head)) return 'end'
@@ -78,6 +89,7 @@ export function createReader(
       if (signal === undefined) return page()
       tail ??= tails.join(run)
       if (tail.error) throw tail.error
+      if (tail.isSuspect) return 'wait'
       return tail.isLive ? near(tail.head, tail.recent) : tail.ready.then(() => 'again' as const)
     },
     leave() {

@@ -14,8 +14,11 @@ import type { Appending } from './append-job.ts'
 import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
+import { createHealing } from './heal.ts'
+import { createKept } from './kept.ts'
 import { createInboxes } from './inboxes.ts'
 import { watchMemory } from './memory.ts'
+import { followClaims } from './claims.ts'
 import { createPages } from './pages.ts'
 import { createReader } from './reader.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
@@ -42,15 +45,18 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const inboxBell = createBell()
   const tails = createTails({ channels, keys, pages, bell: entryBell })
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
+  const kept = createKept()
+  const healing = createHealing({ connection, process, pages, kept })
   const writes = createWrites({
     connection,
     process,
     heads,
     rows,
     pages,
-    healed: () => undefined,
+    healing,
     dead: () => fleet.dead(),
     written: (write) => {
+      kept.add(write)
       if (write.type === 'claim') fleet.claimed(write.run)
     },
     appended,
@@ -59,8 +65,16 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const fleet = createRedisFleet({ ...options, connection, channels, process, want: writes.want })
   let closing: Promise<void> | undefined
   let closed = false
+  followClaims(channels, keys, claimed)
+  connection.onDown(() => kept.hold(true))
   connection.onUp(() => {
-    tails.lookAtAll()
+    healing.start()
+    // Notes may have been missed.
+    for (const run of heads.runs()) {
+      const look = pages.head(run).then((head) => head && claimed(run, head.epoch))
+      look.catch(() => undefined)
+    }
+    tails.verifyAll()
     inboxes.lookAtAll()
   })
 
@@ -72,6 +86,11 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     heads.trim(run, head)
     // The next owner may be another process: what it appends comes as messages.
     if (row.status === 'suspended') lost(run)
+  }
+
+  /** Here or elsewhere. */
+  function claimed(run: string, epoch: number): void {
+    if ((heads.get(run)?.row.epoch ?? epoch) < epoch) lost(run)
   }
 
   function lost(run: string): void {

@@ -2,10 +2,14 @@
  * The runs of other processes that are read here: one subscription for each, whatever the number of readers, and its latest entries.
  * A reader that is behind, and everybody after a gap, reads the stream.
  */
+import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { RunStatus } from '../../part/log.ts'
 import type { Bell } from '../bell.ts'
+import { isSameEntry } from '../check-append.ts'
 import { decodeEntries } from '../encode.ts'
 import { createRecent, type Recent } from '../recent.ts'
+import { entriesLost } from '../store-error.ts'
 import type { Channels } from './channels.ts'
 import type { Keys } from './keys.ts'
 import type { Head, Pages } from './pages.ts'
@@ -16,8 +20,12 @@ export interface Tail {
   recent: Recent
   /** Whether messages come, so that there is nothing to ask for. */
   isLive: boolean
+  /** Whether Redis may have lost what was read here. */
+  isSuspect: boolean
   /** Resolves when messages come and the head is known. */
   ready: Promise<void>
+  /** Its last entry, if it was seen here. */
+  last: Entry | undefined
   /** Why nobody can read on. */
   error?: Error
 }
@@ -33,12 +41,18 @@ export interface Tails {
   leave(run: string): void
   /** Looks what is stored of a run: for readers that hear nothing, and after messages may have been lost. */
   look(run: string): Promise<void>
-  lookAtAll(): void
+  /** After a reconnect: Redis may have lost what was read here. Nobody reads on before it is there again. */
+  verifyAll(): void
+  /** Resolves when a run has this entry. Rejects if it does not soon: Redis has lost it, and nobody writes it again. */
+  reach(run: string, seq: number): Promise<void>
   end(): void
 }
 
 /** A tail that heard nothing for so long is looked at, in ms. */
 const silence = 2000
+/** How long the owner has to write again what Redis has lost, in ms, and how often to look. */
+const patience = 2000
+const lookEvery = 100
 
 export function createTails({
   channels,
@@ -64,12 +78,50 @@ export function createTails({
     const end = message.indexOf('\n')
     const [epoch, before, last, status] = message.slice(0, end).split(' ') as [string, string, string, RunStatus]
     const seq = Number(last)
-    // Written again, after a loss.
-    if (seq <= seqOf(tail)) return
+    // What Redis has lost is written again; or by another owner, who did not see it.
+    const isOther = Number(before) < seqOf(tail) && (Number(epoch) > (tail.head?.epoch ?? 0) || seq > seqOf(tail))
+    if (isOther && tail.isLive) return fail(run, tail, entriesLost(run))
+    // Whoever looks at the stream finds it there.
+    if (tail.isSuspect || seq <= seqOf(tail)) return
     if (Number(before) !== seqOf(tail)) tail.recent = createRecent()
     const lines = message.slice(end + 1)
-    tail.recent.push(decodeEntries([lines]), lines.length)
+    const entries = decodeEntries([lines])
+    tail.recent.push(entries, lines.length)
+    tail.last = entries.at(-1)
     tail.head = { epoch: Number(epoch), seq, status }
+    bell.ring(run)
+  }
+
+  function fail(run: string, tail: Kept, error: Error): void {
+    tail.error = error
+    bell.ring(run)
+  }
+
+  async function reach(run: string, seq: number): Promise<void> {
+    for (const end = Date.now() + patience; ; await new Promise((resolve) => setTimeout(resolve, lookEvery))) {
+      const head = await pages.head(run)
+      if ((head?.seq ?? 0) >= seq) return
+      if (Date.now() >= end) throw entriesLost(run)
+    }
+  }
+
+  async function verify(run: string, tail: Kept): Promise<void> {
+    if (tail.isSuspect || !tail.isLive || tail.head === undefined) return
+    tail.isSuspect = true
+    try {
+      await reach(run, tail.head.seq)
+      const { last } = tail
+      const [stored] = last === undefined ? [] : await pages.entries(run, last.seq - 1, 1)
+      // Compaction merges deltas, of an ended run.
+      const isOther = stored !== undefined && stored.firstSeq === undefined && !isSameEntry(stored, last!)
+      if (isOther) throw entriesLost(run)
+      tail.isSuspect = false
+      await look(run)
+    } catch (error) {
+      // Whoever cannot be asked is asked by the reader.
+      tail.isSuspect = false
+      if (error instanceof MillraceError && error.code === 'store-lost') fail(run, tail, error)
+    }
     bell.ring(run)
   }
 
@@ -78,15 +130,21 @@ export function createTails({
     if (tail === undefined) return
     tail.heard = Date.now()
     const head = await pages.head(run)
-    if (head === undefined || (head.seq <= seqOf(tail) && head.status === tail.head?.status)) return
-    if (head.seq > seqOf(tail)) tail.recent = createRecent()
-    tail.head = { ...head, seq: Math.max(head.seq, seqOf(tail)) }
+    if (head === undefined || head.seq < seqOf(tail)) return
+    if (head.seq === seqOf(tail) && head.epoch === tail.head?.epoch && head.status === tail.head.status) return
+    if (head.seq > seqOf(tail)) {
+      tail.recent = createRecent()
+      tail.last = undefined
+    }
+    tail.head = head
     bell.ring(run)
   }
 
   function lookAtSilent(): void {
     const now = Date.now()
-    for (const [run, { heard, isLive }] of tails) if (isLive && now - heard > silence) look(run).catch(() => undefined)
+    for (const [run, { heard, isLive, isSuspect }] of tails) {
+      if (isLive && !isSuspect && now - heard > silence) look(run).catch(() => undefined)
+    }
   }
 
   async function open(run: string, tail: Kept): Promise<void> {
@@ -106,7 +164,8 @@ export function createTails({
       let tail = tails.get(run)
       if (tail === undefined) {
         const none = Promise.resolve()
-        tail = { head: undefined, recent: createRecent(), isLive: false, ready: none, readers: 0, heard: Date.now() }
+        const state = { readers: 0, isSuspect: false, heard: Date.now() }
+        tail = { head: undefined, recent: createRecent(), isLive: false, ready: none, last: undefined, ...state }
         tails.set(run, tail)
         tail.ready = open(run, tail)
         tail.ready.catch(() => undefined)
@@ -121,9 +180,10 @@ export function createTails({
       void channels.close(keys.live(run))
     },
     look,
-    lookAtAll() {
-      for (const run of tails.keys()) look(run).catch(() => undefined)
+    verifyAll() {
+      for (const [run, tail] of tails) void verify(run, tail)
     },
+    reach,
     end: () => clearInterval(timer),
   }
 }

@@ -37,7 +37,7 @@ export function parseRedisUrl(url: string): RedisAddress {
       'bad-config',
       `${redactUrl(url)}: ${what}. An address looks like redis://user:password@host:6379/0`,
     )
-  const match = /^(rediss?):\/\/(?:([^@]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#]*))?$/iu.exec(url)
+  const match = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#]*))?$/iu.exec(url)
   if (match === null) throw bad('not an address of Redis; escape @, / and ? in a password with %40, %2F and %3F')
   const [, scheme = '', user, places = '', path = '', query = ''] = match
   const hosts = places.split(',').map((place) => {

@@ -10,6 +10,7 @@ import { storeClosed } from '../store-error.ts'
 import { createAppendJob, type AppendContext, type Appending, type AppendRequest } from './append-job.ts'
 import type { Connection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
+import type { Healing } from './heal.ts'
 import type { Pages } from './pages.ts'
 import { toRow, type Rows } from './rows.ts'
 import { listed, operation } from './script.ts'
@@ -28,7 +29,7 @@ export interface WritesContext {
   heads: Heads
   rows: Rows
   pages: Pages
-  healed(): Promise<void> | undefined
+  healing: Pick<Healing, 'healed' | 'mayClaim' | 'heal'>
   /** Processes that this one holds for dead: their runs may be claimed. */
   dead(): readonly string[]
   /** Called when something is stored, before its promise resolves. */
@@ -41,7 +42,7 @@ export interface WritesContext {
 export type Writes = ReturnType<typeof createWrites>
 
 export function createWrites(context: WritesContext) {
-  const { connection, process, heads, rows, pages, healed, dead, written, appended, lost } = context
+  const { connection, process, heads, rows, pages, healing, dead, written, appended, lost } = context
   const queues = new Map<Partition, WriteQueue>()
   /** Rows of runs as they will be when the script under way is done, and runs of which that is not known, by partition. */
   const expected = new Map<Partition, Map<string, StoredRow>>()
@@ -61,7 +62,9 @@ export function createWrites(context: WritesContext) {
       written({ type: 'append', appending })
       appended(appending)
     },
-    fenced: lost,
+    outdated: lost,
+    lastKnown: (run) => heads.get(run)?.row.lastSeq ?? 0,
+    heal: healing.heal,
   }
 
   function queueOf(id: string): WriteQueue {
@@ -72,7 +75,7 @@ export function createWrites(context: WritesContext) {
         expected.set(partition, new Map())
         unsure.set(partition, new Set())
       }
-      queues.set(partition, (queue = createWriteQueue(partition, { connection, healed, begin })))
+      queues.set(partition, (queue = createWriteQueue(partition, { connection, healed: healing.healed, begin })))
     }
     return queue
   }
@@ -106,7 +109,9 @@ export function createWrites(context: WritesContext) {
         createAppendJob(appends, request, settle),
       ),
 
-    claim(run: string, epoch: number): Promise<boolean> {
+    async claim(run: string, epoch: number): Promise<boolean> {
+      const wait = healing.mayClaim()
+      if (wait) await wait
       const token = randomUUID()
       return write<boolean>(run, `claim run ${run}`, ({ resolve }) => ({
         prepare() {
