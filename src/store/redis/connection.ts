@@ -24,7 +24,7 @@ export interface Connection {
   readonly keys: Keys
   readonly isCluster: boolean
   readonly timeoutMs: number
-  /** Whether this Redis has just been started, with data: it may have lost its last second. */
+  /** Whether this Redis has just been started from its files: it may have lost its last second. */
   readonly isFresh: boolean
   /** Sends a command once, to the node of a key. */
   send(key: string, args: string[]): Promise<unknown>
@@ -160,7 +160,8 @@ async function open(
           `${shown}: maxmemory-policy is ${policy}, so Redis may delete runs when memory is short. Use noeviction.`,
         )
       }
-      return { client, isCluster, isFresh: known !== null && Number(valueOf('uptime_in_seconds')) < fresh }
+      const hasFiles = valueOf('aof_enabled') === '1' || Number(valueOf('rdb_last_load_keys_loaded')) > 0
+      return { client, isCluster, isFresh: hasFiles && Number(valueOf('uptime_in_seconds')) < fresh }
     } catch (error) {
       await client.close()
       throw error
