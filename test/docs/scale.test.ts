@@ -1,0 +1,71 @@
+/** What docs/scale.md says of Redis is true of one: the rights of its user, and the settings. */
+import { expect, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import { redisStore } from '../../src/store/redis/redis-store.ts'
+import { describeRedis, startRedis } from '../support/redis.ts'
+import { readDocument } from './documents.ts'
+
+const page = readDocument('docs/scale.md')
+
+const start = { type: 'run-start', agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: { messages: [] } }
+const startOf = (runId: string) => [{ seq: 1, timestamp: Date.now(), step: '', ...start, runId } as Entry]
+const endOf = (seq: number): Entry[] => [
+  { seq, timestamp: Date.now(), step: '', type: 'run-end', outcome: 'completed' } as Entry,
+]
+
+describeRedis('Redis as docs/scale.md sets it up', (redis) => {
+  test('its user may do what a store does, and nothing else', async () => {
+    const [line] = /^ACL SETUSER .*$/mu.exec(page)!
+    expect(await redis().command(...line.split(' '))).toBe('+OK')
+    const { port } = redis()
+    const address = `redis://millrace:secret@127.0.0.1:${port}`
+    const [one, other] = await Promise.all([redisStore(address), redisStore(address)])
+    const leave = new AbortController()
+    try {
+      await one.log.append('r1', 1, startOf('r1'))
+      const seen: string[] = []
+      const reading = (async () => {
+        for await (const entries of other.log.read('r1', { signal: leave.signal }))
+          seen.push(...entries.map(({ type }) => type))
+      })()
+      await one.log.post('r1', 'stop', { kind: 'stop' })
+      for await (const { key } of other.log.inbox('r1')) expect(key).toBe('stop')
+      other.fleet.attend('r1')()
+      await one.fleet.attended('r1')
+      await one.fleet.want('r1', Date.now() + 60_000)
+      await one.runs.keepView('r1', 1, {})
+      await one.log.fork('r1', 1, 'r2')
+      await one.log.append('r1', 1, endOf(2))
+      await reading
+      expect(seen).toEqual(['run-start', 'run-end'])
+      await other.runs.list({ agent: 'a', idPrefix: 'r', limit: 5 })
+      await other.log.position()
+      await one.upkeep?.compact('r1')
+      await one.upkeep?.drop('r2')
+    } finally {
+      leave.abort()
+      await Promise.all([one.close(), other.close()])
+    }
+    await expect(redisStore(`${address}?prefix=other`)).rejects.toThrow(/refuses|rights/u)
+    const rights = await redis().command('ACL', 'DRYRUN', 'millrace', 'FLUSHALL')
+    expect(rights).toContain('no permissions')
+    for (const refused of [['CONFIG', 'GET', 'dir'], ['KEYS', '*'], ['SHUTDOWN'], ['GET', 'somebody-elses']]) {
+      expect(await redis().command('ACL', 'DRYRUN', 'millrace', ...refused), refused.join(' ')).toContain('permissions')
+    }
+  })
+
+  test('the settings of redis.conf are settings', async () => {
+    const [, block] = /^```text\n(appendonly [^]*?)^```$/mu.exec(page)!
+    const flags = block!
+      .trim()
+      .split('\n')
+      .flatMap((line) => {
+        const [name, value] = line.split(' ')
+        return [`--${name}`, value === '""' ? '' : value!]
+      })
+    const server = await startRedis({ flags })
+    expect(await server.command('CONFIG', 'GET', 'maxmemory-policy')).toContain('noeviction')
+    expect(await server.command('CONFIG', 'GET', 'maxmemory')).toContain(String(8 * 2 ** 30))
+    await server.close()
+  })
+})
