@@ -5,7 +5,8 @@ import { printable } from './printable.ts'
 /** Whether a process is there that takes what is left in the store. */
 export async function isServed({ fleet }: Store): Promise<boolean> {
   const processes = (await fleet.processes?.()) ?? []
-  return processes.some(({ self, alive }) => alive && !self)
+  // A command is a process of the fleet, too.
+  return processes.some(({ alive, url }) => alive && url !== undefined)
 }
 
 /** The same, of the store of a URL. */

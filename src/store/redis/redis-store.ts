@@ -17,6 +17,7 @@ import { createRedisFleet } from './fleet.ts'
 import { createHealing } from './heal.ts'
 import { createKept } from './kept.ts'
 import { createInboxes } from './inboxes.ts'
+import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
 import { followClaims } from './claims.ts'
 import { createPages } from './pages.ts'
@@ -63,6 +64,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     lost,
   })
   const fleet = createRedisFleet({ ...options, connection, channels, process, want: writes.want })
+  const limits = createRedisLimits(connection, process)
   let closing: Promise<void> | undefined
   let closed = false
   followClaims(channels, keys, claimed)
@@ -174,6 +176,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     unwatch?.()
     archived?.close()
     await writes.close()
+    await limits.close()
     await fleet.close()
     closed = true
     tails.end()
@@ -190,6 +193,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     runs: index,
     fleet,
     upkeep,
+    limits,
     durable: true,
     close: () => (closing ??= close()),
   }

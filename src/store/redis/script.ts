@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { fleetScript } from './fleet-script.ts'
 import { inboxScript } from './inbox-script.ts'
 import { indexScript } from './index-script.ts'
+import { limitsScript } from './limits-script.ts'
 import { logScript } from './log-script.ts'
 
 const head = `
@@ -41,7 +42,7 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-export const script = [head, indexScript, fleetScript, logScript, inboxScript, tail].join('\n')
+export const script = [head, indexScript, fleetScript, logScript, inboxScript, limitsScript, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')
 
 /** The arguments of one operation. */
