@@ -13,6 +13,6 @@ export function limitsLine(set: DefaultTimeouts = {}): string {
 }
 
 /** What is kept of runs, in one line. */
-export function retentionLine(record: UpkeepConfig & { data?: string } = {}): string {
-  return sayPolicy(policyOf(record))
+export function retentionLine(record: UpkeepConfig & { data?: string; archive?: string } = {}, shared = false): string {
+  return sayPolicy(policyOf(record, { shared }), record.archive !== undefined)
 }

@@ -21,6 +21,7 @@ export async function isServedBy(url: string): Promise<boolean> {
 
 export async function openShared(url: string): Promise<Store> {
   // Loaded on demand: most commands read a data folder.
-  const { openStore } = await import('../project/open-store.ts')
-  return openStore({ store: url, data: 'none', warn: (line) => void process.stderr.write(`${printable(line)}\n`) })
+  const { archiveOf, openStore } = await import('../project/open-store.ts')
+  const warn = (line: string) => void process.stderr.write(`${printable(line)}\n`)
+  return openStore({ store: url, data: 'none', archive: archiveOf({}, process.env), warn })
 }

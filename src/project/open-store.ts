@@ -1,6 +1,7 @@
 /** Opens the store of a project: the shared one of a URL, else SQLite in the data folder, else memory. */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
@@ -10,6 +11,7 @@ import type { RecordConfig } from './config.ts'
 import type { Env } from './registry.ts'
 
 export const storeVariable = 'MILLRACE_STORE'
+export const archiveVariable = 'MILLRACE_ARCHIVE'
 
 const schemes = ['redis', 'rediss'] as const
 
@@ -19,20 +21,28 @@ export interface StorePlace {
   /** Folder for `millrace.db`; `none` keeps everything in memory. */
   data: string
   busyTimeoutMs?: number | undefined
+  /** Where runs of a shared store go after their end: a folder, or a SQLite file. */
+  archive?: string | undefined
   /** Called with what the operator should know. */
   warn?: (line: string) => void
 }
 
-export async function openStore({ store, data, busyTimeoutMs, warn }: StorePlace): Promise<Store> {
+export async function openStore({ store, data, busyTimeoutMs, archive, warn }: StorePlace): Promise<Store> {
   if (store !== undefined) {
     checkStoreUrl(store)
     const { redisStore } = await import('../store/redis/redis-store.ts')
-    return redisStore(store, warn && { warn })
+    const { openArchive } = await import('../store/archive/archive.ts')
+    return redisStore(store, compact({ warn, archive: archive === undefined ? undefined : openArchive(archive) }))
   }
   if (data === 'none') return memoryStore()
   // It contains conversations: other accounts of the machine get no access.
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
   return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
+}
+
+/** The environment, then the config. An empty text is none. */
+export function archiveOf({ archive }: RecordConfig, env: Env): string | undefined {
+  return env[archiveVariable]?.trim() || archive
 }
 
 /** The flag, then the environment, then the config. An empty text is none. Throws `bad-store`. */

@@ -8,7 +8,7 @@ import { watchStore } from '../store/watch-store.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { endpointProtocols } from './check-config.ts'
 import type { Config } from './config.ts'
-import { openStore } from './open-store.ts'
+import { archiveOf, openStore } from './open-store.ts'
 import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
@@ -62,7 +62,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
   const otlp = otlpSettingsOf(config.telemetry?.otlp, env)
   const { busyTimeoutMs } = config.record ?? {}
-  const inner = await openStore({ store: options.store, data, busyTimeoutMs, warn: log })
+  const archive = archiveOf(config.record ?? {}, env)
+  const inner = await openStore({ store: options.store, data, busyTimeoutMs, archive, warn: log })
   const watched = watchStore(inner, { onChange: options.onStore ?? (() => undefined) })
   const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'

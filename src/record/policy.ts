@@ -86,11 +86,13 @@ export function saySize(bytes: number): string {
 }
 
 /** The policy in one line. */
-export function sayPolicy({ compactAfter, maxAge, maxBytes }: Policy): string {
+export function sayPolicy({ compactAfter, archiveAfter, maxAge, maxBytes }: Policy, hasArchive = false): string {
   const limits = [
     ...(maxAge === undefined ? [] : [`${sayAge(maxAge)} after the last use of their conversation`]),
     ...(maxBytes === undefined ? [] : [`the oldest first when there are more than ${saySize(maxBytes)}`]),
   ]
   const merged = compactAfter === undefined ? '' : `; deltas are merged ${sayAge(compactAfter)} after a run's end`
-  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}`
+  const moved =
+    archiveAfter === undefined || !hasArchive ? '' : `; runs go to the archive ${sayAge(archiveAfter)} after their end`
+  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}${moved}`
 }

@@ -69,7 +69,9 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
   async function complete(run: string, left: string): Promise<void> {
     const end = left.indexOf(' ')
     const [place, threadId] = [left.slice(0, end), left.slice(end + 1)]
-    if (place !== '') await archive?.remove(run, place)
+    // Who has the archive completes it.
+    if (place !== '' && archive === undefined) return
+    if (place !== '') await archive!.remove(run, place)
     if ((await runs.list({ threadId, limit: 1 })).length === 0) {
       const inbox = `thread:${threadId}`
       await ask(`delete run ${run}`, keys.inbox(inbox), ['UNLINK', keys.inbox(inbox), keys.messages(inbox)])
@@ -114,7 +116,8 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
       const known = await rows.load(run)
       if (known === undefined || !(await isFree(known.row, (threadId) => isIdle(threadId, Infinity)))) return false
       // A crash may have left it in the archive although it is not said to be there.
-      const left = `${archive?.placeOf(known.row) ?? ''} ${known.row.threadId}`
+      const said = (await ask(`delete run ${run}`, keys.run(run), ['HGET', keys.run(run), 'archive'])) as string | null
+      const left = `${said ?? archive?.placeOf(known.row) ?? ''} ${known.row.threadId}`
       if ((await ended.change(`delete run ${run}`, run, 'drop', [left])) !== 1) return false
       await complete(run, left)
       return true

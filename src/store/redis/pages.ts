@@ -53,7 +53,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
     const [seq, place] = (await ask(`read run ${run}`, key, ['HMGET', key, 'seq', 'archive'])) as (string | null)[]
     if (typeof place !== 'string' || Number(seq) <= after) return []
     if (archive === undefined) {
-      const cure = 'Set record.archive to the same place on every instance'
+      const cure = 'Set record.archive, or MILLRACE_ARCHIVE, to the place that all instances use'
       throw new MillraceError('store-failed', `Run ${run} is in an archive. ${cure}.`, { status: 503 })
     }
     return archive.page(run, place, after)

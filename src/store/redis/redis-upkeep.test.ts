@@ -53,7 +53,7 @@ describeRedis('upkeep of Redis', (redis) => {
       .sort()
   }
 
-  const number = async (...args: string[]) => Number((await redis().command(...args)).replaceAll(/\D/gu, ''))
+  const number = async (...args: string[]) => Number((await redis().command(...args)).replaceAll(/[^\d-]/gu, ''))
 
   async function memoryOf(run: string): Promise<number> {
     const key = (await keys()).find((name) => name.endsWith(`:log:${run}`))
@@ -234,6 +234,26 @@ describeRedis('upkeep of Redis', (redis) => {
     expect(await contentOf('r')).toEqual(content)
     expect(await store.upkeep!.archive!('r')).toBe(true)
     expect(await contentOf('r')).toEqual(content)
+  })
+
+  test('inboxes without a run go by themselves: idempotency keys, runs that never began, threads', async () => {
+    const secondsOf = async (inbox: string) => {
+      const found = (await keys()).filter(
+        (key) => key.endsWith(`:inbox:${inbox}`) || key.endsWith(`:messages:${inbox}`),
+      )
+      return Promise.all(found.map((key) => number('TTL', key)))
+    }
+    const day = 86_400
+    for (const inbox of ['key:k', 'thread:t', 'r', 'never']) await store.log.post(inbox, 'stop', { reason: 'x' })
+    const [ofKey, ofThread, before] = await Promise.all(['key:k', 'thread:t', 'r'].map(secondsOf))
+    for (const seconds of [...ofKey!, ...before!]) expect(seconds).toBeGreaterThan(day - 60)
+    for (const seconds of [...ofKey!, ...before!]) expect(seconds).toBeLessThanOrEqual(day)
+    for (const seconds of ofThread!) expect(seconds).toBeGreaterThan(30 * day)
+    await record('r', 2, 't')
+    await store.log.post('r', 'more', 1)
+    // Those of a run go with the run.
+    expect(await secondsOf('r')).toEqual([-1, -1])
+    expect((await secondsOf('never')).length).toBe(2)
   })
 
   test.each([
