@@ -56,7 +56,7 @@ test.each<[object, string]>([
   ],
   [
     { record: { datadir: 'x' } },
-    'record.datadir is not a known setting. Settings of record: data, logFiles, busyTimeoutMs, compactAfter, archive, archiveAfter, retention.',
+    'record.datadir is not a known setting. Settings of record: store, data, logFiles, busyTimeoutMs, compactAfter, archive, archiveAfter, retention.',
   ],
   [{ server: [] }, 'server must be an object.'],
   [{ secrets: { keys: 'password' } }, 'secrets.keys must be a list.'],

@@ -40,7 +40,11 @@ describeRedis('Redis as docs/scale.md sets it up', (redis) => {
       expect(seen).toEqual(['run-start', 'run-end'])
       await other.runs.list({ agent: 'a', idPrefix: 'r', limit: 5 })
       await other.log.position()
+      await one.upkeep?.uncompacted(Infinity, 5)
       await one.upkeep?.compact('r1')
+      await one.upkeep?.expired(Infinity)
+      await one.upkeep?.size()
+      await one.upkeep?.vacuum()
       await one.upkeep?.drop('r2')
     } finally {
       leave.abort()

@@ -46,7 +46,10 @@ const beatScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})) do
+  redis.call('DEL', string.sub(KEYS[1], 1, -6) .. 'process:' .. gone)
+  redis.call('ZREM', KEYS[1], gone)
+end
 return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }
 `
 

@@ -4,17 +4,18 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
 import { readView } from '../../fold/read-view.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
 import { startHousekeeping } from '../../record/housekeeping.ts'
-import { archiveRuns, compactRuns } from '../../record/upkeep.ts'
+import { archiveRuns, compactRuns, pruneRuns } from '../../record/upkeep.ts'
 import { openArchive, type Archive } from '../archive/archive.ts'
 import { collect, live, readAll } from '../contract/tools.contract.ts'
 import { exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { verify } from '../ndjson.ts'
+import { partitionOf } from './keys.ts'
 import { redisStore, type RedisOptions } from './redis-store.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-redis-archive-'))
@@ -254,6 +255,57 @@ describeRedis('upkeep of Redis', (redis) => {
     // Those of a run go with the run.
     expect(await secondsOf('r')).toEqual([-1, -1])
     expect((await secondsOf('never')).length).toBe(2)
+  })
+
+  test('when all runs have ended, were archived and have expired, Redis and the archive have nothing of them', async () => {
+    const memory = async () => {
+      const used = (await keys()).map((key) => number('MEMORY', 'USAGE', key, 'SAMPLES', '0'))
+      return (await Promise.all(used)).reduce((sum, bytes) => sum + bytes, 0)
+    }
+    const ids = Array.from({ length: 40 }, (_, i) => `run ${i}`)
+    for (const [i, run] of ids.entries()) {
+      await store.log.post(`thread:t${i % 10}`, `turn:${run}`, { run })
+      const entries = await record(run, 100, `t${i % 10}`, 4)
+      await store.runs.keepView(run, entries.at(-1)!.seq, { text: 'seen' })
+      await store.log.post(run, 'stop', { reason: 'late' })
+    }
+    const before = await memory()
+    expect(await compactRuns(store.upkeep!, { endedBefore: Infinity })).toMatchObject({ runs: 40 })
+    expect(await archiveRuns(store.upkeep!, { endedBefore: Infinity })).toBe(40)
+    const { used } = await store.upkeep!.size()
+    expect(used).toBeLessThan(before)
+    expect(await pruneRuns(store.upkeep!, { idleBefore: noon })).toEqual({ runs: 0, bytes: 0 })
+    expect(await pruneRuns(store.upkeep!, { idleBefore: Infinity, dryRun: true })).toMatchObject({ runs: 40 })
+    expect(await pruneRuns(store.upkeep!, { idleBefore: Infinity })).toMatchObject({ runs: 40 })
+    expect(store.upkeep!.deletions()).toBe(40)
+    await store.upkeep!.vacuum()
+    const kinds = (await keys()).map((key) => /\}:(\w+)/u.exec(key)![1])
+    expect(new Set(kinds)).toEqual(new Set(['format', 'beats', 'process', 'clock', 'ahead', 'changes']))
+    expect(await memory()).toBeLessThan(before / 5)
+    expect(readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.gz'))).toEqual(
+      [],
+    )
+  })
+
+  test('what nobody needs any more goes: old changes, records of dead processes, deletions that were cut off', async () => {
+    const changes = `{${prefix}:3}:changes`
+    for (let i = 1; i <= 250; i++) await redis().command('XADD', changes, `${i}-0`, 'r', 'gone', 's', '1', 'e', '1')
+    await redis().command('HSET', `{${prefix}:fleet}:process:dead`, 'host', 'h')
+    await redis().command('ZADD', `{${prefix}:fleet}:beats`, '1', 'dead')
+    await record('r', 3)
+    await store.upkeep!.archive!('r')
+    await store.log.post('thread:gone', 'k', 1)
+    const place = openArchive(folder).placeOf({ startedAt: noon })
+    // What a crash behind the first step of a deletion leaves. A process without the archive leaves it to others.
+    const dropped = `{${prefix}:${partitionOf('r')}}:dropped`
+    await redis().command('HSET', dropped, 'r', `${place} gone`)
+    await (await open({})).upkeep!.vacuum()
+    expect(await keys()).toContain(dropped)
+    await store.upkeep!.vacuum()
+    expect((await keys()).filter((key) => /dropped|gone/u.test(key))).toEqual([])
+    expect(await number('XLEN', changes)).toBeLessThanOrEqual(100)
+    await vi.waitFor(async () => expect(await keys()).not.toContain(`{${prefix}:fleet}:process:dead`))
+    await expect(readAll(await open(), 'r')).rejects.toMatchObject({ code: 'store-failed' })
   })
 
   test.each([
