@@ -8,11 +8,13 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const ofItsOwn =
   /\bvi\.|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform)|heapUsed|\brss\b|\bgc\(|worker_threads|child_process/u
 const shared = globSync(
-  ['src/**/*.test.ts', 'web/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings}/*.test.ts'],
+  ['src/**/*.test.ts', 'web/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings,server}/*.test.ts'],
   {
     cwd: here('.'),
   },
 ).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
+/** They share a browser as well. */
+const browser = 'test/browser/*.test.ts'
 
 export default defineConfig({
   resolve: {
@@ -26,12 +28,13 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'shared', include: shared, isolate: false } },
+      { extends: true, test: { name: 'browser', include: [browser], isolate: false } },
       {
         extends: true,
         test: {
           name: 'own',
           include: ['{src,web,test}/**/*.test.{ts,tsx}'],
-          exclude: [...defaultExclude, ...shared],
+          exclude: [...defaultExclude, ...shared, browser],
         },
       },
     ],

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordedPart } from '../part/entry.ts'
 import { createRedactor } from './redact.ts'
+import { often } from '../../test/support/thorough.ts'
 
 const secret = 'sk-12345678'
 const step = 'main/answer/1'
@@ -102,7 +103,7 @@ describe('over deltas', () => {
         expect(out).toMatch(new RegExp(`^${pieces.join('.?\\[redacted\\]')}$`, 'u'))
         for (const one of known) expect(out).not.toContain(one)
       }),
-      { numRuns: 2000 },
+      { numRuns: often(2000) },
     )
   })
 

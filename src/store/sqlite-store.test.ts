@@ -12,6 +12,7 @@ import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.co
 import { sqliteStore } from './sqlite-store.ts'
 import { live, readAll } from './contract/tools.contract.ts'
 import { storeContract } from './store.contract.ts'
+import { someOf } from '../../test/support/thorough.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -147,14 +148,10 @@ describe('persisted before delivered', () => {
   })
 
   test.for([
-    [1, 0],
-    [40, 0],
-    [200, 0],
-    [500, 0],
+    ...someOf([1, 40, 200, 500], 1).map((reports): [number, number] => [reports, 0]),
     // While the WAL is written back.
-    [300, 100_000],
-    [500, 100_000],
-  ] as const)('a process killed after %d reports of %d characters has lost none of them', async ([reports, length]) => {
+    ...someOf([300, 500], 1).map((reports): [number, number] => [reports, 100_000]),
+  ])('a process killed after %d reports of %d characters has lost none of them', async ([reports, length]) => {
     const path = newPath()
     const program = fileURLToPath(new URL('append-loop.contract.ts', import.meta.url))
     const child = spawn(process.execPath, [program, path, String(length)], { stdio: ['ignore', 'pipe', 'inherit'] })

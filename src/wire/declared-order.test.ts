@@ -5,6 +5,7 @@ import type { Entry, RecordedPart } from '../part/entry.ts'
 import { createRunFold } from '../fold/run-fold.ts'
 import { noUsage } from '../part/usage.ts'
 import { textWire } from './text/text.ts'
+import { often } from '../../test/support/thorough.ts'
 
 /** A tree of parallels: an answer, or branches in their declared order. */
 type Tree = string[] | { [branch: string]: Tree }
@@ -77,7 +78,7 @@ test('answers at once come out in declared order, whatever the log’s order, ho
     fc.property(runs, ({ shape, entries }) => {
       expect(encodeAll(entries).join('')).toBe(words(shape))
     }),
-    { numRuns: 300 },
+    { numRuns: often(300) },
   )
 })
 
@@ -89,7 +90,7 @@ test('the first branch’s words go out as they come: nothing waits that need no
         if (entry.type === 'text-delta' && isFirst(entry.step, entries)) expect(frames[i]).toBe(entry.delta)
       }
     }),
-    { numRuns: 100 },
+    { numRuns: often(100) },
   )
 })
 
@@ -104,7 +105,7 @@ test('a client that resumes gets exactly what it has not had, also what was held
         expect(rest.join('')).toBe(frames.slice(k).join(''))
       }
     }),
-    { numRuns: 60 },
+    { numRuns: often(60) },
   )
 })
 
@@ -115,7 +116,7 @@ test('a run’s text and messages stand in declared order as well', () => {
       for (const entry of entries) fold.apply(entry)
       expect(fold.view().text).toBe(leaves(shape).join(''))
     }),
-    { numRuns: 100 },
+    { numRuns: often(100) },
   )
 })
 

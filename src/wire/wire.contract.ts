@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import type { Entry } from '../part/entry.ts'
 import type { Piece, Wire, WireContext } from './wire.ts'
+import { often } from '../../test/support/thorough.ts'
 
 export interface WireCase<Options, Out> {
   /** Everything that was sent. */
@@ -36,7 +37,7 @@ export function wireContract<Options extends object, Out extends Piece>(
       fc.property(runs, fc.boolean(), asked, (entries, resumed, options) => {
         check(entries, resumed ? { resumedAt: lastResume(entries) } : {}, options)
       }),
-      { numRuns },
+      { numRuns: often(numRuns, 3) },
     )
 
   test(`${wire.name}: ends exactly once, and says nothing after`, () => {

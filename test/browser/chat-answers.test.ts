@@ -1,6 +1,6 @@
 /** What a run asks for and what it may say, in the playground: approvals, tools of the client, questions, files, frames, hostile words. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ExecutionContext } from '../../src/engine/registry.ts'
 import {
   createScriptedModel,
@@ -16,7 +16,6 @@ import { launchBrowser } from './chromium.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const answers = (page: Page) => page.getByTestId('assistant-message')
 const card = (page: Page) => page.getByTestId('tool-card').last()

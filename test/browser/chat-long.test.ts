@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { agent, entriesOf } from '../support/engine.ts'
@@ -11,7 +11,6 @@ import { launchBrowser } from './chromium.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 describe.skipIf(browser === undefined)(`long chats in the playground${fault}`, () => {
   test('200 turns: the newest are there at once, earlier ones come on demand and move nothing', async () => {

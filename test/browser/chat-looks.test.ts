@@ -1,6 +1,6 @@
 /** The playground at every size and in both themes. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, reasoning, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
@@ -9,7 +9,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const answers = (page: Page) => page.getByTestId('assistant-message')
 const card = (page: Page) => page.getByTestId('tool-card').last()

@@ -1,6 +1,6 @@
 /** The playground in a real browser. Models are held on latches. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createScriptedModel,
   errorPart,
@@ -16,7 +16,6 @@ import { launchBrowser } from './chromium.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const answers = (page: Page) => page.getByTestId('assistant-message')
 

@@ -24,7 +24,12 @@ export interface FoundBrowser {
   fault: string
 }
 
-export async function launchBrowser(): Promise<FoundBrowser> {
+let found: Promise<FoundBrowser> | undefined
+
+/** One browser for all files of tests in this process, with which it ends. Each test has a context of its own. */
+export const launchBrowser = (): Promise<FoundBrowser> => (found ??= launch())
+
+async function launch(): Promise<FoundBrowser> {
   try {
     const isPacked = process.platform === 'linux' && process.arch === 'x64'
     const where: LaunchOptions = isPacked ? { executablePath: await unpack() } : { channel: 'chrome' }

@@ -1,5 +1,5 @@
 /** Two runs beside each other in a real browser: what differs, and every view by a link. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
@@ -8,7 +8,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 describe.skipIf(browser === undefined)(`compare${fault}`, () => {
   test('where two runs part, their steps, texts, tools and times; the view is in the link', async () => {

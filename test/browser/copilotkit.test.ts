@@ -1,11 +1,10 @@
 /** examples/copilotkit in a real browser: its page, its agent, a model that waits for the test. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { launchBrowser } from './chromium.ts'
 import { inExample, linesOf, say } from './example.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 describe.skipIf(browser === undefined)(`the page of examples/copilotkit${fault}`, () => {
   const example = inExample(browser, 'copilotkit')

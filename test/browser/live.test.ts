@@ -21,7 +21,6 @@ beforeAll(async () => {
   await build({ ...config, root: join(import.meta.dirname, 'live-page'), build: options })
 })
 afterAll(async () => {
-  await browser?.close()
   rmSync(built, { recursive: true })
 })
 

@@ -1,5 +1,5 @@
 /** The overview in a real browser: numbers that follow the runs, charts that are tables too, links to the runs. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, until } from '../support/engine.ts'
@@ -9,7 +9,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
   test.each(['tables', 'memory'])('follows the runs, and leads to them: %s', async (kind) => {

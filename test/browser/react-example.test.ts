@@ -1,12 +1,11 @@
 /** examples/react in a real browser: its page, in React's strict mode, its agent, a model that waits for the test. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { launchBrowser } from './chromium.ts'
 import { inExample, say } from './example.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const linesOf = (page: Page) => page.locator('ol li').allTextContents()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })

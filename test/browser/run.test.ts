@@ -1,7 +1,7 @@
 /** The room of one run, in a real browser: live, rewound, searched, answered, forked. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { RunView } from '../../src/fold/run-view.ts'
 import type { Entry } from '../../src/part/entry.ts'
@@ -21,9 +21,9 @@ import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
+import { placesOf } from '../support/thorough.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const pay = { parameters: z.looseObject({}), execute: () => 'paid' }
 const calculator = { parameters: z.looseObject({}), execute: () => ({ value: 84 }) }
@@ -138,7 +138,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
       await page.goto(`${server.url}/runs/${id}`)
       const views: RunView[] = []
       const last = (await server.store.runs.get(id))!.lastSeq
-      for (let at = 1; at <= last; at++) {
+      for (const at of placesOf(last)) {
         const view = (await (await fetch(`${server.url}/api/runs/${id}?at=${at}`)).json()) as RunView
         views.push(view)
         if (at === 1) await rows(page).first().waitFor()

@@ -1,6 +1,6 @@
 /** The list of runs in a real browser: it is live, nothing moves under the reader, and every state is a link. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
@@ -10,7 +10,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const answers = (n: number) => Array.from({ length: n }, () => [text('Hello.'), finish()])
 

@@ -1,6 +1,6 @@
 /** What others write does nothing on the page, and the key stays where it belongs. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createScriptedModel,
   finish,
@@ -14,7 +14,6 @@ import { launchBrowser } from './chromium.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 /** Each would call `hit` or load `/hit…` if it were taken for markup, a link or a template. */
 const attacks = [

@@ -1,5 +1,5 @@
 /** What stands around every room of the page: rail, header, palette, keys, theme, focus. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
@@ -8,7 +8,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 const engine = () => ({
   agents: { assistant: agent('messages: $input.messages'), writer: agent('messages: $input.messages') },

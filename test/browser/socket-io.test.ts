@@ -1,12 +1,11 @@
 /** examples/socket-io in a real browser: its page, its agent, a model that waits for the test. */
 import type { Page } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { launchBrowser } from './chromium.ts'
 import { inExample, linesOf, say } from './example.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 describe.skipIf(browser === undefined)(`the page of examples/socket-io${fault}`, () => {
   const example = inExample(browser, 'socket-io')

@@ -1,5 +1,5 @@
 /** Conversations in a real browser: the list, one as a chat of its runs with its branches, and the end of one. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
@@ -9,7 +9,6 @@ import { atEachScreen, sticksOut } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-afterAll(() => browser?.close())
 
 interface Started {
   id: string

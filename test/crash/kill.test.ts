@@ -1,5 +1,5 @@
 /**
- * The server is killed (SIGKILL) at 30 seeded moments (`MILLRACE_KILLS=100` for more) under load, on one data folder. What any client had received is a
+ * The server is killed (SIGKILL) at 10 seeded moments (`MILLRACE_THOROUGH=1`: 30, `MILLRACE_KILLS=100` for more) under load, on one data folder. What any client had received is a
  * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client. The files of the runs and the tables
  * agree with the log.
  */
@@ -15,9 +15,10 @@ import { expectBeginning, fileText, logText, tablesOf } from '../support/agreeme
 import { grammarFaults, only } from '../support/engine.ts'
 import { randomOf } from '../support/random.ts'
 import { millrace, spawnServer, type ServerProcess } from '../support/server-process.ts'
+import { often } from '../support/thorough.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 
-const kills = Number(process.env['MILLRACE_KILLS'] ?? 30)
+const kills = Number(process.env['MILLRACE_KILLS'] ?? often(30, 3))
 const dir = mkdtempSync(join(tmpdir(), 'millrace-crash-'))
 const data = join(dir, 'data')
 const effects = join(dir, 'effects.txt')

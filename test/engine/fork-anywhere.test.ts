@@ -8,6 +8,7 @@ import { readStored } from '../../src/engine/stored-pipeline.ts'
 import { importNdjson } from '../../src/record/transfer/import.ts'
 import { arbitraryRun } from '../arbitrary-run.ts'
 import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
+import { often, placesOf } from '../support/thorough.ts'
 
 const folder = new URL('../../src/wire/golden/', import.meta.url)
 // Without the one whose steps only a program has.
@@ -32,7 +33,7 @@ async function forkEverywhere(recorded: readonly Entry[]) {
   try {
     const { id } = await importNdjson(store, entries.map((entry) => JSON.stringify(entry)).join('\n'))
     const before = await entriesOf(store, id)
-    for (let at = 1; at <= entries.length; at++) {
+    for (const at of placesOf(entries.length)) {
       const forked = await runtime.fork(id, { at }).catch((error: unknown) => {
         const { code, message, status } = error as {
           code: string
@@ -59,7 +60,7 @@ async function forkEverywhere(recorded: readonly Entry[]) {
   } finally {
     await close()
   }
-  expect(found.forked + found.refused).toBe(entries.length)
+  expect(found.forked + found.refused).toBeGreaterThanOrEqual(entries.length / 3)
   return found
 }
 
@@ -70,7 +71,7 @@ test.each(goldens)('%s: the fork is legal and runs to an end, or waits as its so
 
 test('runs of any form', async () => {
   const total = { runs: 0, forked: 0, refused: 0, completed: 0, suspended: 0 }
-  for (const entries of fc.sample(arbitraryRun, { numRuns: 8, seed: 7 })) {
+  for (const entries of fc.sample(arbitraryRun, { numRuns: often(8), seed: 7 })) {
     const found = await forkEverywhere(entries)
     total.runs++
     total.forked += found.forked

@@ -8,6 +8,7 @@ import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
+import { placesOf } from '../support/thorough.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const any = z.looseObject({})
@@ -217,7 +218,7 @@ async function attend(engine: Engine, run: string): Promise<Entry[]> {
 const steps = (entries: readonly Entry[]) =>
   only(entries, 'step-start').map(({ step, stepType }) => `${step} ${stepType}`)
 
-describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
+describe.each(Object.entries(scenarios))('%s', (name, scenario) => {
   const { outcome = 'completed', asks, errors = 0 } = scenario
   let whole: Entry[]
   beforeAll(async () => {
@@ -242,7 +243,7 @@ describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
 
   test('a crash behind any entry: nothing twice, the same end', async () => {
     const runId = only(whole, 'run-start')[0]!.runId
-    for (let k = 1; k < whole.length; k++) {
+    for (const k of placesOf(whole.length - 1, Object.keys(scenarios).indexOf(name))) {
       const { options, model, ran } = live(scenario, 'recover: true')
       const engine = await cutAfter(whole, k, options)
       const prefix = whole.slice(0, k)

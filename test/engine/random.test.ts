@@ -27,6 +27,7 @@ import {
   type EngineOptions,
 } from '../support/engine.ts'
 import { cutAfter, pairingFault, readAll } from '../support/going-on.ts'
+import { often } from '../support/thorough.ts'
 
 const toolNames = ['quick', 'later', 'throws', 'stuck', 'ask', 'pay', 'unknown', 'twice', 'respond'] as const
 
@@ -245,7 +246,7 @@ describe.each([
           }),
         )
       }),
-      { numRuns: 60 },
+      { numRuns: often(60, 3) },
     )
     expect(engine.runtime.active).toBe(0)
   })
@@ -276,7 +277,7 @@ test('cut anywhere, every run goes on to one end', async () => {
           await next.close()
         }
       }),
-      { numRuns: 50 },
+      { numRuns: often(50, 3) },
     )
     expect(gaps).toEqual([])
     expect(recovered).toContain('completed')

@@ -8,6 +8,7 @@ import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { finish, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
+import { placesOf } from '../support/thorough.ts'
 
 const any = z.looseObject({})
 const yaml = `
@@ -89,7 +90,7 @@ test('whole: a call again is not run, a sibling of `respond` is', () => {
 
 test('a crash behind any entry: every call has one outcome, nothing runs twice, the end is the same', async () => {
   const runId = only(whole, 'run-start')[0]!.runId
-  for (let k = 1; k < whole.length; k++) {
+  for (const k of placesOf(whole.length - 1)) {
     const { options, models, ran } = live()
     const engine = await cutAfter(whole, k, options)
     try {

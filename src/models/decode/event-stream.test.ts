@@ -4,6 +4,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createEventStream } from './event-stream.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 async function oracle(pieces: Uint8Array[]): Promise<string[]> {
   const events: string[] = []
@@ -65,7 +66,7 @@ test('reads what the packages read, however it is cut', async () => {
       const pieces = cut(bytes, places)
       expect(ours(pieces)).toEqual(await oracle(pieces))
     }),
-    { numRuns: Number(process.env['MILLRACE_FUZZ'] ?? 2000) },
+    { numRuns: Number(process.env['MILLRACE_FUZZ'] ?? often(2000)) },
   )
 })
 

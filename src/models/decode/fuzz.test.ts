@@ -8,9 +8,10 @@ import { isSame, playBoth, type Heard, type Setting } from './testing/play-both.
 import { below, pick, seeded, type Random } from './testing/random.ts'
 import { otherSettings, plainSettings } from './testing/settings.ts'
 import { protocols, streamsOf } from './testing/streams.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 /** A protocol. */
-const chunks = Number(process.env['MILLRACE_FUZZ'] ?? 2000)
+const chunks = Number(process.env['MILLRACE_FUZZ'] ?? often(2000))
 const firstSeed = Number(process.env['MILLRACE_FUZZ_SEED'] ?? 1)
 
 // A package waits for 50 ms for an error that would refuse the request. A busy machine must not make that shorter.

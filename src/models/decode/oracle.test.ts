@@ -4,6 +4,7 @@ import { cutsOf, framed, inPiecesOf, whole, type Framing } from './testing/cuts.
 import { isSame, playBoth, type Answer, type Cut, type Setting } from './testing/play-both.ts'
 import { otherSettings, plainSettings } from './testing/settings.ts'
 import { protocols, sampledStreams, streamsOf } from './testing/streams.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 // A package waits for 50 ms for an error that would refuse the request. A busy machine must not make that shorter.
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
@@ -19,7 +20,7 @@ async function expectSame(setting: Setting, answer: Answer, cuts: readonly Cut[]
 }
 
 /** More of them if there is time. */
-const samples = process.env['MILLRACE_FUZZ'] === undefined ? 4 : 40
+const samples = process.env['MILLRACE_FUZZ'] === undefined ? often(4) : 40
 
 describe.each(protocols)('%s', (protocol) => {
   const framing: Framing = { isNamed: protocol === 'anthropic' || protocol === 'openai-responses' }

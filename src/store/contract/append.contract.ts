@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Appended, Batch, Store } from '../../part/log.ts'
 import { anyRun, cutAt, endEntry, exampleRun, startEntry } from '../example-run.contract.ts'
 import { delta, fenced, live, other, readAll, refused } from './tools.contract.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 export function appendContract(current: () => Store): void {
   describe('append', () => {
@@ -29,7 +30,7 @@ export function appendContract(current: () => Store): void {
           expect(await reader).toEqual(entries)
           expect(await readAll(store, run)).toEqual(entries)
         }),
-        { numRuns: 60 },
+        { numRuns: often(60) },
       )
     })
 

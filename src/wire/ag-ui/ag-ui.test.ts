@@ -11,6 +11,7 @@ import { lastResume, wireContract } from '../wire.contract.ts'
 import type { WireContext } from '../wire.ts'
 import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
 import { agUiObjectsWire, agUiWire } from './ag-ui.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 const options = fc.record({ old: fc.boolean(), traces: fc.boolean(), joins: fc.boolean() })
 
@@ -84,7 +85,7 @@ test('ag-ui: a client that answers while the stream is open gets the same messag
       expect(more.map(({ type }) => type).filter((type) => type !== 'TOOL_CALL_RESULT')).toEqual([])
       expect(live.filter((event) => isOwn(event) && !more.includes(event))).toEqual(other.filter(isOwn))
     }),
-    { numRuns: 100 },
+    { numRuns: often(100) },
   )
 })
 
@@ -106,6 +107,6 @@ test.each([
       )
       expect(said.sort()).toEqual(wordsSaid(entries).filter((words) => words !== ''))
     }),
-    { numRuns: 150 },
+    { numRuns: often(150) },
   )
 })

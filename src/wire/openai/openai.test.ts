@@ -12,6 +12,7 @@ import { openaiWire } from './openai.ts'
 import { textWire } from '../text/text.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
 import type { Wire, WireContext } from '../wire.ts'
+import { often } from '../../../test/support/thorough.ts'
 
 interface ToolCallDelta {
   index: number
@@ -220,7 +221,7 @@ test('openai: the one JSON holds what the frames of the same run come to', () =>
         expect(JSON.parse(JSON.stringify(result.body))).toEqual(foldFrames(frames, options))
       }
     }),
-    { numRuns: 300 },
+    { numRuns: often(300) },
   )
   expect(bodies).toBeGreaterThan(50)
 })
@@ -308,7 +309,7 @@ test('openai: the official clients come to the same answer, and to an error wher
         usage: { inputTokens: { total: usage.prompt_tokens }, outputTokens: { total: usage.completion_tokens } },
       })
     }),
-    { numRuns: 150 },
+    { numRuns: often(150) },
   )
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
 })
