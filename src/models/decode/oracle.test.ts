@@ -4,7 +4,7 @@ import { cutsOf, framed, inPiecesOf, whole, type Framing } from './testing/cuts.
 import { isSame, playBoth, type Answer, type Cut, type Setting } from './testing/play-both.ts'
 import { otherSettings, plainSettings } from './testing/settings.ts'
 import { protocols, sampledStreams, streamsOf } from './testing/streams.ts'
-import { often } from '../../../test/support/thorough.ts'
+import { often, someOf } from '../../../test/support/thorough.ts'
 
 // A package waits for 50 ms for an error that would refuse the request. A busy machine must not make that shorter.
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
@@ -51,7 +51,7 @@ describe.each(protocols)('%s', (protocol) => {
     })
 
     test('broken off after any line, inside it, and by the connection', async () => {
-      for (const count of someOf(lines.length)) {
+      for (const count of countsOf(lines.length)) {
         const body = framed(lines.slice(0, count), framing)
         // With its empty line, without it, and in the middle of the line.
         const ends = [body, body.subarray(0, -1), body.subarray(0, -20)] as const
@@ -86,7 +86,10 @@ describe.each(protocols)('%s', (protocol) => {
 })
 
 /** All of a short stream; of a long one the first, the last and some between. */
-function someOf(lines: number): number[] {
+function countsOf(lines: number): number[] {
   const all = Array.from({ length: lines + 1 }, (_, i) => i)
-  return all.filter((i) => lines < 60 || i < 5 || i % 40 === 0 || lines - i < 4)
+  return someOf(
+    all.filter((i) => lines < 60 || i < 5 || i % 40 === 0 || lines - i < 4),
+    lines,
+  )
 }

@@ -1,4 +1,5 @@
 /** Events as servers frame them, and pieces as networks cut them. */
+import { someOf } from '../../../../test/support/thorough.ts'
 import type { Cut } from './play-both.ts'
 import { below, seeded } from './random.ts'
 
@@ -34,7 +35,13 @@ const mostBytes = 1e6
 export function cutsOf({ length }: Uint8Array): Cut[] {
   const step = Math.ceil(length ** 2 / mostBytes)
   const places = Array.from({ length: Math.floor(length / step) }, (_, i) => i * step + 1)
-  return [whole, ...[1, 2, 3, 7, 64, 1000].map(inPiecesOf), atRandom(1), atRandom(2), ...places.map(inTwoAt)]
+  return [
+    whole,
+    ...[1, 2, 3, 7, 64, 1000].map(inPiecesOf),
+    atRandom(1),
+    atRandom(2),
+    ...someOf(places, length).map(inTwoAt),
+  ]
 }
 
 export interface Framing {
