@@ -107,8 +107,9 @@ export interface Log {
   /** The position of the last change: pass it as `after` to read only later ones. */
   position(): Promise<number>
   /**
-   * Creates a run whose first entries are those of `source` up to `seq`, by reference: nothing is copied. It reads as a run of its
-   * own: its `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has
+   * Creates a run whose first entries are those of `source` up to `seq`. A store refers to them if it can; one whose runs lie on
+   * several machines copies them first, in small steps, and creates the run with the last one. It reads as a run of its own: its
+   * `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has
    * the epoch of its source, so that block ids of its owners are new: claim it to go on with it. The same again changes nothing.
    * Rejects with `run-exists`, `unknown-run`, `bad-entry` if the source has no such entry, or `compacted` if it was merged with later
    * ones.

@@ -54,6 +54,17 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       expect(await readAll(two, 'r')).toEqual(whole)
     })
 
+    test('what one has stored the other stores no second time, and still reads all of it', async () => {
+      const entries = exampleRun('r')
+      await one.log.append('r', 1, entries)
+      const reader = readAll(two, 'r', 0, live())
+      expect(await two.log.append('r', 1, entries)).toBe('duplicate')
+      expect(await two.log.append('r', 1, entries.slice(0, 3))).toBe('duplicate')
+      expect(await reader).toEqual(entries)
+      expect(await readAll(two, 'r', 0, live())).toEqual(entries)
+      expect(await two.runs.get('r')).toMatchObject({ lastSeq: entries.length, status: 'completed' })
+    })
+
     test('one message of a key counts, whoever posts it', async () => {
       const posts = await Promise.all([one, two, one, two].map((store, i) => store.log.post('r', 'k', i)))
       expect(posts.filter(({ first }) => first)).toHaveLength(1)

@@ -71,7 +71,7 @@ export function appendOperation(
 }
 
 /** What the lists of runs need to know. */
-function indexed(before: StoredRow | undefined, row: StoredRow): string[] {
+export function indexed(before: StoredRow | undefined, row: StoredRow): string[] {
   if (before === undefined) return [row.agent, row.threadId, String(row.startedAt), fold(row.title ?? '')]
   return before.agent === row.agent ? [] : [before.agent, row.agent]
 }
@@ -199,7 +199,9 @@ export function createAppendJob(
       return 'alone'
     },
     take: isDone,
-    async alone(send) {
+    async alone(send, isRepeated) {
+      // If it was sent once, it has not been stored.
+      if (!isRepeated) appending = undefined
       for (let i = 0; i < mostTries; i++) if (await decide(send)) return
       throw new Error(`run ${run} changes all the time`)
     },

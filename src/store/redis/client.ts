@@ -21,6 +21,8 @@ export interface ClientEvents {
 
 /** How long to try at the start, in ms. */
 const firstTries = 5000
+/** Nodes of a cluster that are ready so long after one was not are so again, in ms. */
+const recently = 60_000
 /** A connection on which nothing comes for so long, pings neither, is broken, in ms. */
 const silence = 12_000
 
@@ -63,7 +65,12 @@ export async function connect(address: RedisAddress, isCluster: boolean, events:
       defaults: { ...common, socket: tls ? { ...socketOptions, tls: true } : socketOptions },
       topologyRefreshOnReconnectionAttemptStrategy: 500,
     })
-    cluster.on('error', down).on('node-error', down).on('node-ready', up).on('node-disconnect', up)
+    // A node is also ready when it is needed for the first time.
+    let brokenAt = -Infinity
+    const broken = () => void (brokenAt = performance.now())
+    cluster.on('node-reconnecting', broken).on('node-error', broken)
+    cluster.on('error', down).on('node-error', down).on('node-disconnect', up)
+    cluster.on('node-ready', () => performance.now() - brokenAt < recently && up())
     await cluster.connect()
     opened = true
     return {

@@ -2,7 +2,7 @@
  * The part of the writing script that keeps the index: the order of everything, the changes, and the sorted sets by which runs are
  * listed. Lua, for one partition: `T` is the start of its keys, as `{millrace:5}`.
  */
-/** How many partitions there are. */
+/** How many partitions the keys lie in. Part of the layout: another number is another store. */
 export const partitions = 16
 
 /** Maximum number of changes that a partition keeps, about. */
@@ -31,12 +31,7 @@ local function nextN()
   return whole(n)
 end
 
--- Nothing that is stored from now on comes at this place or before it.
-local function fence(n)
-  if tonumber(redis.call('GET', T .. ':clock') or -1) < tonumber(n) then redis.call('SET', T .. ':clock', n) end
-end
-
--- The entries between these two are a change.
+-- The entries of an append, which are one item of the stream.
 local function noteChange(n, run, first, last)
   redis.call('XADD', T .. ':changes', 'MAXLEN', '~', ${mostChanges}, n .. '-0', 'r', run, 's', first, 'e', last)
 end

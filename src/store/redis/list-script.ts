@@ -2,8 +2,8 @@
  * Lists runs of one partition, newest first. It walks the smallest of the sorted sets that the query names, from the cursor down, and looks
  * at each run there; never at more than `budget` runs in one go.
  *
- * KEYS: one of the partition. ARGV: the start of its keys, and the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms),
- * `before` (an upper bound of `n` as in ZRANGEBYSCORE), `most`. Returns the bound from which to go on, or '' if there is no more, and then runs and their `n`.
+ * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound
+ * of `n`, as Redis has it), `most`. Returns the bound from which to go on, or '' if there is no more, and then runs and their `n`.
  */
 import { began, partitions, step } from './index-script.ts'
 
@@ -13,8 +13,8 @@ const budget = 2000
 const mostPieces = 200
 
 export const listScript = String.raw`
-local T = ARGV[1]
-local q = cjson.decode(ARGV[2])
+local T = string.sub(KEYS[1], 1, -7)
+local q = cjson.decode(ARGV[1])
 local found = { '' }
 
 local function fits(run)

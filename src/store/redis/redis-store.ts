@@ -1,21 +1,20 @@
 /** A store in Redis or Valkey, which many processes share. decisions/0025 says how it is laid out. */
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
-import { hasEnded, type InboxMessage, type KeptView, type Log, type RunIndex, type Store } from '../../part/log.ts'
+import { hasEnded, type InboxMessage, type Log, type RunIndex, type Store } from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
-import { decodeView } from '../encode.ts'
 import { follow, type Puller } from '../follow.ts'
 import { createHeads } from '../heads.ts'
-import { publicRow } from '../run-row.ts'
 import { selectEntries } from '../select-entries.ts'
-import { storeClosed } from '../store-error.ts'
 import type { Appending } from './append-job.ts'
+import { createChangeFeed } from './change-feed.ts'
 import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createHealing } from './heal.ts'
 import { createKept } from './kept.ts'
+import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
 import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
@@ -24,6 +23,7 @@ import { createPages } from './pages.ts'
 import { createReader } from './reader.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
+import { createRunIndex } from './run-index.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
 
@@ -116,10 +116,6 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     return follow({ start: guarded, bell, key, signal, pause: setImmediate })
   }
 
-  function checkOpen(what: string): void {
-    if (closing) throw storeClosed(what)
-  }
-
   const log: Log = {
     append: (run, epoch, given, view) => writes.append({ run, epoch, given, view }),
     claim: (run, epoch) => writes.claim(run, epoch),
@@ -134,33 +130,17 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     postAll: async (run, messages) => writes.post(run, messages),
     inbox: (run, { after, signal } = {}) =>
       open<InboxMessage>(inboxBell, run, signal, () => inboxes.reader(run, after, signal)),
-    changes: () => open(entryBell, '', undefined, () => ({ pull: () => 'end' as const })),
-    position: async () => 0,
-    fork: async () => undefined,
+    changes: (options) => feed.read(options),
+    position: () => feed.position(),
+    fork: (source, seq, run) => fork(source, seq, run),
   }
 
   const index: RunIndex = {
-    async get(run) {
-      checkOpen(`get run ${run}`)
-      const known = await rows.load(run)
-      return known && publicRow(known.row)
-    },
-    async list() {
-      checkOpen('list runs')
-      return []
-    },
-    async due() {
-      return []
-    },
-    async view(run) {
-      checkOpen(`get the view of run ${run}`)
-      const key = keys.run(run)
-      const values = await connection.ask(`get the view of run ${run}`, key, ['HMGET', key, 'viewSeq', 'view'])
-      const [seq, view] = values as (string | null)[]
-      return typeof seq === 'string' ? ({ seq: Number(seq), view: decodeView(view!) } satisfies KeptView) : undefined
-    },
+    ...createRunIndex(connection, rows),
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
+  const feed = createChangeFeed(connection, channels, log)
+  const fork = createForking(log, index, writes)
 
   const upkeep = createRedisUpkeep({
     connection,
@@ -181,6 +161,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     closed = true
     tails.end()
     inboxes.end()
+    feed.end()
     channels.end()
     for (const bell of [entryBell, inboxBell]) bell.ringAll()
     await connection.close()

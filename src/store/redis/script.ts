@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { fleetScript } from './fleet-script.ts'
+import { forkScript } from './fork-script.ts'
 import { inboxScript } from './inbox-script.ts'
 import { indexScript } from './index-script.ts'
 import { limitsScript } from './limits-script.ts'
@@ -42,7 +43,9 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-export const script = [head, indexScript, fleetScript, logScript, inboxScript, limitsScript, tail].join('\n')
+export const script = [head, indexScript, fleetScript, logScript, inboxScript, limitsScript, forkScript, tail].join(
+  '\n',
+)
 export const sha = createHash('sha1').update(script).digest('hex')
 
 /** The arguments of one operation. */

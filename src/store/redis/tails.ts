@@ -78,13 +78,15 @@ export function createTails({
     const end = message.indexOf('\n')
     const [epoch, before, last, status] = message.slice(0, end).split(' ') as [string, string, string, RunStatus]
     const seq = Number(last)
+    const lines = message.slice(end + 1)
+    // A fork has come into being.
+    if (lines === '') return void look(run).catch(() => undefined)
     // What Redis has lost is written again; or by another owner, who did not see it.
     const isOther = Number(before) < seqOf(tail) && (Number(epoch) > (tail.head?.epoch ?? 0) || seq > seqOf(tail))
     if (isOther && tail.isLive) return fail(run, tail, entriesLost(run))
     // Whoever looks at the stream finds it there.
     if (tail.isSuspect || seq <= seqOf(tail)) return
     if (Number(before) !== seqOf(tail)) tail.recent = createRecent()
-    const lines = message.slice(end + 1)
     const entries = decodeEntries([lines])
     tail.recent.push(entries, lines.length)
     tail.last = entries.at(-1)

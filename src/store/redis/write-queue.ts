@@ -20,8 +20,11 @@ export interface Job {
   prepare(): string[] | 'alone' | 'done'
   /** Takes the result of its operation. Returns whether that was all; if not, `alone` is called. */
   take(result: unknown): boolean
-  /** Does the job with operations of its own, in its place in the order. */
-  alone?(send: Send): Promise<void>
+  /**
+   * Does the job with operations of its own, in its place in the order. `isRepeated`: its operation was sent more than once, so it may be
+   * done already.
+   */
+  alone?(send: Send, isRepeated: boolean): Promise<void>
   fail(error: MillraceError): void
   /** Completes “cannot …”. */
   what: string
@@ -63,10 +66,13 @@ export function createWriteQueue(partition: Partition, { connection, healed, beg
   let queue: Queued[] = []
   let running = false
   let drained: PromiseWithResolvers<void> | undefined
+  /** Whether the script that was sent last was sent more than once. */
+  let isRepeated = false
 
   async function send(operations: readonly string[][], what: string, end: number): Promise<unknown[]> {
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       try {
+        isRepeated = tries > 1
         const healing = healed()
         if (healing) await inTime(healing, end - Date.now())
         return await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
@@ -102,7 +108,9 @@ export function createWriteQueue(partition: Partition, { connection, healed, beg
       }
     }
     // In their order, not in that in which they were found.
-    if (alone.size > 0) for (const each of batch) if (alone.has(each)) await doAlone(each)
+    if (alone.size === 0) return
+    const again = isRepeated
+    for (const each of batch) if (alone.has(each)) await doAlone(each, again && sent.has(each))
   }
 
   function settle(job: Job, result: unknown): boolean {
@@ -113,9 +121,9 @@ export function createWriteQueue(partition: Partition, { connection, healed, beg
     return job.take(result)
   }
 
-  async function doAlone({ job, end }: Queued): Promise<void> {
+  async function doAlone({ job, end }: Queued, again: boolean): Promise<void> {
     try {
-      await job.alone!((operations) => send(operations, job.what, end))
+      await job.alone!((operations) => send(operations, job.what, end), again)
     } catch (error) {
       job.fail(failureOf(job, error))
     }

@@ -1,0 +1,189 @@
+/**
+ * The changes of all runs, in one order over all partitions. A look takes the same place as the end for all of them, and moves their clocks up to
+ * it: nothing comes at or before it any more. Readers at the same place share one look.
+ */
+import { leavable } from '../../async/leavable.ts'
+import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { Change, ChangesOptions, Log } from '../../part/log.ts'
+import { decodeEntries } from '../encode.ts'
+import type { Channels } from './channels.ts'
+import type { Connection } from './connection.ts'
+import { partitions } from './index-script.ts'
+import type { Partition } from './keys.ts'
+import { lookScript } from './look-script.ts'
+import { readScript } from './read-script.ts'
+
+/** How often to look although nobody said that there is something new, in ms: what is said may be lost. */
+const lookEvery = 1000
+/** Least time between two looks of a reader that keeps up, in ms. */
+const gap = 10
+/** Limit of what a partition gives in one look, and of what is kept for other readers, in characters of JSON. */
+const mostOfLook = 128 * 1024
+const mostKept = 1024 * 1024
+
+const look = readScript(lookScript)
+const what = 'read the changes of all runs'
+
+interface Look {
+  changes: Change[]
+  /** There is nothing else up to here, and nothing will come. */
+  upto: number
+}
+
+export interface ChangeFeed {
+  read(options?: ChangesOptions): AsyncIterable<Change[]>
+  position(): Promise<number>
+  /** Ends all readers. */
+  end(): void
+}
+
+export function createChangeFeed(connection: Connection, channels: Channels, log: Pick<Log, 'read'>): ChangeFeed {
+  const { keys, ask } = connection
+  const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
+  /** Looks under way and done, by the place after which they began, with their size. */
+  const looks = new Map<number, { found: Promise<Look>; length: number }>()
+  /** One for each reader that follows: what ends it. */
+  const followers = new Set<() => void>()
+  let kept = 0
+  let rings = 0
+  let rung = Promise.withResolvers<void>()
+  let closed = false
+
+  function ring(): void {
+    rings++
+    rung.resolve()
+    rung = Promise.withResolvers()
+  }
+
+  async function lastPlace(): Promise<number> {
+    const clocks = all.map((partition) => `${keys.tag(partition)}:clock`)
+    const places = await Promise.all(clocks.map((key) => ask(what, key, ['GET', key])))
+    return Math.max(...places.map(Number))
+  }
+
+  /** Of a change whose item is gone, because the run was dropped, or its deltas merged: what is left. */
+  async function readRange(run: string, first: number, last: number): Promise<Entry[]> {
+    const entries: Entry[] = []
+    try {
+      for await (const batch of log.read(run, { after: first - 1, before: last + 1 })) entries.push(...batch)
+    } catch (error) {
+      if (!(error instanceof MillraceError) || !['compacted', 'unknown-run'].includes(error.code)) throw error
+    }
+    return entries
+  }
+
+  function lookBetween(after: number, end: number): Promise<string[][]> {
+    const args = [String(after), String(end), String(mostOfLook)]
+    return Promise.all(all.map((partition) => look(connection, what, partition, args)))
+  }
+
+  async function lookAfter(after: number): Promise<Look & { length: number }> {
+    const end = await lastPlace()
+    if (end <= after) return { changes: [], upto: after, length: 0 }
+    const answers = await lookBetween(after, end)
+    // Where one has more, the others have to wait for it.
+    const upto = Math.min(...answers.map(([place]) => Number(place)))
+    const changes: Change[] = []
+    let length = 0
+    for (const [, ...answer] of answers) {
+      for (let i = 0; i < answer.length && Number(answer[i]) <= upto; i += 5) {
+        const [n, run, first, last, lines] = answer.slice(i, i + 5) as [string, string, string, string, string]
+        length += lines.length
+        const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : decodeEntries([lines])
+        if (entries.length > 0) changes.push({ n: Number(n), run, entries })
+      }
+    }
+    return { changes: changes.sort((a, b) => a.n - b.n), upto, length }
+  }
+
+  /** Readers at the same place, and those that come there a little later, get the same. */
+  function lookOnce(after: number): Promise<Look> {
+    const known = looks.get(after)
+    if (known !== undefined) return known.found
+    const found = lookAfter(after)
+    const entry = { found, length: 0 }
+    looks.set(after, entry)
+    const done = ({ upto, length }: { upto: number; length: number }) => {
+      // Where nothing is now there may be something later.
+      if (upto === after) return void looks.delete(after)
+      entry.length = length
+      kept += length
+      for (const [place, oldest] of looks) {
+        if (kept <= mostKept || oldest === entry) break
+        kept -= oldest.length
+        looks.delete(place)
+      }
+    }
+    found.then(done, () => looks.delete(after))
+    return found
+  }
+
+  function join(leave: () => void): void {
+    followers.add(leave)
+    if (followers.size > 1) return
+    const opened = all.map((partition) => channels.open(keys.changed(partition), ring))
+    // What came before it was open was not heard.
+    Promise.all(opened).then(ring, () => undefined)
+  }
+
+  function quit(leave: () => void): void {
+    followers.delete(leave)
+    if (followers.size > 0) return
+    for (const partition of all) channels.close(keys.changed(partition))
+    looks.clear()
+    kept = 0
+  }
+
+  async function* follow(
+    { after = 0, signal }: ChangesOptions,
+    left: AbortSignal,
+  ): AsyncGenerator<Change[], void, void> {
+    const { promise: gone, resolve: leave } = Promise.withResolvers<undefined>()
+    const end = () => leave(undefined)
+    left.addEventListener('abort', end)
+    signal?.addEventListener('abort', end)
+    if (signal) join(end)
+    try {
+      let place = after
+      const goal = signal ? Infinity : await lastPlace()
+      while (!closed && !left.aborted && !signal?.aborted) {
+        const heard = rings
+        const began = performance.now()
+        const found = await Promise.race([lookOnce(place), gone])
+        if (found === undefined) return
+        const isNew = found.upto > place
+        place = found.upto
+        if (found.changes.length > 0) yield found.changes.map((each) => ({ ...each, entries: [...each.entries] }))
+        if (place >= goal) return
+        if (isNew) continue
+        if (heard === rings) await Promise.race([rung.promise, pause(lookEvery), gone])
+        await Promise.race([pause(began + gap - performance.now()), gone])
+      }
+    } catch (error) {
+      if (!closed) throw error
+    } finally {
+      signal?.removeEventListener('abort', end)
+      if (signal) quit(end)
+    }
+  }
+
+  return {
+    read: (options = {}) => ({ [Symbol.asyncIterator]: () => leavable((left) => follow(options, left)) }),
+    async position() {
+      const end = await lastPlace()
+      // What is stored from now on comes after it, in every partition.
+      if (end > 0) await lookBetween(end, end)
+      return end
+    },
+    end() {
+      closed = true
+      for (const leave of followers) leave()
+    },
+  }
+}
+
+/** Resolves after so many ms; a process may end before. */
+function pause(ms: number): Promise<undefined> {
+  return new Promise((resolve) => void setTimeout(() => resolve(undefined), Math.max(0, ms)).unref())
+}
