@@ -21,13 +21,25 @@ local P = ${partitions}
 local place = tonumber(string.match(T, ':(%d+)}$'))
 local whole = function(n) return string.format('%.0f', n) end
 
-local function nextN()
+-- T:clock, and the time of this script: asked for once, and kept at its end.
+local clock, asked, now
+local function readClock()
+  if asked then return end
   local time = redis.call('TIME')
-  local n = math.floor((time[1] * 1000000 + time[2] - ${began}) / ${step}) * P + place
-  local last = tonumber(redis.call('GET', T .. ':clock') or -1)
-  if n <= last then n = last - last % P + place end
-  if n <= last then n = n + P end
-  redis.call('SET', T .. ':clock', whole(n))
+  now = math.floor((time[1] * 1000000 + time[2] - ${began}) / ${step}) * P + place
+  clock = tonumber(redis.call('GET', T .. ':clock') or -1)
+  asked = clock
+end
+local function keepClock()
+  if clock ~= asked then redis.call('SET', T .. ':clock', whole(clock)) end
+end
+
+local function nextN()
+  readClock()
+  local n = now
+  if n <= clock then n = clock - clock % P + place end
+  if n <= clock then n = n + P end
+  clock = n
   return whole(n)
 end
 

@@ -39,6 +39,7 @@ while at < #ARGV do
   else results[#results + 1] = 'failed: ' .. (type(result) == 'table' and result.err or tostring(result)) end
   at = next
 end
+keepClock()
 if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
