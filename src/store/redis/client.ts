@@ -1,5 +1,6 @@
 /** The client library, loaded when a Redis store is opened: one connection, or those of a cluster. */
 import { MillraceError } from '../../part/error.ts'
+import { isRefusal } from './away.ts'
 import type { RedisAddress } from './url.ts'
 
 type Listener = (message: string, channel: string) => void
@@ -39,10 +40,11 @@ export async function connect(address: RedisAddress, isCluster: boolean, events:
   const { createClient, createCluster } = await load()
   const started = Date.now()
   let opened = false
-  const reconnectStrategy = (retries: number, cause: Error) =>
-    !opened && Date.now() - started > firstTries
-      ? cause
-      : Math.min(1000, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
+  const reconnectStrategy = (retries: number, cause: Error) => {
+    // A wrong password stays wrong.
+    const isFinal = !opened && (isRefusal(cause) || Date.now() - started > firstTries)
+    return isFinal ? cause : Math.min(1000, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
+  }
   const socketOptions = { reconnectStrategy, connectTimeout: firstTries, socketTimeout: silence }
   const { hosts, tls, database, username, password } = address
   const common = {

@@ -147,7 +147,7 @@ async function open(
         await single.close()
       }
       if (isCluster && address.database !== 0) {
-        throw new MillraceError('bad-config', `${shown}: a cluster has no database ${address.database}; use ?prefix=`)
+        throw noDatabase(shown, address)
       }
       const known = await loaded(() => client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET']))
       if (known !== null && known !== format) {
@@ -173,6 +173,7 @@ async function open(
       const cure = 'check user and password of the URL, and the rights of the user'
       throw new MillraceError('store-failed', `${shown} refuses the connection: ${cure}`, { detail: message })
     }
+    if (message.includes('SELECT is not allowed in cluster mode')) throw noDatabase(shown, address)
     throw storeFailed('cannot reach Redis', shown, error)
   }
 }
@@ -186,6 +187,10 @@ async function loaded<T>(send: () => Promise<T>): Promise<T> {
       if (!isAway(error) || Date.now() > end) throw error
     }
   }
+}
+
+function noDatabase(shown: string, { database }: RedisAddress): MillraceError {
+  return new MillraceError('bad-config', `${shown}: a cluster has no database ${database}; use ?prefix=`)
 }
 
 function checkVersion(shown: string, version: string): void {

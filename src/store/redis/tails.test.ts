@@ -1,0 +1,94 @@
+/** What a tail makes of messages that do not come, come twice, or come from somebody who does not know what was read. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createBell } from '../bell.ts'
+import { delta } from '../contract/tools.contract.ts'
+import { createKeys } from './keys.ts'
+import type { Head, Pages } from './pages.ts'
+import { createTails } from './tails.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A run with two entries, that is read. */
+async function setUp() {
+  let head: Head = { epoch: 1, seq: 2, status: 'running' }
+  let say = (_: string) => {}
+  const bell = createBell()
+  const channels = {
+    open: async (_: string, listener: typeof say) => void (say = listener),
+    close: async () => {},
+    end: () => {},
+  }
+  const stored = { head: async () => head, entries: async (_: string, after: number) => [delta(after + 1)] }
+  const tails = createTails({ channels, keys: createKeys('p'), pages: stored as unknown as Pages, bell })
+  const tail = tails.join('r')
+  await tail.ready
+  const message = (epoch: number, before: number, ...seqs: number[]) =>
+    say(`${epoch} ${before} ${seqs.at(-1)} running\n${seqs.map((seq) => JSON.stringify(delta(seq))).join('\n')}`)
+  return { tails, tail, bell, message, store: (next: Head) => void (head = next) }
+}
+
+test('hears what follows, skips what it has, and says after a gap that the stream must be read', async () => {
+  const { tails, tail, message } = await setUp()
+  message(1, 2, 3, 4)
+  message(1, 2, 3, 4)
+  expect(tail.recent.after(2)).toEqual([delta(3), delta(4)])
+  message(1, 6, 7)
+  expect(tail.head).toMatchObject({ seq: 7 })
+  expect(tail.recent.after(4)).toBeUndefined()
+  expect(tail.recent.after(6)).toEqual([delta(7)])
+  expect(tail.error).toBeUndefined()
+  tails.end()
+})
+
+test('looks for itself when it hears nothing', async () => {
+  const { tails, tail, bell, store } = await setUp()
+  const rung = vi.fn()
+  bell.wait('r', rung)
+  store({ epoch: 1, seq: 5, status: 'running' })
+  await vi.advanceTimersByTimeAsync(4000)
+  expect(rung).toHaveBeenCalledOnce()
+  expect(tail.head).toMatchObject({ seq: 5 })
+  tails.end()
+})
+
+test('does not go on with what another owner wrote in the place of what was read', async () => {
+  for (const [epoch, before, ...seqs] of [
+    [2, 3, 4],
+    [2, 3, 4, 5],
+    [1, 3, 4, 5],
+  ] as [number, number, ...number[]][]) {
+    const { tails, tail, message } = await setUp()
+    message(1, 2, 3, 4)
+    message(epoch, before, ...seqs)
+    expect(tail.error).toMatchObject({ code: 'store-lost' })
+    tails.end()
+  }
+})
+
+test('after a reconnect waits for what was read to be written again, and compares it', async () => {
+  for (const [seq, code] of [
+    [4, undefined],
+    [3, 'store-lost'],
+  ] as const) {
+    const { tails, tail, message, store } = await setUp()
+    message(1, 2, 3, 4)
+    store({ epoch: 1, seq: 2, status: 'running' })
+    tails.verifyAll()
+    expect(tail.isSuspect).toBe(true)
+    await vi.advanceTimersByTimeAsync(500)
+    store({ epoch: 1, seq, status: 'running' })
+    await vi.advanceTimersByTimeAsync(2500)
+    expect(tail.isSuspect).toBe(false)
+    expect((tail.error as { code?: string } | undefined)?.code).toBe(code)
+    tails.end()
+  }
+  const { tails, tail, message, store } = await setUp()
+  message(1, 2, 3)
+  tail.last = { ...delta(3), timestamp: 1 }
+  store({ epoch: 1, seq: 3, status: 'running' })
+  tails.verifyAll()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(tail.error).toMatchObject({ code: 'store-lost' })
+  tails.end()
+})
