@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers())
 /** A run with two entries, that is read. */
 async function setUp() {
   let head: Head = { epoch: 1, seq: 2, status: 'running' }
-  let say = (_: string) => {}
+  let say: (message: string) => void = () => {}
   const bell = createBell()
   const channels = {
     open: async (_: string, listener: typeof say) => void (say = listener),
@@ -43,7 +43,7 @@ test('hears what follows, skips what it has, and says after a gap that the strea
 
 test('looks for itself when it hears nothing', async () => {
   const { tails, tail, bell, store } = await setUp()
-  const rung = vi.fn()
+  const rung = vi.fn<() => void>()
   bell.wait('r', rung)
   store({ epoch: 1, seq: 5, status: 'running' })
   await vi.advanceTimersByTimeAsync(4000)
