@@ -9,8 +9,8 @@ import type { Partition } from './keys.ts'
 const measured = 64
 /** The keys of a run that count. */
 const kinds = ['run', 'log', 'inbox', 'messages'] as const
-/** What a run takes in the lists, about. */
-const listed = 1500
+/** What a run takes in the lists, about: most of it for the words of its title. */
+const listed = 4500
 /** How often to look, in ms. */
 const lookEvery = 30_000
 const warnAt = 0.8
