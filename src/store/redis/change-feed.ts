@@ -130,7 +130,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
   function quit(leave: () => void): void {
     followers.delete(leave)
     if (followers.size > 0) return
-    for (const partition of all) channels.close(keys.changed(partition))
+    for (const partition of all) void channels.close(keys.changed(partition))
     looks.clear()
     kept = 0
   }

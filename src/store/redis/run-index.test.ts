@@ -1,0 +1,96 @@
+/** Lists of runs from the sets of Redis: the same as from all rows, page by page, and nothing is left of dropped runs. */
+import { expect, test } from 'vitest'
+import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
+import type { RunQuery, RunRow } from '../../part/log.ts'
+import { endEntry, entry, noon, startEntry } from '../example-run.contract.ts'
+import { selectRows } from '../run-query.ts'
+import { redisStore } from './redis-store.ts'
+
+const long = 'https://example.com/a/very/long/address/that/is/one/word/and-has-no-spaces?at=all'
+const titles = [
+  'How do I cook Soup',
+  'soup of the day',
+  `Read ${long}`,
+  'ÜBER den Wolken',
+  '东京的天气怎么样今天会不会下雨请告诉我我要不要带伞',
+  'İstanbul 100%',
+  'so so so',
+  '',
+]
+
+describeRedis('the index in redis', (redis) => {
+  test('every query lists what a filter of all rows lists, in pages of any size', async () => {
+    const store = await redisStore(`${redis().url}?prefix=${freshPrefix()}`)
+    const count = 240
+    for (let i = 0; i < count; i++) {
+      const id = `run_${(i * 7919) % 1000}_${i}`
+      const input = { messages: [{ role: 'user', content: titles[i % titles.length]! }] }
+      const start = startEntry(
+        id,
+        { agent: `agent${i % 7}`, threadId: `thread${i % 50}`, input },
+        noon + ((i * 31) % count),
+      )
+      const more = [[], [endEntry(2)], [entry(2, { type: 'suspend', requests: [] })]][i % 3]!
+      await store.log.append(id, 1, [start, ...more])
+    }
+    const all = (await store.runs.list({ limit: 1000 })).toReversed()
+    expect(all.map(({ id }) => Number(id.split('_')[2]))).toEqual(Array.from({ length: count }, (_, i) => i))
+    const queries: RunQuery[] = [
+      { agent: 'agent3' },
+      { agent: 'agent3', status: 'running' },
+      { threadId: 'thread11' },
+      { status: ['suspended', 'running'] },
+      { status: ['failed', 'aborted'] },
+      { since: noon + 210 },
+      { since: noon + 210, agent: 'agent1', q: 'so' },
+      { since: noon + count },
+      { idPrefix: 'run_1' },
+      { idPrefix: 'run_12', status: 'completed' },
+      { idPrefix: 'run_', threadId: 'thread3' },
+      { q: 'ou' },
+      { q: 'soup OF' },
+      { q: 'wOlK' },
+      { q: '天气' },
+      { q: '告诉我我要不要带伞' },
+      { q: 'word/and-has-no-spaces?at=all' },
+      { q: long.slice(3) },
+      { q: `${long}x` },
+      { q: 'i̇st' },
+      { search: '0%', agent: 'agent5' },
+      { q: 's', search: 'day' },
+      { q: 'o' },
+    ]
+    for (const query of queries) {
+      const expected = selectRows(all, { ...query, limit: 1000 }).map(({ id }) => id)
+      for (const limit of [17, 1000]) {
+        const found: RunRow[] = []
+        for (;;) {
+          const page = await store.runs.list({ ...query, limit, ...(found.length > 0 && { before: found.at(-1)!.id }) })
+          found.push(...page)
+          if (page.length < limit) break
+        }
+        expect(
+          found.map(({ id }) => id),
+          JSON.stringify({ ...query, limit }),
+        ).toEqual(expected)
+      }
+    }
+    await store.close()
+  })
+
+  test('of runs that are dropped nothing is left but what others share', async () => {
+    const prefix = freshPrefix()
+    const store = await redisStore(`${redis().url}?prefix=${prefix}`)
+    const start = (id: string, content: string) =>
+      startEntry(id, { input: { messages: [{ role: 'user', content }] } }, noon)
+    for (const [i, title] of titles.entries()) await store.log.append(`r${i}`, 1, [start(`r${i}`, title), endEntry(2)])
+    for (const i of titles.keys()) expect(await store.upkeep!.drop(`r${i}`)).toBe(true)
+    expect(await store.runs.list()).toEqual([])
+    const left = (await redis().command('KEYS', `{${prefix}:*`)).match(/\{\S+/gu) ?? []
+    const lists = left.filter((key) =>
+      /:(runs|ids|due|words|word:.*|agent:.*|thread:.*|status:.*|run:.*|log:.*)$/u.test(key),
+    )
+    expect(lists).toEqual([])
+    await store.close()
+  })
+})
