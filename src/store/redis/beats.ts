@@ -24,6 +24,8 @@ export interface Beats {
   /** Those whose runs may be taken; none if this process cannot tell. */
   dead(): string[]
   alive(): string[]
+  /** The living ones that take runs over. */
+  takers(): string[]
   /** As of the last beat of this process, dead ones included. */
   all(): Beat[]
   /** Whether this process may judge. */
@@ -50,19 +52,27 @@ for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ${forge
   redis.call('DEL', string.sub(KEYS[1], 1, -6) .. 'process:' .. gone)
   redis.call('ZREM', KEYS[1], gone)
 end
-return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }
+redis.call(ARGV[2] == '1' and 'SADD' or 'SREM', KEYS[2], ARGV[1])
+local takers = redis.call('SMEMBERS', KEYS[2])
+for _, id in ipairs(takers) do
+  if not redis.call('ZSCORE', KEYS[1], id) then redis.call('SREM', KEYS[2], id) end
+end
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers }
 `
 
 export function createBeats(
   connection: Connection,
   channels: Channels,
   process: string,
+  takes: () => boolean,
   { beatMs = 300, leaseMs = 1200 }: BeatOptions = {},
 ): Beats {
   const { keys } = connection
   const listeners = new Set<() => void>()
   /** Of all processes, by the clock of Redis. */
   let beats = new Map<string, number>()
+  /** Processes that take runs over. */
+  let takers: string[] = []
   /** Processes that are not connected any more. */
   let gone = new Set<string>()
   /** By the clock of Redis: this process's last beat, and since when it beats without a gap. */
@@ -88,14 +98,23 @@ export function createBeats(
   }
 
   async function beat(): Promise<void> {
-    const answer = await connection.send(keys.beats, ['EVAL', beatScript, '1', keys.beats, process])
-    const [now, flat] = answer as [number, string[]]
+    const answer = await connection.send(keys.beats, [
+      'EVAL',
+      beatScript,
+      '2',
+      keys.beats,
+      keys.takers,
+      process,
+      takes() ? '1' : '',
+    ])
+    const [now, flat, taking] = answer as [number, string[], string[]]
     // Answers may overtake each other.
     if (now <= last) return
     if (last !== 0 && now - last > leaseMs - beatMs) disturbedAt = performance.now()
     if (now - last > leaseMs - beatMs) steadySince = now
     last = now
     answeredAt = performance.now()
+    takers = taking
     beats = new Map()
     for (let i = 0; i < flat.length; i += 2) beats.set(flat[i]!, Number(flat[i + 1]))
     const late = [...beats].filter(([id, at]) => id !== process && now - at > 2 * beatMs && now - at <= leaseMs)
@@ -123,6 +142,8 @@ export function createBeats(
     last = 0
   })
 
+  const alive = () => [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [] : [id]))
+
   return {
     async start() {
       await channels.open(keys.process(process), () => undefined)
@@ -134,7 +155,8 @@ export function createBeats(
       if (!isJudge() || !isFresh()) return []
       return [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [id] : []))
     },
-    alive: () => [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [] : [id])),
+    alive,
+    takers: () => alive().filter((id) => takers.includes(id)),
     all: () => [...beats].map(([id, at]) => ({ id, age: last - at })),
     isSteady: () => isJudge() && isFresh(),
     isDisturbed: () => performance.now() - disturbedAt < calm || (timer !== undefined && !isFresh()),

@@ -39,23 +39,22 @@ const mostTaken = 64
 export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   const { connection, channels, process } = context
   const { keys } = connection
+  /** Of those who iterate `wanted`. */
+  const signals = new Set<AbortSignal>()
+  let closed = false
+  /** Whoever hands his runs over takes none. */
+  const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
   const operate = createOperate(connection)
-  const beats = createBeats(connection, channels, process, context)
+  const beats = createBeats(connection, channels, process, isWatched, context)
   const orphans = createOrphans(operate, process, beats)
   const attendance = createAttendance(connection, channels, beats)
   /** What was found, and deadlines of this process's own runs. */
   const local = createFleet({ left: () => [], due: () => [] })
   const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
   let watching: Promise<void> | undefined
-  /** Of those who iterate `wanted`. */
-  const signals = new Set<AbortSignal>()
-  let closed = false
   let wake = Promise.withResolvers<void>()
   let vanishedAt = -Infinity
   let findsOrphans = false
-
-  /** Whoever hands his runs over takes none. */
-  const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
 
   const announce = (runs: readonly string[]) => {
     for (const run of runs) void local.want(run)
@@ -75,7 +74,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
 
   async function lookForDue(): Promise<void> {
     while (!closed) {
-      const pause = lookEvery * Math.max(1, beats.alive().length / mostProcesses)
+      const pause = lookEvery * Math.max(1, beats.takers().length / mostProcesses)
       let next = Infinity
       try {
         const due = isWatched() ? await takeDue() : { runs: [], next }

@@ -43,6 +43,7 @@ export function createKeys(prefix: string) {
     changed: (partition: Partition) => `${tag(partition)}:changed`,
     format: `{${prefix}}:format`,
     beats: `{${prefix}:fleet}:beats`,
+    takers: `{${prefix}:fleet}:takers`,
     process: (id: string) => `{${prefix}:fleet}:process:${id}`,
   }
 }

@@ -77,7 +77,7 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
       if (dead.length === 0) named.clear()
       for (const id of dead) if (!found.has(id)) found.set(id, { since: now, next: now })
       const asked = dead.filter((id) => found.get(id)!.next <= now)
-      const isMine = shareOf(process, beats.alive())
+      const isMine = shareOf(process, beats.takers())
       const runs = asked.map(async (id) => {
         const kept = found.get(id)!
         const all = everyPartition.map((partition) => operate(partition, 'owned', ...listed([id])))
