@@ -24,6 +24,8 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
   environment?: Env
   /** Folder in which CLI agents keep raw logs, and a server the records of its processes. Default: none. */
   data?: string
+  /** Called with what an operator should know, for example that runs of another process cannot go on here. Default: nowhere. */
+  warn?: (message: string) => void
   /** The store exports spans (`exportSpans`): steps hand on their own span to those they call. */
   traces?: boolean
 }
@@ -40,6 +42,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
     environment = globalThis.process?.env ?? {},
     data,
     traces,
+    warn,
     ...config
   } = options
   checkConfig(config)
@@ -61,6 +64,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
       defaultTimeouts: config.timeouts,
       requestDeadlineMs: config.requestDeadlineMs,
       closeThreadsAfterMs: config.closeThreadsAfterMs,
+      warn,
     }),
   )
 }

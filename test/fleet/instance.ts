@@ -34,6 +34,7 @@ const tool = (name: string) => ({
 const runtime = createRuntime({
   agents,
   store,
+  warn: console.error,
   tools: Object.fromEntries(tools.map((name) => [name, tool(name)])),
   models: { endpoints: [{ name: 'up', baseURL }] },
 } as Parameters<typeof createRuntime>[0])

@@ -34,34 +34,26 @@ describeRedis('presence over instances', (redis) => {
     asked = []
   })
 
-  /** Starts a chat at an instance, as `useChat` does. */
-  async function chat(instance: Instance) {
-    const id = `chat-${++chats}`
+  /** Sends a message at an instance, as `useChat` does. The same again, at any instance, joins the run. */
+  async function read(instance: Instance, id: string) {
     const leave = new AbortController()
+    const messages = [{ id: 'u', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
     const response = await fetch(`${instance.url}/api/chat`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        id,
-        agentId: 'says',
-        messages: [{ id: 'u', role: 'user', parts: [{ type: 'text', text: 'hi' }] }],
-      }),
+      body: JSON.stringify({ id, agentId: 'says', messages }),
       signal: leave.signal,
     })
-    const run = response.headers.get('x-millrace-run-id')!
-    drain(response)
-    await entryOf(fleet.store, run, ({ type }) => type === 'text-delta')
-    return { id, run, leave: () => leave.abort() }
-  }
-  /** Reads the answer at another instance, as `useChat` does after a reload. */
-  async function reload(instance: Instance, id: string) {
-    const leave = new AbortController()
-    const response = await fetch(`${instance.url}/api/chat/${id}/stream`, { signal: leave.signal })
     expect(response.status).toBe(200)
-    drain(response)
-    return () => leave.abort()
+    void response.text().catch(() => undefined)
+    return { run: response.headers.get('x-millrace-run-id')!, leave: () => leave.abort() }
   }
-  const drain = (response: Response) => void response.text().catch(() => undefined)
+  async function chat(instance: Instance) {
+    const id = `chat-${++chats}`
+    const reader = await read(instance, id)
+    await entryOf(fleet.store, reader.run, ({ type }) => type === 'text-delta')
+    return { id, ...reader }
+  }
   const statusOf = async (run: string) => (await fleet.store.runs.get(run))!.status
   async function stopped(run: string, since: number, within: number): Promise<void> {
     expect((await endedRun(fleet.store, run)).at(-1)).toMatchObject({ outcome: 'aborted' })
@@ -70,11 +62,12 @@ describeRedis('presence over instances', (redis) => {
 
   test('a reload at another instance keeps a run; leaving stops it in time', async () => {
     const { id, run, leave } = await chat(a)
-    const leaveAgain = await reload(b, id)
+    const again = await read(b, id)
+    expect(again.run).toBe(run)
     leave()
     await sleep(cancelAfter + 1000)
     expect(await statusOf(run)).toBe('running')
-    leaveAgain()
+    again.leave()
     await stopped(run, performance.now(), cancelAfter + 1500)
   })
 
@@ -88,7 +81,7 @@ describeRedis('presence over instances', (redis) => {
 
   test('the instance of the only reader is killed: the owner stops the run', async () => {
     const { id, run, leave } = await chat(a)
-    await reload(c, id)
+    await read(c, id)
     leave()
     await sleep(cancelAfter + 300)
     expect(await statusOf(run)).toBe('running')

@@ -10,7 +10,7 @@ const agent = (keys: string) => `${keys}
 workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true, tools: [buy] } }]`
 const agents = { shop: agent('recover: true'), frail: agent('recover: false') }
 /** By hand: MILLRACE_KILLS=100. */
-const kills = Number(process.env['MILLRACE_KILLS'] ?? 12)
+const kills = Number(process.env['MILLRACE_KILLS'] ?? 8)
 
 const percentile = (values: number[], share: number) =>
   Math.round(values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!)
@@ -33,7 +33,7 @@ describeRedis('takeover', (redis) => {
   let fleet: Fleet
   let answer: (reply: UpstreamReply) => unknown
   beforeEach(async () => {
-    answer = shops(400)
+    answer = shops(250)
     fleet = await startFleet(redis(), agents, (reply) => answer(reply))
   })
   afterEach(() => fleet.close())
@@ -64,7 +64,7 @@ describeRedis('takeover', (redis) => {
         const [victim, ...others] = instances as [Instance, Instance, Instance]
         const runs = await Promise.all(Array.from({ length: 4 }, (_, n) => startRun(victim, 'shop', `${i}.${n}`)))
         const followers = runs.map((run) => others.map((each) => followRun(each, run)))
-        await sleep(100 + ((i * 137) % 700))
+        await sleep(100 + ((i * 137) % 500))
         await victim.kill()
         const killed = performance.now()
         const [next] = await Promise.all([

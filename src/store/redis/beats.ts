@@ -8,7 +8,10 @@ import type { Connection } from './connection.ts'
 export interface BeatOptions {
   /** ms between beats. Default 300. */
   beatMs?: number
-  /** A process whose last beat is older is dead, in ms. Default 1200. */
+  /**
+   * A process that is connected and whose last beat is older is dead, in ms. Default 2000: it may be paused, or just busy. One that is
+   * not connected any more, because it was killed, is dead after two beats.
+   */
   leaseMs?: number
 }
 
@@ -39,6 +42,8 @@ export interface Beats {
 
 /** Who has beaten for so long without a gap may judge, in ms. */
 const steadyAfter = 2000
+/** A longer time between two beats of this process is a gap, in ms. */
+const gap = 1000
 /** A disturbance is over after so long, in ms. */
 const calm = 3000
 /** Dead processes are forgotten after so long, in ms. */
@@ -65,7 +70,7 @@ export function createBeats(
   channels: Channels,
   process: string,
   takes: () => boolean,
-  { beatMs = 300, leaseMs = 1200 }: BeatOptions = {},
+  { beatMs = 300, leaseMs = 2000 }: BeatOptions = {},
 ): Beats {
   const { keys } = connection
   const listeners = new Set<() => void>()
@@ -84,7 +89,7 @@ export function createBeats(
   let timer: ReturnType<typeof setInterval> | undefined
   let extra: ReturnType<typeof setTimeout> | undefined
 
-  const isFresh = () => performance.now() - answeredAt < leaseMs - beatMs
+  const isFresh = () => performance.now() - answeredAt < gap
   const isDead = (id: string, age: number) => id !== process && (age > leaseMs || (gone.has(id) && age > 2 * beatMs))
 
   /** Asks which processes that missed a beat are still connected: a killed one is not. */
@@ -110,8 +115,8 @@ export function createBeats(
     const [now, flat, taking] = answer as [number, string[], string[]]
     // Answers may overtake each other.
     if (now <= last) return
-    if (last !== 0 && now - last > leaseMs - beatMs) disturbedAt = performance.now()
-    if (now - last > leaseMs - beatMs) steadySince = now
+    if (last !== 0 && now - last > gap) disturbedAt = performance.now()
+    if (now - last > gap) steadySince = now
     last = now
     answeredAt = performance.now()
     takers = taking
