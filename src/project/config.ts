@@ -111,7 +111,7 @@ export interface ServerConfig {
   /** How long active runs may take to finish when the server shuts down, in ms. Default 2000. */
   graceMs?: number
   /**
-   * With a shared store: how long the server answers 503 when it shuts down, before it hands over its runs, so that balancers notice.
+   * With a shared store: how long the server answers 503 at least when it shuts down, so that balancers notice.
    * Default 1000.
    */
   drainMs?: number

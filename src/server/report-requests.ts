@@ -6,11 +6,12 @@ import type { Reporter } from './report.ts'
 export function reportRequests(handler: Handler, report: Reporter): Handler {
   return async (request) => {
     const response = await handler(request)
-    if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
+    // Without the query, which may contain private data.
+    const path = new URL(request.url).pathname
+    // Why the health is bad was reported when it became so.
+    if (response.status >= 400 && !response.headers.has('x-millrace-run-id') && path !== '/health') {
       const { status, statusText } = response
       const { method } = request
-      // Without the query, which may contain private data.
-      const path = new URL(request.url).pathname
       void errorIn(response).then((error) => {
         const { code, message = statusText } = error
         const level = status >= 500 ? ('error' as const) : ('warn' as const)

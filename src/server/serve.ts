@@ -198,21 +198,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
     let closing: Promise<void> | undefined
     async function close(): Promise<void> {
+      const began = performance.now()
       isDraining = true
       agents.close()
       // Clients that poll must still be told how their runs end. Of several servers, this one is not asked any more once it says 503.
       const isKept = isShared || sockets.isPolled()
       if (!isKept) port.leave()
       await (await housekeeping).close()
-      if (isShared) {
-        await runtime.store.fleet.introduce?.({ draining: true }).catch(onError)
-        await pause(drainMs)
-      }
-      const enough = performance.now() + graceMs
+      const left = (until: number) => Math.max(0, began + until - performance.now())
       await runtime.close(graceMs, async () => {
         if (isShared) {
           // Their runs have moved: they read on here while there is time, then elsewhere.
-          await streams.ended(Math.max(0, enough - performance.now()))
+          await streams.ended(left(graceMs))
+          await pause(left(drainMs))
           streams.breakOff()
         }
         await sockets.close()
