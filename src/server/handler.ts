@@ -89,7 +89,7 @@ export interface HandlerOptions {
   /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
   onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
-  metrics?: () => string
+  metrics?: () => string | Promise<string>
 }
 
 export interface Health {
@@ -109,7 +109,7 @@ export interface HandlerContext extends AnswerContext {
   edit: boolean
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
-  metrics: () => string
+  metrics: () => Promise<string>
 }
 
 /** For any server with a `fetch` interface. Never rejects: every failure is a Response. */
@@ -137,7 +137,7 @@ export function createHandler(options: HandlerOptions): Handler {
   const began = performance.now()
   const app = new Hono()
   const requests = createRequestCount(app)
-  const metrics = () => requests.text() + (options.metrics?.() ?? '')
+  const metrics = async () => requests.text() + ((await options.metrics?.()) ?? '')
   const { agentEditor } = options
   const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, agentEditor, onAgents, metrics }
   const context: HandlerContext = { runtime, ...limits, ...shared }

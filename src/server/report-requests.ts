@@ -6,10 +6,11 @@ import type { Reporter } from './report.ts'
 export function reportRequests(handler: Handler, report: Reporter): Handler {
   return async (request) => {
     const response = await handler(request)
-    // Without the query, which may contain private data.
-    const path = new URL(request.url).pathname
-    // Why the health is bad was reported when it became so.
-    if (response.status >= 400 && !response.headers.has('x-millrace-run-id') && path !== '/health') {
+    if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
+      // Without the query, which may contain private data.
+      const path = new URL(request.url).pathname
+      // Why the health is bad was reported when it became so.
+      if (path === '/health') return response
       const { status, statusText } = response
       const { method } = request
       void errorIn(response).then((error) => {

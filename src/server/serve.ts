@@ -19,6 +19,7 @@ import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { createLimits } from '../store/limits.ts'
 import { reapProcesses } from '../processes/process-records.ts'
+import { fleetMetrics } from './fleet-metrics.ts'
 import { createListeners } from './listeners.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { reportRequests } from './report-requests.ts'
@@ -150,7 +151,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         apiKey,
         sockets: true,
         web: config.server?.page === false ? undefined : openWebFiles(),
-        metrics: metrics.text,
+        metrics: async () => metrics.text() + (await fleetMetrics(runtime.store)),
       }),
     )
     const told = reportRequests(handler, report)
@@ -201,6 +202,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const began = performance.now()
       isDraining = true
       agents.close()
+      void runtime.store.fleet.introduce?.({ draining: true }).catch(onError)
       // Clients that poll must still be told how their runs end. Of several servers, this one is not asked any more once it says 503.
       const isKept = isShared || sockets.isPolled()
       if (!isKept) port.leave()

@@ -73,6 +73,19 @@ describeRedis('a rolling deploy', (redis) => {
       ])
       expect(await refused.json()).toMatchObject({ error: { code: 'closing' } })
       expect((await fetch(`${old!.url}/health/live`)).status).toBe(200)
+      const told = async () => (await (await fetch(`${other!.url}/metrics`)).text()).split('\n')
+      await expect
+        .poll(told)
+        .toEqual(
+          expect.arrayContaining([
+            'millrace_fleet_processes{state="alive"} 1',
+            'millrace_fleet_processes{state="draining"} 1',
+            'millrace_fleet_processes{state="dead"} 0',
+            'millrace_store_connected 1',
+          ]),
+        )
+      const { fleet } = (await (await fetch(`${other!.url}/health`)).json()) as { fleet: object }
+      expect(fleet).toMatchObject({ alive: 2, draining: 1 })
 
       // Whatever comes while it goes is answered by the other one.
       const load: Promise<number>[] = []

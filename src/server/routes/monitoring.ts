@@ -15,7 +15,7 @@ export function mountMonitoring(app: Hono, context: HandlerContext): void {
     const text =
       (await metrics.read()) +
       gauge('millrace_active_runs', 'Runs of this process.', runtime.active) +
-      context.metrics() +
+      (await context.metrics()) +
       memory()
     return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
   })

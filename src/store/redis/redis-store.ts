@@ -24,6 +24,7 @@ import { createReader } from './reader.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
+import { createStatus } from './status.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
 
@@ -48,8 +49,10 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
   const kept = createKept()
   const healing = createHealing({ connection, process, pages, kept })
+  const status = createStatus(connection)
   const writes = createWrites({
     connection,
+    committed: status.committed,
     process,
     heads,
     rows,
@@ -118,7 +121,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
 
   const log: Log = {
     append: (run, epoch, given, view) => writes.append({ run, epoch, given, view }),
-    claim: (run, epoch) => writes.claim(run, epoch),
+    claim: (run, epoch) => status.claimed(writes.claim(run, epoch)),
     read: (run, options = {}) => {
       const { step, types, signal } = options
       const limit = step === undefined && types === undefined ? options.limit : undefined
@@ -175,6 +178,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     fleet,
     upkeep,
     limits,
+    status: status.read,
     durable: true,
     close: () => (closing ??= close()),
   }

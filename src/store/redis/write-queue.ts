@@ -39,6 +39,8 @@ export interface WriteQueue {
 /** What a queue needs of the store. */
 export interface WriteContext {
   connection: Connection
+  /** A script has taken so many ms. */
+  committed(ms: number): void
   /** Resolves when what Redis lost is written again; undefined if nothing was lost. */
   healed(): Promise<void> | undefined
   /** Before the jobs of a script are prepared, and when their results are taken. */
@@ -62,7 +64,10 @@ interface Queued {
   end: number
 }
 
-export function createWriteQueue(partition: Partition, { connection, healed, begin }: WriteContext): WriteQueue {
+export function createWriteQueue(
+  partition: Partition,
+  { connection, healed, begin, committed }: WriteContext,
+): WriteQueue {
   let queue: Queued[] = []
   let running = false
   let drained: PromiseWithResolvers<void> | undefined
@@ -75,7 +80,10 @@ export function createWriteQueue(partition: Partition, { connection, healed, beg
         isRepeated = tries > 1
         const healing = healed()
         if (healing) await inTime(healing, end - Date.now())
-        return await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
+        const began = performance.now()
+        const results = await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
+        committed(performance.now() - began)
+        return results
       } catch (error) {
         if (!isAway(error) || Date.now() >= end) throw storeFailed(`cannot ${what}`, connection.url, error)
         await connection.again()

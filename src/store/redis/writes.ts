@@ -24,6 +24,8 @@ export type Written =
 
 export interface WritesContext {
   connection: Connection
+  /** A script has taken so many ms. */
+  committed(ms: number): void
   /** The id of this process. */
   process: string
   heads: Heads
@@ -75,7 +77,15 @@ export function createWrites(context: WritesContext) {
         expected.set(partition, new Map())
         unsure.set(partition, new Set())
       }
-      queues.set(partition, (queue = createWriteQueue(partition, { connection, healed: healing.healed, begin })))
+      queues.set(
+        partition,
+        (queue = createWriteQueue(partition, {
+          connection,
+          healed: healing.healed,
+          begin,
+          committed: context.committed,
+        })),
+      )
     }
     return queue
   }
