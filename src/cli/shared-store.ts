@@ -1,6 +1,5 @@
 /** What the commands know of a store that servers share. */
 import type { Store } from '../part/log.ts'
-import { printable } from './printable.ts'
 
 /** Whether a process is there that takes what is left in the store. */
 export async function isServed({ fleet }: Store): Promise<boolean> {
@@ -22,6 +21,5 @@ export async function isServedBy(url: string): Promise<boolean> {
 export async function openShared(url: string): Promise<Store> {
   // Loaded on demand: most commands read a data folder.
   const { archiveOf, openStore } = await import('../project/open-store.ts')
-  const warn = (line: string) => void process.stderr.write(`${printable(line)}\n`)
-  return openStore({ store: url, data: 'none', archive: archiveOf({}, process.env), warn })
+  return openStore({ store: url, data: 'none', archive: archiveOf({}, process.env) })
 }

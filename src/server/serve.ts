@@ -5,6 +5,7 @@ import { pause } from '../async/pause.ts'
 import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
+import { isHeld } from './data-lock.ts'
 import type { ErrorGuard } from './error-guard.ts'
 import { createHandler } from './handler.ts'
 import { loadConfig } from '../project/load-config.ts'
@@ -82,6 +83,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
       'Log files need a data folder: remove --data none (record.data) or turn log files off.',
     )
   }
+  // Of several servers in a folder, only the first may kill what an earlier one has left: the others have processes of their own.
+  const isFirst = data !== 'none' && !(isShared && isHeld(data, 'anyone'))
   const release = claimData(data, isShared)
   let isDraining = false
   const draining = () => (isDraining ? drainingError() : undefined)
@@ -95,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     note(`error: ${stackOf(error)}`, 'error')
   }
   try {
-    if (data !== 'none') {
+    if (isFirst) {
       const left = await reapProcesses(resolve(data))
       if (left > 0) note(`killed ${left} processes of CLI agents that the server before this one had left`, 'warn')
     }

@@ -48,6 +48,8 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
     ...(flags.insecureNoAuth ? { insecureNoAuth: true } : undefined),
   })
   const { project, recovered } = served
+  if (flags.store?.includes('@') === true)
+    note('everybody on this machine can see the URL of --store: pass it as MILLRACE_STORE', 'warn')
   for (const { message } of project.agents.errors) for (const line of message.split('\n')) note(line, 'error')
   if (recovered.resumed + recovered.interrupted > 0) {
     note(
