@@ -1,6 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defaultExclude, defineConfig } from 'vitest/config'
+import { filesNotOnRedis } from './test/support/not-on-redis.ts'
+import { hasRedis } from './test/support/redis-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -15,34 +18,54 @@ const shared = globSync(
 ).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
 /** They share a browser as well. */
 const browser = 'test/browser/*.test.ts'
+/** The tests over HTTP once more, with Redis in the place of SQLite. */
+const onRedis = shared.filter((file) => file.startsWith('test/server/') && !(basename(file) in filesNotOnRedis))
+
+const packages = [
+  // Examples import us as their readers will; Next.js need not be installed for them.
+  { find: /^millrace$/, replacement: here('src/index.ts') },
+  { find: /^millrace\/([\w-]+)$/, replacement: `${here('src')}/$1.ts` },
+  { find: 'next/server', replacement: here('test/support/next-server.ts') },
+]
+
+// A hang is found as well after a minute, and a slow machine is not one.
+const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } }
 
 export default defineConfig({
   resolve: {
-    // Examples import us as their readers will; Next.js need not be installed for them.
-    alias: [
-      { find: /^millrace$/, replacement: here('src/index.ts') },
-      { find: /^millrace\/([\w-]+)$/, replacement: `${here('src')}/$1.ts` },
-      { find: 'next/server', replacement: here('test/support/next-server.ts') },
-    ],
+    alias: packages,
   },
   test: {
     projects: [
       { extends: true, test: { name: 'shared', include: shared, isolate: false } },
+      {
+        resolve: {
+          alias: [
+            ...packages,
+            { find: /^\.{1,2}\/(?:.*\/)?sqlite-store\.ts$/, replacement: here('test/support/redis-instead.ts') },
+          ],
+        },
+        test: {
+          ...limits,
+          name: 'redis',
+          include: hasRedis ? onRedis : ['test/support/redis-for-all.test.ts'],
+          globalSetup: hasRedis ? ['test/support/redis-for-all.ts'] : [],
+          setupFiles: ['test/support/redis-set-up.ts'],
+          isolate: false,
+        },
+      },
       { extends: true, test: { name: 'browser', include: [browser], isolate: false } },
       {
         extends: true,
         test: {
           name: 'own',
           include: ['{src,web,test}/**/*.test.{ts,tsx}'],
-          exclude: [...defaultExclude, ...shared, browser],
+          exclude: [...defaultExclude, ...shared, browser, 'test/support/redis-for-all.test.ts'],
         },
       },
     ],
     reporters: ['default', './test/closing-line.ts'],
-    // A hang is found as well after a minute, and a slow machine is not one.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000 } },
+    ...limits,
     maxWorkers: 2,
   },
 })

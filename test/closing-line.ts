@@ -6,7 +6,10 @@ export default class ClosingLine implements Reporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const counts = { passed: 0, failed: errors.length, skipped: [] as TestCase[] }
     for (const test of tests) {
-      const { state } = test.result()
+      const result = test.result()
+      const { state } = result
+      // What is about SQLite has run on SQLite: no machine lacks anything.
+      if (state === 'skipped' && result.note?.startsWith('on Redis: ') === true) continue
       if (state === 'skipped') counts.skipped.push(test)
       else counts[state === 'passed' ? 'passed' : 'failed']++
     }

@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest'
+import { hasRedis, redisFault } from './redis-server.ts'
+
+// In the place of the tests that cannot run.
+test.skipIf(!hasRedis)(`all tests of test/server once more, with Redis behind them${redisFault}`, () => {
+  expect(hasRedis).toBe(true)
+})
