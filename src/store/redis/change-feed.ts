@@ -63,14 +63,16 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
   }
 
   /** Of a change whose item is gone, because the run was dropped, or its deltas merged: what is left. */
-  async function readRange(run: string, first: number, last: number): Promise<Entry[]> {
+  async function readRange(run: string, first: number, last: number, after = first - 1): Promise<Entry[]> {
     const entries: Entry[] = []
     try {
-      for await (const batch of log.read(run, { after: first - 1, before: last + 1 })) entries.push(...batch)
+      for await (const batch of log.read(run, { after, before: last + 1 })) entries.push(...batch)
     } catch (error) {
       if (!(error instanceof MillraceError) || !['compacted', 'unknown-run'].includes(error.code)) throw error
+      // It begins among merged deltas: a compacted run is short.
+      if (error.code === 'compacted') return readRange(run, first, last, 0)
     }
-    return entries
+    return entries.filter(({ seq }) => seq >= first)
   }
 
   function lookBetween(after: number, end: number): Promise<string[][]> {
@@ -91,6 +93,8 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
         const [n, run, first, last, lines] = answer.slice(i, i + 5) as [string, string, string, string, string]
         length += lines.length
         const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : decodeEntries([lines])
+        // In a compacted run the item has what came before, too.
+        while (entries.length > 0 && entries[0]!.seq < Number(first)) entries.shift()
         if (entries.length > 0) changes.push({ n: Number(n), run, entries })
       }
     }

@@ -23,6 +23,7 @@ function ops.fork()
   -- Whoever forks a run that goes on claims it at once. If it cannot any more, somebody else does.
   if status == 'running' then due = string.format('%.0f', redis.call('TIME')[1] * 1000 + 10000) end
   setDue(run, due)
+  if ended(status) then redis.call('ZADD', T .. ':ended', at, run) end
   -- Without lines: readers look for themselves.
   redis.call('SPUBLISH', T .. ':live:' .. run, table.concat({ epoch, 0, last, status }, ' ') .. '\n')
   return 1

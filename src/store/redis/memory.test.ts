@@ -10,7 +10,7 @@ import { createScriptedModel, finish, latch, text } from '../../models/testing/s
 import type { Store } from '../../part/log.ts'
 import { openArchive } from '../archive/archive.ts'
 import { readAll } from '../contract/tools.contract.ts'
-import { exampleRun } from '../example-run.contract.ts'
+import { exampleRun, startEntry } from '../example-run.contract.ts'
 import { redisStore, type RedisOptions } from './redis-store.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-redis-memory-'))
@@ -63,9 +63,11 @@ describeRedis('the memory of Redis', (redis) => {
     const store = await open({ archive: openArchive(join(root, prefix)) })
     const big = exampleRun('big', 3000)
     for (let i = 0; i < big.length; i += 10) await store.log.append('big', 1, big.slice(i, i + 10))
-    await store.log.append('small', 1, exampleRun('small').slice(0, 3))
+    const [, ...others] = exampleRun('small')
+    const small = [startEntry('small', { threadId: 'other' }), ...others]
+    await store.log.append('small', 1, small.slice(0, 3))
     await limit('1mb')
-    const rest = exampleRun('small').slice(3)
+    const rest = small.slice(3)
     const began = performance.now()
     const refused = { code: 'store-failed', detail: expect.stringContaining('OOM') }
     await expect(store.log.append('small', 1, rest)).rejects.toMatchObject(refused)
@@ -73,14 +75,14 @@ describeRedis('the memory of Redis', (redis) => {
     await expect(store.log.post('small', 'k', 'message')).rejects.toMatchObject(refused)
     expect(performance.now() - began).toBeLessThan(5000)
     expect(await readAll(store, 'big')).toEqual(big)
-    expect(await readAll(store, 'small')).toEqual(exampleRun('small').slice(0, 3))
+    expect(await readAll(store, 'small')).toEqual(small.slice(0, 3))
     expect(await store.runs.get('new')).toBeUndefined()
     expect(await store.upkeep!.compact('big')).toMatchObject({ entriesBefore: 3006 })
     expect(await store.upkeep!.archive!('big')).toBe(true)
     expect(await store.upkeep!.drop('big')).toBe(true)
     await limit('0')
     expect(await store.log.append('small', 1, rest)).toBe('stored')
-    expect(await readAll(store, 'small')).toEqual(exampleRun('small'))
+    expect(await readAll(store, 'small')).toEqual(small)
   })
 
   test('a run that cannot be stored fails with store-failed and never hangs', async () => {

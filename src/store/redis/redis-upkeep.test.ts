@@ -237,6 +237,27 @@ describeRedis('upkeep of Redis', (redis) => {
     expect(await contentOf('r')).toEqual(content)
   })
 
+  test('changes of a compacted run have each entry once; a conversation that goes on keeps its runs', async () => {
+    // Two texts, so that a change ends with what is left and begins among merged deltas.
+    const [start, step, ...rest] = exampleRun('r', 60)
+    const block = rest.slice(0, -2)
+    const twice = [start!, step!, ...block, ...block.map((each) => ({ ...each, id: 'second' })), ...rest.slice(-2)]
+    const entries = twice.map((each, i) => ({ ...each, seq: i + 1 }) as Entry)
+    entries[0] = startEntry('r', { threadId: 't' })
+    for (let i = 0; i < entries.length; i += 10) await store.log.append('r', 1, entries.slice(i, i + 10))
+    await store.log.append('active', 1, [startEntry('active', { threadId: 't' })])
+    await store.upkeep!.compact('r')
+    const other = await open()
+    const left = await readAll(other, 'r')
+    const changed = await collect(other.log.changes())
+    expect(changed.filter(({ run }) => run === 'r').flatMap((change) => change.entries)).toEqual(left)
+    expect(left.length).toBeLessThan(entries.length)
+    expect(await store.upkeep!.expired(Infinity)).toEqual({ runs: [] })
+    expect(await store.upkeep!.drop('r')).toBe(false)
+    await store.log.fork('r', entries.length, 'fork')
+    expect((await store.upkeep!.uncompacted(Infinity, 9)).concat('r').toSorted()).toEqual(['fork', 'r'])
+  })
+
   test('inboxes without a run go by themselves: idempotency keys, runs that never began, threads', async () => {
     const secondsOf = async (inbox: string) => {
       const found = (await keys()).filter(
