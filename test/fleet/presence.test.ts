@@ -104,12 +104,12 @@ describeRedis('presence over instances', (redis) => {
     const owner = await fleet.start({ agents: { shop } })
     const lacking = await fleet.start({ agents: {}, tools: [] })
     // Only the one that lacks the tool is left.
-    for (const each of [a, b]) await each.kill()
+    for (const each of [a, b, c]) await each.kill()
     const run = await startRun(owner, 'shop', 'tea')
     await entryOf(fleet.store, run, ({ type }) => type === 'text-delta')
     await sleep(2300)
     await owner.kill()
-    await expect.poll(() => lacking.stderr(), { timeout: 8000 }).toContain('unknown tool "buy"')
+    await expect.poll(() => lacking.stderr(), { timeout: 15_000 }).toContain('unknown tool "buy"')
     await sleep(2000)
     expect((await fleet.store.runs.get(run))!.epoch).toBe(1)
     expect(lacking.stderr().match(/unknown tool/gu)).toHaveLength(1)
@@ -118,5 +118,5 @@ describeRedis('presence over instances', (redis) => {
     // To stop it takes nothing.
     await able.post(`/api/runs/${run}/stop`)
     await endedRun(fleet.store, run)
-  }, 30_000)
+  }, 60_000)
 })
