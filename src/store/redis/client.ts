@@ -43,7 +43,7 @@ export async function connect(address: RedisAddress, isCluster: boolean, events:
   const reconnectStrategy = (retries: number, cause: Error) => {
     // A wrong password stays wrong.
     const isFinal = !opened && (isRefusal(cause) || Date.now() - started > firstTries)
-    return isFinal ? cause : Math.min(1000, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
+    return isFinal ? cause : Math.min(250, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
   }
   const socketOptions = { reconnectStrategy, connectTimeout: firstTries, socketTimeout: silence }
   const { hosts, tls, database, username, password } = address

@@ -209,7 +209,13 @@ describeRedis('Redis that loses its last second', () => {
     expect(await second!.log.claim('handed', 1)).toBe(true)
     await second!.log.append('handed', 2, [delta(3)])
     await third!.log.post('r', 'answer:1', 'yes')
+    await server.kill()
+    // Who asks meanwhile, or is back sooner than the one who had said it, does not win, and is not told of an older state.
+    const contrary = [first!, second!].map((store) => store.log.post('r', 'answer:1', 'no'))
+    const row = second!.runs.get('r')
     await server.lose()
+    expect(await row).toMatchObject({ lastSeq: 19 })
+    for (const posted of contrary) expect(await posted).toEqual({ first: false, message: 'yes' })
     expect(await third!.log.post('r', 'answer:1', 'no')).toEqual({ first: false, message: 'yes' })
     expect(await first!.log.append('r', 1, [endEntry(20)])).toBe('stored')
     expect(await first!.log.append('new', 1, [endEntry(2)])).toBe('stored')

@@ -138,8 +138,16 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     fork: (source, seq, run) => fork(source, seq, run),
   }
 
+  const listing = createRunIndex(connection, rows)
   const index: RunIndex = {
-    ...createRunIndex(connection, rows),
+    ...listing,
+    async get(run) {
+      const row = await listing.get(run)
+      // Just after a reconnect it may be older than what was seen: its owner writes that again.
+      const whole = heads.get(run) === undefined ? healing.mayClaim() : undefined
+      if (whole) await whole
+      return whole ? listing.get(run) : row
+    },
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
   const feed = createChangeFeed(connection, channels, log)

@@ -43,6 +43,8 @@ export interface WriteContext {
   committed(ms: number): void
   /** Resolves when what Redis lost is written again; undefined if nothing was lost. */
   healed(): Promise<void> | undefined
+  /** Resolves when other processes, too, had time for that; undefined if they had. */
+  mayClaim(): Promise<void> | undefined
   /** Before the jobs of a script are prepared, and when their results are taken. */
   begin(partition: Partition): void
 }
@@ -66,7 +68,7 @@ interface Queued {
 
 export function createWriteQueue(
   partition: Partition,
-  { connection, healed, begin, committed }: WriteContext,
+  { connection, healed, mayClaim, begin, committed }: WriteContext,
 ): WriteQueue {
   let queue: Queued[] = []
   let running = false
@@ -80,6 +82,9 @@ export function createWriteQueue(
         isRepeated = tries > 1
         const healing = healed()
         if (healing) await inTime(healing, end - Date.now())
+        // Who is the first decides: somebody may have been it, and writes that again.
+        const others = operations.some(([name]) => name === 'post' || name === 'claim') ? mayClaim() : undefined
+        if (others) await inTime(others, end - Date.now())
         const began = performance.now()
         const results = await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
         committed(performance.now() - began)

@@ -82,6 +82,7 @@ export function createWrites(context: WritesContext) {
         (queue = createWriteQueue(partition, {
           connection,
           healed: healing.healed,
+          mayClaim: healing.mayClaim,
           begin,
           committed: context.committed,
         })),
@@ -141,9 +142,12 @@ export function createWrites(context: WritesContext) {
       }))
     },
 
-    post(inbox: string, messages: readonly NewMessage[]): Promise<Posted[]> {
+    async post(inbox: string, messages: readonly NewMessage[]): Promise<Posted[]> {
       const encoded = encodeMessages(inbox, messages)
-      if (encoded.length === 0) return Promise.resolve([])
+      if (encoded.length === 0) return []
+      // Here, so that appends need not wait behind it.
+      const wait = healing.mayClaim()
+      if (wait) await wait
       const texts = encoded.flatMap(({ key, text }) => [storedKey(key), text])
       const args = operation('post', [inbox, randomUUID(), encoded.length, ...texts])
       return simple(inbox, `post to run ${inbox}`, args, (result) => {
