@@ -199,7 +199,7 @@ export interface Store {
   records?: Records
   /** Compaction and deletion. Absent where there are none. */
   upkeep?: Upkeep
-  /** Limits over all processes of the store. Absent: each has its own. */
+  /** Limits over all processes of the store. Absent: a server counts for itself, and `limits.activeRuns` is not applied. */
   limits?: Limits
   /** What a shared store does for this process. Absent where nothing is shared. */
   status?(): Promise<StoreStatus>

@@ -22,7 +22,7 @@ export interface Pipeline {
   input?: ValueSchema
   budget?: Budget
   timeouts?: Timeouts
-  limits?: AnswerLimits
+  limits?: AgentLimits
   workflow: Step[]
   after: Step[]
   /** Template for the recorded output and JSON answers. */
@@ -48,10 +48,12 @@ export interface Budget {
   /** Model calls and tool calls. */
   steps?: number
 }
-/** Limits of what a model sends. */
-export interface AnswerLimits {
+/** Limits of what a model sends, and of runs at the same time. */
+export interface AgentLimits {
   /** UTF-16 units of one model answer. */
   answerChars?: number
+  /** Runs that execute at the same time, in all processes of the store. */
+  activeRuns?: number
 }
 /** Milliseconds, or `none` to disable a default. */
 export type TimeLimit = number | 'none'

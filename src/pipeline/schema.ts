@@ -1,6 +1,6 @@
 /** The schemas of an agent file and of the keys that all steps share. Docs and editors show the descriptions. */
 import { z } from 'zod'
-import type { AnswerLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
+import type { AgentLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
 import {
   duration,
   flag,
@@ -49,7 +49,12 @@ const limits = map({
     .describe(
       'Maximum number of characters of one model answer, including tool calls and files. Default: the value in the config, or 16,777,216.',
     ),
-}) satisfies z.ZodType<AnswerLimits>
+  activeRuns: integer(1, 1_000_000)
+    .optional()
+    .describe(
+      'Maximum number of runs of the agent that execute at the same time, over all servers of the store. Requests for more get 429. Runs that are resumed, or taken over from another server, go on above it. Default: any number.',
+    ),
+}) satisfies z.ZodType<AgentLimits>
 
 const reserved = new Set(['input', 'env', 'stepResult'])
 export const resultName = name
@@ -101,7 +106,7 @@ export const file = map({
     .describe('Schema of $input, checked before any step runs. A name that ends in "?" is optional.'),
   budget: budget.optional().describe('Limits of a run. The run ends when it exceeds one.'),
   timeouts: timeouts.optional().describe('Time limits.'),
-  limits: limits.optional().describe('Limits of what a model sends. The call fails when it sends more.'),
+  limits: limits.optional().describe('Limits of what a model sends, and of runs at the same time.'),
   onDisconnect: z
     .union(
       [

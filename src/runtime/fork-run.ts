@@ -16,6 +16,7 @@ import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { checkForkAgent, checkForkInput } from './check-fork.ts'
 import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
+import type { ActiveRuns } from './active-runs.ts'
 import type { AgentSource } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
 
@@ -44,6 +45,7 @@ export interface ForkContext {
   store: Store
   agents: AgentSource
   supervisor: Supervisor
+  activeRuns: ActiveRuns
   clock: Clock
   shutdown: AbortSignal
   newRunId(): string
@@ -57,7 +59,7 @@ export interface Forked {
 
 /** Resolves when what the fork does first is stored. */
 export async function forkRun(context: ForkContext, source: string, options: ForkOptions): Promise<Forked> {
-  const { store, supervisor, shutdown, newRunId } = context
+  const { store, agents, supervisor, activeRuns, shutdown, newRunId } = context
   if (shutdown.aborted) throw closingError()
   const row = await store.runs.get(source)
   if (row === undefined) throw unknownRun(source)
@@ -86,8 +88,15 @@ export async function forkRun(context: ForkContext, source: string, options: For
     await store.log.fork(source, at, runId)
     return { ...forked, joined: true }
   }
-  await store.log.fork(source, at, runId)
-  await supervisor.goOn(runId, plan)
+  const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
+  if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
+  try {
+    await store.log.fork(source, at, runId)
+    await supervisor.goOn(runId, plan)
+  } finally {
+    // It failed, or another process was faster.
+    if (!supervisor.owns(runId)) activeRuns.leave(runId)
+  }
   return { ...forked, joined: false }
 }
 

@@ -5,6 +5,7 @@ import { systemClock } from '../engine/run-clock.ts'
 import type { RunnerEnd } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
+import type { ActiveRuns } from './active-runs.ts'
 import { claimRun, type Looked, type Owned, type Rejoin } from './claim-run.ts'
 import { createCanRun } from './can-run.ts'
 import { closeReaders } from './disconnect-policy.ts'
@@ -18,13 +19,14 @@ import type { Slots, Supervised } from './slots.ts'
 
 export interface WorkContext {
   options: RuntimeOptions
+  activeRuns: ActiveRuns
   send: Slots['send']
   rejoin: Rejoin
   /** Tells the fleet when the run's first request is due, in ms of the steady clock. */
   want(id: string, at: number): void
 }
 
-export function createWork({ options, send, rejoin, want }: WorkContext) {
+export function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
   const { agents, warn = () => undefined } = options
   const { registry, store, secrets = [], secretKeys = [], clock = systemClock, graceMs = 300, onRun } = options
 
@@ -75,6 +77,9 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
 
   function execute(run: Supervised, owned: Owned): void {
     if (owned.work.type !== 'execute') return
+    const { pipeline } = owned.work
+    // A new run has its place already.
+    activeRuns.goOn(run.id, owned.state.start?.agent ?? '', pipeline)
     const execution = startExecution(options, owned, owned.work, () => send(run, { type: 'turn' }), run.mcpHeaders)
     run.execution = execution
     void execution.end.then((how) => settle(run, execution.state, how))
@@ -82,6 +87,7 @@ export function createWork({ options, send, rejoin, want }: WorkContext) {
 
   function settle(run: Supervised, state: RunState, how: RunnerEnd): void {
     run.execution = undefined
+    activeRuns.leave(run.id)
     // Readers of a run that moves are readers of its next owner.
     if (how.type !== 'moved' && !(how.type === 'handed-on' && store.fleet.shared)) closeReaders(run)
     switch (how.type) {

@@ -14,6 +14,7 @@ import { defaultCloseAfterMs, type ThreadRule } from '../part/thread.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { secretsIn, toMcpHeaders, type McpHeaders } from '../tools/mcp/own-headers.ts'
+import { createActiveRuns } from './active-runs.ts'
 import { createAdoption } from './adopt-runs.ts'
 import { answerAll, answerRequest } from './answer-requests.ts'
 import { forkRun, type ForkOptions } from './fork-run.ts'
@@ -159,20 +160,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const closing = new AbortController()
   const shutdown = closing.signal
   const look: Supervisor['look'] = (run, why) => (options.postsOnly ? announce(store, run) : supervisor.look(run, why))
+  const owns = (id: string) => supervisor.owns(id)
   const stop = (run: string, reason?: string) =>
-    stopRun(
-      {
-        store,
-        supervisor: { owns: (id) => supervisor.owns(id), look },
-        shutdown,
-        redact,
-        patience: graceMs + stopPatience,
-      },
-      run,
-      reason,
-    )
+    stopRun({ store, supervisor: { owns, look }, shutdown, redact, patience: graceMs + stopPatience }, run, reason)
+  const activeRuns = createActiveRuns(store.limits)
   const supervisor = createSupervisor({
     options,
+    activeRuns,
     shutdown,
     stop,
     rejoin: (row) => queue.rejoin(row),
@@ -185,6 +179,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
+  const starting = { store, supervisor, activeRuns, shutdown, newRunId }
   const answers = { store, redactOf, look, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
@@ -200,8 +195,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (shutdown.aborted) throw closingError()
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
-      const context = { store, supervisor, queue, shutdown, newRunId }
-      const { runId, threadId, joined } = await startRun(context, agent, given, {
+      const { runId, threadId, joined } = await startRun({ ...starting, queue }, agent, given, {
         ...startOptions,
         ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
       })
@@ -209,8 +203,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
 
     async fork(source, forkOptions) {
-      const context = { store, agents, supervisor, clock, shutdown, newRunId }
-      const { runId, threadId, joined } = await forkRun(context, source, forkOptions)
+      const { runId, threadId, joined } = await forkRun({ ...starting, agents, clock }, source, forkOptions)
       return handle(runId, threadId, joined)
     },
 

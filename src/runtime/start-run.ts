@@ -8,6 +8,7 @@ import { createRunState } from '../engine/state.ts'
 import { giveUp } from './announced-run.ts'
 import { threadOfBranch } from './branch.ts'
 import { checkRunInput } from './check-run-input.ts'
+import type { ActiveRuns } from './active-runs.ts'
 import type { Work } from './claim-run.ts'
 import { claimTurn } from './claim-turn.ts'
 import { closingError, runExists } from './runtime-errors.ts'
@@ -19,6 +20,7 @@ export interface StartContext {
   store: Store
   supervisor: Supervisor
   queue: ThreadQueue
+  activeRuns: ActiveRuns
   shutdown: AbortSignal
   newRunId(): string
 }
@@ -32,7 +34,7 @@ export interface Started {
 
 /** Resolves when `run-start` is stored. */
 export async function startRun(
-  { store, supervisor, queue, shutdown, newRunId }: StartContext,
+  { store, supervisor, queue, activeRuns, shutdown, newRunId }: StartContext,
   { id: agent, pipeline }: Agent,
   given: Record<string, unknown>,
   options: StartOptions,
@@ -77,6 +79,8 @@ export async function startRun(
       mayBeAwaited = true
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
+    // Before the thread's active run is interrupted for it.
+    await activeRuns.enter(runId, agent, pipeline)
     const ticket = inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended })
     mayBeAwaited ||= inThread !== undefined
     const start: Part = {
@@ -104,6 +108,7 @@ export async function startRun(
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)
     return { runId, threadId, joined: how === 'moved' }
   } catch (error) {
+    activeRuns.leave(runId)
     announcement.refuse(error)
     // So that nobody in another process waits for its first entry.
     if (mayBeAwaited) await giveUp(log, runId, 'The start was refused.').catch(() => undefined)

@@ -7,6 +7,7 @@ import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { systemClock } from '../engine/run-clock.ts'
 import { pause } from '../async/pause.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
+import type { ActiveRuns } from './active-runs.ts'
 import { createAnnouncements, type Announcements } from './announcements.ts'
 import type { Looked, Rejoin } from './claim-run.ts'
 import type { ForkPlan } from './fork-run.ts'
@@ -20,6 +21,7 @@ import { createSlots, type Supervised } from './slots.ts'
 
 export interface SupervisorContext {
   options: RuntimeOptions
+  activeRuns: ActiveRuns
   shutdown: AbortSignal
   rejoin: Rejoin
   /** The policy of its readers asks for a stop. */
@@ -60,12 +62,13 @@ export interface Supervisor extends Announcements {
   close(closeGraceMs: number): Promise<void>
 }
 
-export function createSupervisor({ options, shutdown, rejoin, stop, watch }: SupervisorContext): Supervisor {
+export function createSupervisor(context: SupervisorContext): Supervisor {
+  const { options, activeRuns, shutdown, rejoin, stop, watch } = context
   const { store, clock = systemClock } = options
   const { log, runs, fleet } = store
   const slots = createSlots(perform, () => shutdown.aborted)
   const { send } = slots
-  const work = createWork({ options, send, rejoin, want })
+  const work = createWork({ options, activeRuns, send, rejoin, want })
   const presence = createPresence({ store, clock, shutdown, all: slots.all, stop })
 
   function perform(run: Supervised, effect: Effect): void {

@@ -43,6 +43,7 @@ function soon(opening: Promise<Store>): Store {
   const log = later(({ log }) => log)
   const runs = later(({ runs }) => runs)
   const fleet = later(({ fleet }) => fleet)
+  const limits = later(({ limits }) => limits!)
   const upkeep = later(({ upkeep }) => upkeep!)
   return {
     log: {
@@ -91,6 +92,7 @@ function soon(opening: Promise<Store>): Store {
       deletions: () => opened?.upkeep?.deletions() ?? 0,
       vacuum: upkeep('vacuum'),
     } satisfies Upkeep,
+    limits: { take: limits('take'), occupy: limits('occupy') },
     durable: true,
     close: async () => (await opening).close(),
   }
