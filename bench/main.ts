@@ -59,6 +59,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'record',
   'web',
   'log',
+  'redis',
 ])
 
 /** Delays each fsync of a process by 20 ms. */

@@ -6,7 +6,10 @@ import type { AgentSource } from './runtime.ts'
 import { listedAgents } from './listed.ts'
 
 export function closingError(): MillraceError {
-  return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', { status: 503 })
+  return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', {
+    status: 503,
+    retryAfter: 1,
+  })
 }
 
 export function unknownRun(run: string): MillraceError {
