@@ -1,5 +1,5 @@
 /** The tool calls of one run, as its stream shows them to one client: which of them the client may answer, and how. */
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
 import { awaitEntry } from '../../runtime/await-entry.ts'
@@ -26,8 +26,11 @@ export interface ClientCallsOptions {
 }
 
 interface Call {
+  /** Behind it the run asks for the result. */
   seq: number
   requestId?: string
+  /** The request that asks whether it may run. */
+  approval?: string
   isOpen: boolean
   /** Why it cannot be answered (now). */
   fault?: MillraceError
@@ -45,12 +48,19 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
       case 'request': {
         const call = entry.kind === 'input' ? undefined : calls.get(entry.toolCallId)
         if (call === undefined) break
-        if (entry.kind === 'approval') call.fault = notApproved(entry.toolCallId!)
-        else Object.assign(call, { requestId: entry.requestId, isOpen: true, fault: undefined })
+        if (entry.kind === 'approval') {
+          Object.assign(call, { approval: entry.requestId, fault: notApproved(entry.toolCallId!) })
+        } else Object.assign(call, { requestId: entry.requestId, isOpen: true, fault: undefined })
         break
       }
       case 'response':
-        for (const call of calls.values()) if (call.requestId === entry.requestId) call.isOpen = false
+        for (const call of calls.values()) {
+          if (call.requestId === entry.requestId) call.isOpen = false
+          // The client sees the call now, and may be faster than the run again.
+          if (call.approval === entry.requestId && isApproved(entry)) {
+            Object.assign(call, { seq: entry.seq, fault: undefined, asked: undefined })
+          }
+        }
         break
       case 'tool-result': {
         const call = calls.get(entry.toolCallId)
@@ -88,6 +98,10 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
       return (call.asked ??= awaitRequest(toolCallId, call))
     },
   }
+}
+
+function isApproved({ answer }: EntryOf<'response'>): boolean {
+  return answer?.kind === 'approval' && answer.approved
 }
 
 export function notAsked(toolCallId: string): MillraceError {
