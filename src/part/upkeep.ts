@@ -41,7 +41,7 @@ export interface Upkeep {
   archive?(run: string): Promise<boolean>
   /**
    * Runs that may be deleted, among the next ones after a position: those that have ended, whose thread has no run that goes on or was
-   * active at or after `idleBefore` (epoch ms), of which no fork is left, and whose caller has ended.
+   * active at or after `idleBefore` (epoch ms), whose log no fork shares, and whose caller has ended.
    */
   expired(idleBefore: number, after?: number): Promise<UpkeepPage>
   /** Deletes such a run with everything that is kept of it. Resolves with whether it did: false if it may not be deleted (now). */

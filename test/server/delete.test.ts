@@ -25,21 +25,20 @@ const send = async (method: string, path: string) => {
   return { status: response.status, body: (await response.json()) as any }
 }
 
-test('ended runs and conversations go with their files; active ones, and sources of forks, are refused with the cure', async () => {
+test('ended runs and conversations go with their files; active ones are refused with the cure', async () => {
   const dir = join(folder(), 'runs')
   mkdirSync(dir)
   const gate = latch()
-  const scripts = [...'123456'].map((word) => [text(word), finish()])
+  const scripts = [...'12345'].map((word) => [text(word), finish()])
   server = await startServer({
     agents: { a: agent() },
     scripts: { m: createScriptedModel([...scripts, [gate, finish()]]) },
     wrapStore: (store) => ({ ...store, upkeep: withRunFiles(store.upkeep!, dir) }),
   })
-  const [one, two, three, source, other, last] = [
+  const [one, two, three, other, last] = [
     await ended('t'),
     await ended('t'),
     await ended('u'),
-    await ended('v'),
     await ended('w'),
     await ended('x'),
   ]
@@ -61,10 +60,6 @@ test('ended runs and conversations go with their files; active ones, and sources
     body: { error: { code: 'unknown-thread' } },
   })
 
-  await server.store.log.fork(source, 2, 'fork')
-  const shared = { code: 'run-kept', message: `Forks share the log of run ${source}: fork. Delete them first.` }
-  expect(await send('DELETE', `/api/runs/${source}`)).toMatchObject({ status: 409, body: { error: shared } })
-
   const active = await start('w')
   await gate.reached
   const stop = { code: 'run-kept', message: expect.stringContaining(`Stop it first: millrace stop ${active}`) }
@@ -74,4 +69,13 @@ test('ended runs and conversations go with their files; active ones, and sources
   await until(server.store, active, ({ type }) => type === 'run-end')
   expect(await send('DELETE', '/api/threads/w')).toMatchObject({ status: 200 })
   expect((await send('GET', `/api/runs/${last}`)).status).toBe(200)
+})
+
+test('the source of a fork is refused while the fork shares its log', async () => {
+  const model = createScriptedModel([[text('1'), finish()]])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const source = await ended('v')
+  await server.store.log.fork(source, 2, 'fork')
+  const shared = { code: 'run-kept', message: `Forks share the log of run ${source}: fork. Delete them first.` }
+  expect(await send('DELETE', `/api/runs/${source}`)).toMatchObject({ status: 409, body: { error: shared } })
 })

@@ -99,9 +99,10 @@ export function taken(given: Batch): readonly Entry[] {
 
 /** All entries of a run that has ended or is suspended, each checked by the grammar. */
 export async function entriesOf(store: Store, run: string): Promise<Entry[]> {
+  // First: a run that ends meanwhile may still be read without its end.
+  const { status } = (await store.runs.get(run))!
   const entries: Entry[] = []
   for await (const batch of store.log.read(run)) entries.push(...batch)
-  const { status } = (await store.runs.get(run))!
   const faults = grammarFaults(entries, status === 'suspended' || status === 'running')
   if (faults.length > 0) throw new Error(`${faults.join('\n')}\n${entries.map((e) => JSON.stringify(e)).join('\n')}`)
   await checkKept(store, run, entries)

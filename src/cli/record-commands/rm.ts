@@ -17,8 +17,9 @@ export function addRemoveCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-An active run is refused: stop it first. So is one of which forks are left,
-because they share its log: delete them first. "millrace export" keeps a copy.
+An active run is refused: stop it first. So is, in a data folder, one of which
+forks are left, because they share its log: delete them first. "millrace export"
+keeps a copy.
 ${examples('millrace rm run_1a2b3c', 'millrace rm thread_4d5e6f --yes')}`,
     )
     .action(async (targets: string[], flags) => (await import('../commands/rm.ts')).removeCommand(targets, flags))

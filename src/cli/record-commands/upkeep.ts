@@ -15,7 +15,7 @@ export function addUpkeepCommands(program: Command): void {
     .summary('Delete old runs')
     .description(
       'Delete runs that have ended. Runs that are active or suspended are kept, and those of conversations with such runs, ' +
-        'those whose caller is active, and those of which forks are left.',
+        'those whose caller is active, and, in a data folder, those of which forks are left.',
     )
     .option('--older-than <age>', 'Runs whose conversation was not used for so long, such as 7d or 12h')
     .option('--max-size <size>', 'The oldest runs, until the data folder has this size, such as 500mb')

@@ -308,6 +308,16 @@ describeRedis('upkeep of Redis', (redis) => {
     )
   })
 
+  test('a fork is a copy: its source may be deleted, and expires, before it', async () => {
+    await record('r', 5)
+    await store.log.fork('r', 4, 'f')
+    const entries = await readAll(store, 'f')
+    expect(entries).toHaveLength(4)
+    expect(await store.upkeep!.expired(Infinity)).toEqual({ runs: [{ id: 'r', bytes: expect.any(Number) as number }] })
+    expect(await store.upkeep!.drop('r')).toBe(true)
+    expect(await readAll(await open(), 'f')).toEqual(entries)
+  })
+
   test('what nobody needs any more goes: old changes, records of dead processes, deletions that were cut off', async () => {
     const changes = `{${prefix}:3}:changes`
     for (let i = 1; i <= 250; i++) await redis().command('XADD', changes, `${i}-0`, 'r', 'gone', 's', '1', 'e', '1')
