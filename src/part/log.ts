@@ -188,6 +188,15 @@ export interface Fleet {
   introduce?(about: Introduction): Promise<void>
 }
 
+/** `by`: who kept it, so that a reader sees that another one reads on in its place. */
+export interface Positions {
+  get(name: string): Promise<{ position: number; by: string } | undefined>
+  keep(name: string, position: number, by: string): Promise<void>
+}
+
+/** Must not throw. */
+export type OnStored = (row: RunRow, entries: readonly Entry[]) => void
+
 /** A log with the list of its runs. Call `close()` when the program ends. */
 export interface Store {
   log: Log
@@ -201,6 +210,13 @@ export interface Store {
   upkeep?: Upkeep
   /** Limits over all processes of the store. Absent: a server counts for itself, and `limits.activeRuns` is not applied. */
   limits?: Limits
+  /** Positions in the changes of all runs, by the name of who reads them, for all processes of the store. Absent where nothing is shared. */
+  positions?: Positions
+  /**
+   * Calls back with what this process, and no other, has stored, and with the row after it. Returns a function that ends it. Absent where
+   * nothing is shared: there {@link Log.changes} has the same.
+   */
+  onStored?(listener: OnStored): () => void
   /** What a shared store does for this process. Absent where nothing is shared. */
   status?(): Promise<StoreStatus>
   close(): Promise<void>

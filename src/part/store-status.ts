@@ -4,6 +4,10 @@ export interface StoreStatus {
   reconnects: number
   /** Claims of this process: runs that it goes on with, and those that others were faster with. */
   claims: { won: number; refused: number }
+  /** Of those that were won: of runs whose process had died, or had given them away. */
+  takeovers: number
+  /** Writes that wait for the store. */
+  pending: number
   /** Writes that the store has confirmed. One has what all runs of this process wrote meanwhile. Times are of the last 500. */
   commits: { count: number; seconds: number; p50Seconds: number; p99Seconds: number }
   /** Of the store, if it answers. `maxBytes`: 0 if it has no limit. */

@@ -61,6 +61,11 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const { dir, data, env, endpoints, secrets = [], log = () => undefined } = options
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
   const otlp = otlpSettingsOf(config.telemetry?.otlp, env)
+  if (options.logFiles === true && options.store !== undefined) {
+    const cure = 'Use record.archive, which has a file for each run that has ended, or millrace export.'
+    const message = `Log files cannot be written with a shared store: a run may move between instances. ${cure}`
+    throw new MillraceError('usage', message)
+  }
   const { busyTimeoutMs } = config.record ?? {}
   const archive = archiveOf(config.record ?? {}, env)
   const inner = await openStore({ store: options.store, data, busyTimeoutMs, archive, warn: log })

@@ -32,9 +32,10 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
     )
   }
   if (store === undefined) return text
-  const { connected, reconnects, claims, commits, memory } = store
+  const { connected, reconnects, claims, takeovers, pending, commits, memory } = store
   const counters: [string, string, number, Record<string, string>?][] = [
     ['millrace_store_reconnects_total', 'Reconnects to the store.', reconnects],
+    ['millrace_store_takeovers_total', 'Runs that this process went on with after another one.', takeovers],
     ['millrace_store_commits_total', 'Writes that the store has confirmed.', commits.count],
     ['millrace_store_commit_seconds_total', 'Time that these writes took.', commits.seconds],
   ]
@@ -47,6 +48,7 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
   claimed.add({ result: 'won' }, claims.won)
   claimed.add({ result: 'refused' }, claims.refused)
   text += claimed.text()
+  text += gauge('millrace_store_pending_writes', 'Writes of this process that wait for the store.', pending)
   text += gauge('millrace_store_connected', 'Whether the store is connected.', connected ? 1 : 0)
   text += gauge('millrace_store_commit_p50_seconds', 'Of the last 500 writes.', commits.p50Seconds)
   text += gauge('millrace_store_commit_p99_seconds', 'Of the last 500 writes.', commits.p99Seconds)

@@ -35,7 +35,7 @@ async function forked(more: Partial<EngineOptions>) {
   })
   onTestFinished(() => engine.close())
   const { runtime, store } = engine
-  const metrics = createRunMetrics(store.log)
+  const metrics = createRunMetrics(store)
   await metrics.read()
   const run = await runtime.start('a', {
     messages: [{ role: 'user', content: 'Hi' }],

@@ -1,6 +1,9 @@
-/** What runs do, as metrics: folded from what was stored since the process began, when somebody asks. Nothing waits for it. */
+/**
+ * What runs do, as metrics: folded from what was stored since the process began, when somebody asks. Nothing waits for it. With a shared
+ * store each process counts what it has stored itself, at once: so sums over all of them count everything once.
+ */
 import type { Entry, EntryOf } from '../../part/entry.ts'
-import type { Log } from '../../part/log.ts'
+import type { RunRow, Store } from '../../part/log.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { createCounter, createHistogram } from './families.ts'
 
@@ -19,7 +22,9 @@ export interface RunMetrics {
   read(): Promise<string>
 }
 
-export function createRunMetrics(log: Log): RunMetrics {
+export function createRunMetrics(store: Pick<Store, 'log' | 'onStored'>): RunMetrics {
+  const { log } = store
+  const isShared = store.onStored !== undefined
   const started = createCounter('millrace_runs_started_total', 'Runs that have started.')
   const ended = createCounter('millrace_runs_ended_total', 'Runs that have ended, by outcome.')
   const duration = createHistogram('millrace_run_duration_seconds', 'From the start of a run to its end.')
@@ -40,14 +45,23 @@ export function createRunMetrics(log: Log): RunMetrics {
   const open = new Map<string, OpenRun>()
   const begun = new Map<string, number>()
   // The position is asked for at once: what is stored from now on counts.
-  let position = log.position().catch(() => 0)
+  let position = isShared ? Promise.resolve(0) : log.position().catch(() => 0)
   let reading: Promise<unknown> = Promise.resolve()
 
   function begin(id: string, { agent, timestamp }: EntryOf<'run-start'>): void {
     started.add({ agent })
+    adopt({ id, agent, startedAt: timestamp })
+  }
+
+  function adopt({ id, agent, startedAt }: Pick<RunRow, 'id' | 'agent' | 'startedAt'>): void {
     if (open.size >= mostRuns) return
     open.set(id, { agent, status: 'running', calls: new Map() })
-    begun.set(id, timestamp)
+    begun.set(id, startedAt)
+  }
+
+  function forget(id: string): void {
+    open.delete(id)
+    begun.delete(id)
   }
 
   function end(id: string, { outcome, timestamp }: EntryOf<'run-end'>): void {
@@ -57,8 +71,7 @@ export function createRunMetrics(log: Log): RunMetrics {
     if (run !== undefined && startedAt !== undefined) {
       duration.add({ agent: run.agent }, Math.max(0, timestamp - startedAt) / 1000)
     }
-    open.delete(id)
-    begun.delete(id)
+    forget(id)
   }
 
   function count({ model, usage, cost: usd }: EntryOf<'usage'>): void {
@@ -130,7 +143,18 @@ export function createRunMetrics(log: Log): RunMetrics {
     }
   }
 
+  store.onStored?.((row, entries) => {
+    for (const entry of entries) {
+      // It began in another process.
+      if (!open.has(row.id) && entry.type !== 'run-start') adopt(row)
+      apply(row.id, entry)
+      // It may go on in another one.
+      if (entry.type === 'suspend') forget(row.id)
+    }
+  })
+
   async function catchUp(): Promise<void> {
+    if (isShared) return
     for await (const changes of log.changes({ after: await position })) {
       for (const { n, run, entries } of changes) {
         for (const entry of entries) apply(run, entry)
@@ -146,7 +170,7 @@ export function createRunMetrics(log: Log): RunMetrics {
       await turn
       const now = createCounter(
         'millrace_runs',
-        'Runs that have not ended, of those that started in this process.',
+        'Runs that have not ended, of those that started in this process. With a shared store: that run in it.',
         'gauge',
       )
       for (const status of ['running', 'suspended']) now.add({ status }, 0)

@@ -2,11 +2,15 @@
  * Sends the spans of runs that have ended to a collector. Its queue is the log: it keeps the ids of ended runs and, in a file, the
  * position up to which all were sent, so what a collector or a crash has missed is sent later. Ids of spans are derived from the run,
  * so sending one again changes nothing. Nothing here can disturb a run.
+ *
+ * Of the processes that share a store one sends at a time, all runs: who has the only place. The store keeps the position, from which
+ * the next one goes on.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Store } from '../../part/log.ts'
+import type { Place } from '../../part/limits.ts'
 import { pause } from '../../async/pause.ts'
 import { toOtlp } from './otlp-json.ts'
 import { sendSpans } from './send.ts'
@@ -18,7 +22,7 @@ import type { Span } from './span.ts'
 export interface ExporterOptions {
   settings: OtlpSettings
   serviceVersion?: string
-  /** Where the position is kept. Without it, runs that a restart cuts off from the collector are not sent. */
+  /** Where the position is kept, if the store does not keep it. Without it, runs that a restart cuts off from the collector are not sent. */
   file?: string | undefined
   log(line: string): void
   /** ms for which spans are collected before they are sent. Default 1000. */
@@ -28,6 +32,8 @@ export interface ExporterOptions {
 /** Most runs that wait. Beyond that, the log is read on only when some were sent. */
 const mostWaiting = 10_000
 const mostSpans = 512
+/** Of the place and of the position that the store keeps. */
+const name = 'otlp'
 const requestTimeout = 10_000
 const closeTimeout = 2000
 
@@ -41,6 +47,12 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
   let stored: number | undefined
   let failing = false
   let wake = Promise.withResolvers<void>()
+  const { positions, limits } = inner
+  const isShared = positions !== undefined && limits !== undefined
+  const self = crypto.randomUUID()
+  let place: Place | undefined
+  /** Ends when another process sends. */
+  let turn = new AbortController()
 
   function onFailure(why: string): void {
     if (!failing) log(`traces cannot be sent to the collector: ${why}. They are sent later; runs are not affected.`)
@@ -49,6 +61,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
 
   async function readPosition(): Promise<number> {
     const last = await inner.log.position()
+    if (isShared) return Math.min((await positions.get(name))?.position ?? last, last)
     if (file === undefined) return last
     const text = await readFile(file, 'utf8').catch(() => '')
     const { position } = parseJson(text || '{}') as { position?: unknown }
@@ -58,27 +71,52 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
 
   async function keepPosition(): Promise<void> {
     const position = waiting[0] === undefined ? seen : waiting[0].n - 1
-    if (position === undefined || position === stored || file === undefined) return
+    if (position === undefined || position === stored) return
+    if (isShared) await positions.keep(name, position, self)
+    if (isShared || file === undefined) return void (stored = position)
     await writeFile(`${file}.tmp`, `${JSON.stringify({ position })}\n`, { mode: 0o600 })
     await rename(`${file}.tmp`, file)
     stored = position
   }
 
+  /** Whether this process is the one that sends. */
+  async function hasPlace(): Promise<boolean> {
+    if (!isShared) return true
+    place ??= await limits.occupy(name, 1)
+    return place !== undefined
+  }
+
+  /** After an outage of the store, or a pause of this process, another one may send as well: who took the place last goes on. */
+  async function isOusted(): Promise<boolean> {
+    const by = isShared ? (await positions.get(name))?.by : undefined
+    if (by === undefined || by === self) return false
+    turn.abort()
+    turn = new AbortController()
+    waiting = []
+    seen = stored = undefined
+    place?.leave()
+    place = undefined
+    return true
+  }
+
   /** Notes the runs that have ended since the position. With a signal: then live, until it aborts. */
   async function note(signal?: AbortSignal): Promise<void> {
     if (seen === undefined) {
+      if (!(await hasPlace())) return
       seen = await readPosition()
       // A crash before the first batch must not lose what has ended by then.
       await keepPosition()
     }
-    for await (const changes of inner.log.changes({ after: seen, ...(signal && { signal }) })) {
+    const mine = turn.signal
+    const until = signal && AbortSignal.any([signal, mine])
+    for await (const changes of inner.log.changes({ after: seen, ...(until && { signal: until }) })) {
+      if (mine.aborted) return
       for (const { n, run, entries } of changes) {
         if (entries.at(-1)?.type === 'run-end') waiting.push({ n, run })
         seen = n
       }
       if (waiting.length > 0) wake.resolve()
-      while (signal?.aborted === false && waiting.length >= mostWaiting)
-        await pause(delay, signal, { background: true })
+      while (until?.aborted === false && waiting.length >= mostWaiting) await pause(delay, until, { background: true })
     }
   }
 
@@ -99,6 +137,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
   /** Sends what waits. Returns early when nothing more can be sent. */
   async function flush(signal: AbortSignal): Promise<void> {
     while (waiting.length > 0 && !signal.aborted) {
+      if (await isOusted()) return
       const spans: Span[] = []
       let runs = 0
       for (const { run } of waiting) {
@@ -151,13 +190,16 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     const timer = setTimeout(() => giveUp.abort(), closeTimeout)
     try {
       // What was stored last may not have been noted yet.
-      await note()
-      await flush(giveUp.signal)
-      await keepPosition()
+      if (!isShared || place !== undefined) {
+        await note()
+        await flush(giveUp.signal)
+        await keepPosition()
+      }
     } catch (error) {
       onFailure(messageOf(error))
     }
     clearTimeout(timer)
+    place?.leave()
   }
 
   return {

@@ -8,7 +8,7 @@ import { getStats } from './stats.ts'
 
 export function mountMonitoring(app: Hono, context: HandlerContext): void {
   const { runtime } = context
-  const metrics = createRunMetrics(runtime.store.log)
+  const metrics = createRunMetrics(runtime.store)
   app.get('/api/events', (c) => getAllEvents(context, c.req.raw, new URL(c.req.url)))
   app.get('/api/stats', (c) => getStats(context, new URL(c.req.url)))
   app.get('/metrics', async () => {

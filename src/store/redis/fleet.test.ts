@@ -47,6 +47,7 @@ describeRedis('the fleet on Redis', (redis) => {
     expect((await next).value).toEqual(['r'])
     expect(await b.log.claim('r', 1)).toBe(true)
     expect(await a.log.claim('r', 2)).toBe(false)
+    expect((await b.status!()).takeovers).toBe(1)
   })
 
   test('a process that closes is gone at once and gives its runs away', async () => {

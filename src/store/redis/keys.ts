@@ -35,6 +35,7 @@ export function createKeys(prefix: string) {
     log: of('log'),
     inbox: of('inbox'),
     messages: of('messages'),
+    position: of('position'),
     /** Channels. */
     live: of('live'),
     bell: of('bell'),

@@ -58,11 +58,12 @@ function ops.claim()
   local key = T .. ':run:' .. run
   local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token')
   if not known[1] then return 0 end
-  local mine = { known[4], known[5], known[6] }
+  local owner = known[3]
+  local isTaken = known[2] == 'running' and owner ~= process
+  local mine = { known[4], known[5], known[6], isTaken and 1 or 0 }
   local claimed = string.format('%.0f', epoch + 1)
   if known[1] == claimed and known[7] == token then return mine end
   if known[1] ~= epoch or ended(known[2]) then return 0 end
-  local owner = known[3]
   local free = known[2] == 'suspended' or owner == '' or owner == process or force == '1'
   for _, each in ipairs(dead) do free = free or each == owner end
   if not free then return 0 end

@@ -1,7 +1,7 @@
 /** A store in Redis or Valkey, which many processes share. decisions/0025 says how it is laid out. */
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
-import { hasEnded, type InboxMessage, type Log, type RunIndex, type Store } from '../../part/log.ts'
+import { hasEnded, type InboxMessage, type Log, type OnStored, type RunIndex, type Store } from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
 import { follow, type Puller } from '../follow.ts'
@@ -20,6 +20,7 @@ import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
 import { followClaims } from './claims.ts'
 import { createPages } from './pages.ts'
+import { createPositions } from './positions.ts'
 import { createReader } from './reader.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
@@ -49,7 +50,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
   const kept = createKept()
   const healing = createHealing({ connection, process, pages, kept })
-  const status = createStatus(connection)
+  const status = createStatus(connection, () => writes.pending)
   const writes = createWrites({
     connection,
     committed: status.committed,
@@ -64,10 +65,12 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       if (write.type === 'claim') fleet.claimed(write.run)
     },
     appended,
+    tookOver: status.tookOver,
     lost,
   })
   const fleet = createRedisFleet({ ...options, connection, channels, process, want: writes.want })
   const limits = createRedisLimits(connection, process)
+  const listeners = new Set<OnStored>()
   let closing: Promise<void> | undefined
   let closed = false
   followClaims(channels, keys, claimed)
@@ -88,6 +91,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     if (heads.get(run) !== undefined && heads.get(run)!.row.lastSeq !== (before?.lastSeq ?? 0)) heads.forget(run)
     const head = heads.add(run, row, entries, lines.length)
     entryBell.ring(run)
+    for (const listener of listeners) listener(row, entries)
     heads.trim(run, head)
     // The next owner may be another process: what it appends comes as messages.
     if (row.status === 'suspended') lost(run)
@@ -186,6 +190,11 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     fleet,
     upkeep,
     limits,
+    positions: createPositions(connection),
+    onStored(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     status: status.read,
     durable: true,
     close: () => (closing ??= close()),

@@ -7,10 +7,11 @@ const recent = 500
 /** Whoever asks waits no longer for an answer of Redis, in ms. */
 const patience = 250
 
-export function createStatus(connection: Connection) {
+export function createStatus(connection: Connection, pending: () => number) {
   const times: number[] = []
   const commits = { count: 0, seconds: 0 }
   const claims = { won: 0, refused: 0 }
+  let takeovers = 0
   let connected = true
   let reconnects = 0
   connection.onDown(() => void (connected = false))
@@ -32,6 +33,7 @@ export function createStatus(connection: Connection) {
       times[commits.count++ % recent] = ms / 1000
       commits.seconds += ms / 1000
     },
+    tookOver: () => void takeovers++,
     async claimed(claim: Promise<boolean>): Promise<boolean> {
       const isWon = await claim
       if (isWon) claims.won++
@@ -46,6 +48,8 @@ export function createStatus(connection: Connection) {
         connected,
         reconnects,
         claims: { ...claims },
+        takeovers,
+        pending: pending(),
         commits: { ...commits, p50Seconds: at(0.5), p99Seconds: at(0.99) },
         ...(used && { memory: used }),
       }

@@ -37,6 +37,8 @@ export interface WritesContext {
   /** Called when something is stored, before its promise resolves. */
   written(what: Written): void
   appended(appending: Appending): void
+  /** A run that another process had was claimed. */
+  tookOver(): void
   /** This process is not the owner of the run any more. */
   lost(run: string): void
 }
@@ -44,12 +46,13 @@ export interface WritesContext {
 export type Writes = ReturnType<typeof createWrites>
 
 export function createWrites(context: WritesContext) {
-  const { connection, process, heads, rows, pages, healing, dead, written, appended, lost } = context
+  const { connection, process, heads, rows, pages, healing, dead, written, appended, tookOver, lost } = context
   const queues = new Map<Partition, WriteQueue>()
   /** Rows of runs as they will be when the script under way is done, and runs of which that is not known, by partition. */
   const expected = new Map<Partition, Map<string, StoredRow>>()
   const unsure = new Map<Partition, Set<string>>()
   let closed = false
+  let pending = 0
 
   const appends: AppendContext = {
     process,
@@ -100,6 +103,9 @@ export function createWrites(context: WritesContext) {
     if (closed) return Promise.reject(storeClosed(what))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     queueOf(id).add({ fail: reject, ...make({ resolve, reject }), what })
+    pending++
+    const settled = () => void pending--
+    promise.then(settled, settled)
     return promise
   }
 
@@ -115,6 +121,11 @@ export function createWrites(context: WritesContext) {
   }
 
   return {
+    /** Writes that are not done yet. */
+    get pending() {
+      return pending
+    },
+
     append: (request: AppendRequest) =>
       write<Appended>(request.run, `append to run ${request.run}`, (settle) =>
         createAppendJob(appends, request, settle),
@@ -132,7 +143,8 @@ export function createWrites(context: WritesContext) {
         },
         take(result) {
           if (Array.isArray(result)) {
-            const [seq, at, row] = result as [string, string, string]
+            const [seq, at, row, isTaken] = result as [string, string, string, number]
+            if (isTaken === 1) tookOver()
             written({ type: 'claim', run, epoch, token, seq: Number(seq) })
             heads.set(run, toRow([row, String(epoch + 1), seq, at, 'running']))
           }
