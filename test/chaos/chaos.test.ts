@@ -7,17 +7,22 @@ import { hasRedis, redisFault } from '../support/redis-server.ts'
 import { chaos, type ChaosOptions } from './chaos.ts'
 import { planOf, type Fault } from './faults.ts'
 
-/** Seeds and faults of the sessions, about a minute together. */
+/** Seeds and faults of the sessions, about half a minute together. */
 const sessions: (ChaosOptions & { what: string })[] = [
   {
     what: 'everything but a loss of Redis',
     seed: 1,
-    seconds: 16,
+    seconds: 10,
     kinds: ['kill', 'stop', 'term', 'redis-kill', 'redis-freeze'],
   },
-  { what: 'instances are killed and stopped', seed: 2, seconds: 8, kinds: ['kill', 'stop'] },
-  { what: 'a rolling deploy', seed: 3, seconds: 8, kinds: ['term'] },
-  { what: 'Redis is killed and frozen', seed: 4, seconds: 12, kinds: ['redis-kill', 'redis-freeze'] },
+  { what: 'instances are killed and stopped', seed: 2, seconds: 6, kinds: ['kill', 'stop'] },
+  { what: 'a rolling deploy', seed: 3, seconds: 6, kinds: ['term'] },
+  {
+    what: 'Redis is killed, frozen, and loses its last second',
+    seed: 4,
+    seconds: 12,
+    kinds: ['redis-kill', 'redis-freeze', 'redis-loss'],
+  },
 ]
 
 describe.skipIf(!hasRedis)(`chaos over three instances${redisFault}`, () => {

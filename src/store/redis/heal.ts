@@ -14,13 +14,18 @@ import { claimOperation, type Written } from './writes.ts'
 
 /** How long after a reconnect nobody claims, and how long a run may take to be whole again, in ms. */
 export const healingTime = 1000
-const lookEvery = 50
+/** For so long after a reconnect, in ms, a run that is not there may be one whose owner is about to write it again. */
+const lateTime = 3000
+/** How often to look whether something has come, in ms. */
+export const lookEvery = 50
 
 export interface Healing {
   /** Resolves when all that was lost is written again; undefined if that is so. */
   healed(): Promise<void> | undefined
   /** Resolves when claims are allowed; undefined if they are. */
   mayClaim(): Promise<void> | undefined
+  /** Whether Redis was away a moment ago, so that what is not there may still come. */
+  isLate(): boolean
   /** Writes a run again, as far as it is kept. */
   heal(run: string): Promise<void>
   /** Call this after a reconnect. */
@@ -103,6 +108,7 @@ export function createHealing({ connection, process, pages, kept }: HealingConte
       const wait = claimsFrom - Date.now()
       return wait > 0 ? new Promise((resolve) => setTimeout(resolve, wait)) : undefined
     },
+    isLate: () => Date.now() < claimsFrom - healingTime + lateTime,
     heal: (run) => healRun(run, kept.all(run)),
     start() {
       isDue = true

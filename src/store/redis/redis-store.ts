@@ -12,7 +12,7 @@ import { createChangeFeed } from './change-feed.ts'
 import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
-import { createHealing } from './heal.ts'
+import { createHealing, lookEvery } from './heal.ts'
 import { createKept } from './kept.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
@@ -146,11 +146,18 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const index: RunIndex = {
     ...listing,
     async get(run) {
-      const row = await listing.get(run)
-      // Just after a reconnect it may be older than what was seen: its owner writes that again.
-      const whole = heads.get(run) === undefined ? healing.mayClaim() : undefined
-      if (whole) await whole
-      return whole ? listing.get(run) : row
+      let row = await listing.get(run)
+      // Just after a reconnect it may be older than what was seen: its owner, who may be this process, writes that again.
+      const whole = heads.get(run) === undefined ? healing.mayClaim() : healing.healed()
+      if (whole) {
+        await whole
+        row = await listing.get(run)
+      }
+      while (row === undefined && healing.isLate()) {
+        await new Promise((resolve) => setTimeout(resolve, lookEvery))
+        row = await listing.get(run)
+      }
+      return row
     },
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
