@@ -19,7 +19,11 @@ const shared = globSync(
 /** They share a browser as well. */
 const browser = 'test/browser/*.test.ts'
 /** The tests over HTTP once more, with Redis in the place of SQLite. */
-const onRedis = shared.filter((file) => file.startsWith('test/server/') && !(basename(file) in filesNotOnRedis))
+const onServer = globSync('test/server/*.test.ts', { cwd: here('.') }).filter(
+  (file) => !(basename(file) in filesNotOnRedis),
+)
+const onRedis = onServer.filter((file) => shared.includes(file))
+const onRedisAlone = onServer.filter((file) => !shared.includes(file))
 
 const packages = [
   // Examples import us as their readers will; Next.js need not be installed for them.
@@ -31,6 +35,20 @@ const packages = [
 // A hang is found as well after a minute, and a slow machine is not one.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } }
 
+const redis = {
+  resolve: {
+    alias: [
+      ...packages,
+      { find: /^\.{1,2}\/(?:.*\/)?sqlite-store\.ts$/, replacement: here('test/support/redis-instead.ts') },
+    ],
+  },
+  test: {
+    ...limits,
+    globalSetup: hasRedis ? ['test/support/redis-for-all.ts'] : [],
+    setupFiles: ['test/support/redis-set-up.ts'],
+  },
+}
+
 export default defineConfig({
   resolve: {
     alias: packages,
@@ -39,21 +57,15 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'shared', include: shared, isolate: false } },
       {
-        resolve: {
-          alias: [
-            ...packages,
-            { find: /^\.{1,2}\/(?:.*\/)?sqlite-store\.ts$/, replacement: here('test/support/redis-instead.ts') },
-          ],
-        },
+        resolve: redis.resolve,
         test: {
-          ...limits,
+          ...redis.test,
           name: 'redis',
           include: hasRedis ? onRedis : ['test/support/redis-for-all.test.ts'],
-          globalSetup: hasRedis ? ['test/support/redis-for-all.ts'] : [],
-          setupFiles: ['test/support/redis-set-up.ts'],
           isolate: false,
         },
       },
+      { resolve: redis.resolve, test: { ...redis.test, name: 'redis-own', include: hasRedis ? onRedisAlone : [] } },
       { extends: true, test: { name: 'browser', include: [browser], isolate: false } },
       {
         extends: true,

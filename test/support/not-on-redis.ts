@@ -2,12 +2,17 @@
 export const filesNotOnRedis: Record<string, string> = {
   'broken-files.test.ts': 'about files',
   'canary.test.ts': 'reads the database file',
+  'copy-as.test.ts': 'about commands for other programs',
+  'home.test.ts': 'about the page',
   'long-run.test.ts': 'measures what SQLite holds',
   'metrics.test.ts': 'measures the process',
   'no-internals.test.ts': 'breaks the database file',
   'openai-load.test.ts': 'measures a process of its own',
   'readers.test.ts': 'measures a process of its own',
+  'prompt-files.test.ts': 'about files',
+  'record-keeper.test.ts': 'about the tables of SQLite',
   'search.test.ts': 'about the tables of SQLite',
+  'socket-close.test.ts': 'keeps its runs in memory',
   'stats.test.ts': 'about the tables of SQLite',
   'store-health.test.ts': 'breaks the database file',
 }
@@ -35,5 +40,9 @@ export const testsNotOnRedis: Record<string, Record<string, string>> = {
     'an input and an output are in no entry, database, event stream or wire; the tool got the real input':
       'reads the database file',
     'without keys nothing is hidden': 'reads the database file',
+  },
+  'threads.test.ts': {
+    'where the server keeps the history: all runs, newest first, page by page, and every message once':
+      'the usage that the tables sum up has no total of all tokens; that of the logs has',
   },
 }

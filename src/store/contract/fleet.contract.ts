@@ -63,10 +63,14 @@ export function fleetContract(current: () => Store): void {
     })
 
     test('a deadline that nobody announced, because it is of an earlier process, comes too', async () => {
-      await add('left', Date.now() + 40)
+      const at = Date.now() + 40
+      await add('left', at)
       const wanted = watch()
-      expect((await wanted.next()).value).toEqual([])
-      expect((await wanted.next()).value).toEqual(['left'])
+      const found: string[] = []
+      // Until a slow store has looked for the first time, it may be due.
+      while (found.length === 0) found.push(...(await wanted.next()).value!)
+      expect(found).toEqual(['left'])
+      expect(Date.now()).toBeGreaterThanOrEqual(at - 1)
     })
 
     test('ends when its signal aborts and when the store is closed', async () => {
