@@ -100,11 +100,14 @@ export function millrace(args: string[], options: CommandOptions = {}): Command 
   }
 }
 
-/** Runs a command to its end. Most do in one process that stays: see `warm-command.ts`; `alone`: in a process of its own. */
-export async function ran(args: string[], options: CommandOptions & { alone?: boolean } = {}) {
-  const { cwd = process.cwd(), env, input = '', alone = false, open, node, execPath } = options
+/**
+ * Runs a command to its end. Most do in one process that stays: see `warm-command.ts`. `alone`: in a process of its own; `warm`: the first
+ * of its name, too, in that which stays.
+ */
+export async function ran(args: string[], options: CommandOptions & { alone?: boolean; warm?: boolean } = {}) {
+  const { cwd = process.cwd(), env, input = '', alone = false, warm: isFirstWarm, open, node, execPath } = options
   if (!alone && open === undefined && node === undefined && execPath === undefined) {
-    const warm = await runWarm({ args, cwd: resolve(cwd), env: environment(env), input })
+    const warm = await runWarm({ args, cwd: resolve(cwd), env: environment(env), input }, isFirstWarm)
     if (warm !== undefined) return warm
   }
   const command = millrace(args, options)

@@ -13,9 +13,9 @@ let host: ChildProcess | undefined
 let isBusy = false
 
 /** Undefined: a process of its own has to run it. */
-export async function runWarm(request: WarmRequest): Promise<WarmReply | undefined> {
+export async function runWarm(request: WarmRequest, isFirstWarm = false): Promise<WarmReply | undefined> {
   const word = request.args.find((arg) => !arg.startsWith('-')) ?? ''
-  if (!seen.has(word)) {
+  if (!isFirstWarm && !seen.has(word)) {
     seen.add(word)
     return undefined
   }
