@@ -12,7 +12,7 @@ const patience = 2000
 
 /** A store whose tables have everything: those of a live server are waited for, others are filled. */
 export async function openSettled(place: Exclude<Place, { type: 'server' }>): Promise<Store> {
-  if (place.type === 'store') return openShared(place.url)
+  if (place.type === 'store') return openShared(place.url, { joins: false })
   const { data } = place
   const file = databaseIn(data)
   if (!isHeld(data, 'server')) {

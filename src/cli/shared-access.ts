@@ -4,7 +4,7 @@ import { isServed, openShared } from './shared-store.ts'
 import { fateOf, rowOf, storeAccess } from './store-access.ts'
 
 export async function sharedAccess(url: string): Promise<Access> {
-  const store = await openShared(url)
+  const store = await openShared(url, { joins: false })
   let served: Promise<boolean> | undefined
   const hasServer = () => (served ??= isServed(store))
   return {

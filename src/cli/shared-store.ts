@@ -10,7 +10,7 @@ export async function isServed({ fleet }: Store): Promise<boolean> {
 
 /** The same, of the store of a URL. */
 export async function isServedBy(url: string): Promise<boolean> {
-  const store = await openShared(url)
+  const store = await openShared(url, { joins: false })
   try {
     return await isServed(store)
   } finally {
@@ -18,8 +18,9 @@ export async function isServedBy(url: string): Promise<boolean> {
   }
 }
 
-export async function openShared(url: string): Promise<Store> {
+/** `joins`: its servers see this process. Not needed to read, or to post to runs. */
+export async function openShared(url: string, { joins = true } = {}): Promise<Store> {
   // Loaded on demand: most commands read a data folder.
   const { archiveOf, openStore } = await import('../project/open-store.ts')
-  return openStore({ store: url, data: 'none', archive: archiveOf({}, process.env) })
+  return openStore({ store: url, data: 'none', joins, archive: archiveOf({}, process.env) })
 }

@@ -23,16 +23,21 @@ export interface StorePlace {
   busyTimeoutMs?: number | undefined
   /** Where runs of a shared store go after their end: a folder, or a SQLite file. */
   archive?: string | undefined
+  /** False: a shared store is only read here. */
+  joins?: boolean
   /** Called with what the operator should know. */
   warn?: (line: string) => void
 }
 
-export async function openStore({ store, data, busyTimeoutMs, archive, warn }: StorePlace): Promise<Store> {
+export async function openStore({ store, data, busyTimeoutMs, archive, warn, joins }: StorePlace): Promise<Store> {
   if (store !== undefined) {
     checkStoreUrl(store)
     const { redisStore } = await import('../store/redis/redis-store.ts')
     const { openArchive } = await import('../store/archive/archive.ts')
-    return redisStore(store, compact({ warn, archive: archive === undefined ? undefined : openArchive(archive) }))
+    return redisStore(
+      store,
+      compact({ warn, joins, archive: archive === undefined ? undefined : openArchive(archive) }),
+    )
   }
   if (data === 'none') return memoryStore()
   // It contains conversations: other accounts of the machine get no access.

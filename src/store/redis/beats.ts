@@ -13,6 +13,8 @@ export interface BeatOptions {
    * not connected any more, because it was killed, is dead after two beats.
    */
   leaseMs?: number
+  /** Whether the others see this process. Not needed to read, or to post to runs. Default true. */
+  joins?: boolean
 }
 
 export interface Beat {
@@ -52,7 +54,7 @@ export const forgetAfter = 60_000
 const beatScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
+if ARGV[2] ~= 'look' then redis.call('ZADD', KEYS[1], now, ARGV[1]) end
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})) do
   redis.call('DEL', string.sub(KEYS[1], 1, -6) .. 'process:' .. gone)
   redis.call('ZREM', KEYS[1], gone)
@@ -70,7 +72,7 @@ export function createBeats(
   channels: Channels,
   process: string,
   takes: () => boolean,
-  { beatMs = 300, leaseMs = 2000 }: BeatOptions = {},
+  { beatMs = 300, leaseMs = 2000, joins = true }: BeatOptions = {},
 ): Beats {
   const { keys } = connection
   const listeners = new Set<() => void>()
@@ -110,7 +112,7 @@ export function createBeats(
       keys.beats,
       keys.takers,
       process,
-      takes() ? '1' : '',
+      !joins ? 'look' : takes() ? '1' : '',
     ])
     const [now, flat, taking] = answer as [number, string[], string[]]
     // Answers may overtake each other.
@@ -151,6 +153,7 @@ export function createBeats(
 
   return {
     async start() {
+      if (!joins) return beat()
       await channels.open(keys.process(process), () => undefined)
       await beat()
       timer = setInterval(tryBeat, beatMs)

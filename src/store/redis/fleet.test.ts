@@ -50,6 +50,18 @@ describeRedis('the fleet on Redis', (redis) => {
     expect((await b.status!()).takeovers).toBe(1)
   })
 
+  test('who only reads does not join: nobody sees it, and it sees the others', async () => {
+    const [a] = await two()
+    const reader = await redisStore(`${redis().url}?prefix=${prefix}`, { joins: false })
+    stores.push(reader)
+    expect((await reader.fleet.processes!()).map(({ self, alive }) => [self, alive])).toEqual([
+      [false, true],
+      [false, true],
+    ])
+    await sleep(350)
+    expect(await a.fleet.processes!()).toHaveLength(2)
+  })
+
   test('a process that closes is gone at once and gives its runs away', async () => {
     const [a, b] = await two()
     await a.log.append('r', 1, [startEntry('r')])

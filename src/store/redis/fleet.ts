@@ -125,6 +125,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   }
 
   async function introduce(): Promise<void> {
+    if (context.joins === false) return
     const key = keys.process(process)
     await connection.ask('introduce this process', key, ['HSET', key, ...Object.entries(about).flat()])
   }
@@ -208,6 +209,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       beats.stop()
       local.close()
       wake.resolve()
+      if (context.joins === false) return
       try {
         await connection.send(keys.beats, ['ZREM', keys.beats, process])
         await Promise.all(everyPartition.map((partition) => operate(partition, 'leave', process)))
