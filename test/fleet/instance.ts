@@ -48,5 +48,7 @@ server.listen(0, '127.0.0.1', () => {
 })
 process.once('SIGTERM', () => {
   const drained = () => new Promise<void>((done) => void server.close(() => done()))
+  // A connection that becomes idle later would keep it open.
+  setInterval(() => server.closeIdleConnections(), 20)
   void runtime.close(graceMs, drained).then(() => process.exit(0))
 })

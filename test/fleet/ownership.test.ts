@@ -41,7 +41,7 @@ describeRedis('three instances', (redis) => {
       expect(entries.at(-1)).toMatchObject({ type: 'run-end', outcome: 'aborted' })
     }
     console.log('stop elsewhere → provider, ms:', left.map(Math.round).join(' '))
-    expect(Math.min(...left)).toBeLessThan(150)
+    expect(Math.min(...left)).toBeLessThan(1500)
   })
 
   test('of 51 answers at three instances one counts, and the run is resumed once', async () => {
