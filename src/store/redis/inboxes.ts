@@ -20,8 +20,6 @@ interface Box {
 const silence = 2000
 const pageLength = 100
 
-export type Inboxes = ReturnType<typeof createInboxes>
-
 export function createInboxes({
   channels,
   connection,

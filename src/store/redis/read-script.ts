@@ -4,7 +4,7 @@ import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Connection } from './connection.ts'
 import type { Partition } from './keys.ts'
 
-export type ReadScript = ReturnType<typeof readScript>
+type ReadScript = ReturnType<typeof readScript>
 
 /** `text` is Lua; its only key is `T:clock`. */
 export function readScript(text: string) {
