@@ -4,8 +4,6 @@ import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Connection } from './connection.ts'
 import type { Partition } from './keys.ts'
 
-type ReadScript = ReturnType<typeof readScript>
-
 /** `text` is Lua; its only key is `T:clock`. */
 export function readScript(text: string) {
   const sha = createHash('sha1').update(text).digest('hex')
