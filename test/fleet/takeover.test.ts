@@ -53,7 +53,9 @@ describeRedis('takeover', (redis) => {
     const effects = fleet.effects().filter((line) => line.startsWith(run))
     expect(effects).toEqual([...new Set(effects)].toSorted())
     const done = only(entries, 'tool-result').filter(({ outcome }) => outcome === undefined)
-    expect(effects).toEqual(expect.arrayContaining(done.map(({ result }) => `${run} buy ${String(result).slice(5)}`)))
+    expect(effects).toEqual(
+      expect.arrayContaining(done.map(({ result }) => `${run} buy ${(result as string).slice(5)}`)),
+    )
     if (!mayBeCutOff) expect(done).toHaveLength(2)
     const bytes = entries.map((entry) => JSON.stringify(entry))
     for (const { lines, end } of followers) {

@@ -112,6 +112,7 @@ test('graceMs: a run that ends in that time is not interrupted', async () => {
     const closed = close()
     // The server takes nothing any more; the model speaks on.
     await expect.poll(() => fetch(`${url}/health`).catch(() => 'refused'), { interval: 5 }).toBe('refused')
+    if (graceMs === 0) await closed
     upstream.requests[0]!.finish()
     await Promise.all([closed, body.catch(() => undefined)])
     await upstream.close()

@@ -13,11 +13,13 @@ export interface ReaderContext {
   heads: Heads
   tails: Tails
   pages: Pages
+  /** Whether Redis was away a moment ago, so that what is not there may still come. */
+  isLate: () => boolean
 }
 
 /** `limit`: it needs no more entries. */
 export function createReader(
-  { heads, tails, pages }: ReaderContext,
+  { heads, tails, pages, isLate }: ReaderContext,
   run: string,
   { after = 0, signal }: ReadOptions,
   limit?: number,
@@ -70,10 +72,16 @@ export function createReader(
     // What is stored now may follow something else than what was read.
     if (read?.isSuspect) return 'again'
     if (read !== undefined && entries.at(-1)?.seq === read.head?.seq) read.last = entries.at(-1)
-    if (head === undefined && (seen || tail?.head !== undefined)) throw runDropped(run)
+    const known = Math.max(seen ? position.seq : 0, heads.get(run)?.row.lastSeq ?? tail?.head?.seq ?? 0)
+    if (head === undefined && known > 0) {
+      if (!isLate()) throw runDropped(run)
+      await tails.reach(run, known)
+      return 'again'
+    }
     if (head !== undefined && entries.length > 0) return take(entries, head, true)
-    if (tail === undefined || isOver(head)) return 'end'
-    // Redis has less than was said: it is looked at again when it says more.
+    if (isOver(head) || (tail === undefined && known <= position.seq)) return 'end'
+    // Redis has less than was said: its owner is about to write it again.
+    await tails.reach(run, known)
     await tails.look(run)
     return 'again'
   }

@@ -130,7 +130,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       const { step, types, signal } = options
       const limit = step === undefined && types === undefined ? options.limit : undefined
       return open<Entry[]>(entryBell, run, signal, () =>
-        selectEntries(createReader({ heads, tails, pages }, run, options, limit), options),
+        selectEntries(createReader({ heads, tails, pages, isLate: healing.isLate }, run, options, limit), options),
       )
     },
     post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
