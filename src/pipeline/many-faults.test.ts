@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { checkInput } from './check-input.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
 import type { Fault, Known } from './pipeline.ts'
+import { countCpu } from '../../test/support/cpu.ts'
 
 const known: Known = { stepTypes: [], tools: ['calculator'], callbacks: [], providers: ['demo'], agents: ['other'] }
 
@@ -16,12 +17,10 @@ function faultsOf(text: string): Fault[] {
   return []
 }
 
-/** CPU time of this process in ms: other load on the machine does not count. */
 function cpuOf(act: () => void): number {
-  const before = process.cpuUsage()
+  const cpu = countCpu()
   act()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
+  return cpu()
 }
 
 const list = (length: number, item: (i: number) => string) => Array.from({ length }, (_, i) => item(i))

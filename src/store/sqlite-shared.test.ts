@@ -9,6 +9,7 @@ import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.co
 import { sqliteStore } from './sqlite-store.ts'
 import { sharedContract } from './contract/shared.contract.ts'
 import { live, readAll } from './contract/tools.contract.ts'
+import { countCpu } from '../../test/support/cpu.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -75,10 +76,10 @@ test('what wants an owner of ten thousand suspended runs is known in less than a
   await Promise.all(ids.map((id, i) => first.log.append(id, 1, suspendedRun(id, i % 1000 === 0 ? past : later))))
   await first.log.post('r1', 'answer:a', {})
   await first.close()
-  const began = performance.now()
+  const cpu = countCpu()
   const store = sqliteStore(path)
   const { value } = await store.fleet.wanted(live())[Symbol.asyncIterator]().next()
-  expect(performance.now() - began).toBeLessThan(1000)
+  expect(cpu()).toBeLessThan(1000)
   expect(value).toHaveLength(11)
   await store.close()
 })

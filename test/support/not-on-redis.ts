@@ -4,6 +4,7 @@ export const filesNotOnRedis: Record<string, string> = {
   'canary.test.ts': 'reads the database file',
   'copy-as.test.ts': 'about commands for other programs',
   'home.test.ts': 'about the page',
+  'log-files.test.ts': 'a shared store has no log files',
   'long-run.test.ts': 'measures what SQLite holds',
   'metrics.test.ts': 'measures the process',
   'no-internals.test.ts': 'breaks the database file',
