@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
 import { endEntry, entry, noon, startEntry } from '../example-run.contract.ts'
+import { delta } from './tools.contract.ts'
 
 /** A run that waits for a client: requests `a`, `b` … with these deadlines. */
 export function suspendedRun(run: string, ...deadlines: number[]): Entry[] {
@@ -30,6 +31,11 @@ export function viewsContract(current: () => Store): void {
 
     test('a view is kept until one of the same or a later entry comes', async () => {
       expect(await store.runs.view('r')).toBeUndefined()
+      await store.log.append(
+        'r',
+        1,
+        Array.from({ length: 8 }, (_, i) => delta(i + 2)),
+      )
       await store.runs.keepView('r', 4, { text: 'four', nested: [{ a: null }] })
       expect(await store.runs.view('r')).toEqual({ seq: 4, view: { text: 'four', nested: [{ a: null }] } })
       await store.runs.keepView('r', 3, { text: 'late' })

@@ -195,12 +195,12 @@ async function createLossy(): Promise<RedisServer & { remember(): Promise<void>;
 }
 
 describeRedis('Redis that loses its last second', () => {
-  test('its owners write it again: entries, claims and messages, and nobody who reads sees a gap', async () => {
+  test('its owners write it again: entries, claims, messages and forks, and nobody who reads sees a gap', async () => {
     const server = await createLossy()
     const [first, second, third] = await Promise.all([0, 1, 2].map(() => open(`${server.url}?prefix=p`)))
     await first!.log.append('r', 1, [startEntry('r'), delta(2)])
     await first!.log.append('handed', 1, [startEntry('handed')])
-    const readers = ['r', 'handed', 'new'].map((run) => readAll(third!, run, 0, live()))
+    const readers = ['r', 'handed', 'new', 'fork', 'late'].map((run) => readAll(third!, run, 0, live()))
     await server.remember()
     for (let seq = 3; seq < 20; seq++) await first!.log.append('r', 1, [delta(seq)])
     await first!.log.append('new', 1, [startEntry('new')])
@@ -209,6 +209,17 @@ describeRedis('Redis that loses its last second', () => {
     expect(await second!.log.claim('handed', 1)).toBe(true)
     await second!.log.append('handed', 2, [delta(3)])
     await third!.log.post('r', 'answer:1', 'yes')
+    await first!.log.fork('r', 12, 'fork')
+    expect(await first!.log.claim('fork', 1)).toBe(true)
+    await first!.log.append('fork', 2, [delta(13)])
+    // Begun by one and gone on by another, all in the last second.
+    await first!.log.append('late', 1, [startEntry('late')])
+    await first!.fleet.want('late')
+    expect(await third!.log.claim('late', 1)).toBe(true)
+    await third!.log.append('late', 2, [delta(2)])
+    await third!.fleet.want('late')
+    expect(await second!.log.claim('late', 2)).toBe(true)
+    await second!.log.append('late', 3, [delta(3)])
     await server.kill()
     // Who asks meanwhile, or is back sooner than the one who had said it, does not win, and is not told of an older state.
     const contrary = [first!, second!].map((store) => store.log.post('r', 'answer:1', 'no'))
@@ -220,12 +231,16 @@ describeRedis('Redis that loses its last second', () => {
     expect(await first!.log.append('r', 1, [endEntry(20)])).toBe('stored')
     expect(await first!.log.append('new', 1, [endEntry(2)])).toBe('stored')
     expect(await second!.log.append('handed', 2, [endEntry(4)])).toBe('stored')
-    const [r, handed, made] = await Promise.all(readers)
-    expect([seqs(r!), seqs(handed!), seqs(made!)]).toEqual([upTo(20), upTo(4), upTo(2)])
+    expect(await first!.log.append('fork', 2, [endEntry(14)])).toBe('stored')
+    expect(await second!.log.append('late', 3, [endEntry(4)])).toBe('stored')
+    const read = await Promise.all(readers)
+    expect(read.map(seqs)).toEqual([upTo(20), upTo(4), upTo(2), upTo(14), upTo(4)])
     const fresh = await open(`${server.url}?prefix=p`)
     expect(seqs(await readAll(fresh, 'r'))).toEqual(upTo(20))
     expect(seqs(await readAll(fresh, 'handed'))).toEqual(upTo(4))
     expect(await fresh.runs.get('handed')).toMatchObject({ epoch: 2, status: 'completed' })
+    expect((await readAll(fresh, 'fork'))[0]).toMatchObject({ runId: 'fork', forkedFrom: { runId: 'r', seq: 12 } })
+    expect((await fresh.runs.list()).map(({ id }) => id).toSorted()).toEqual(['fork', 'handed', 'late', 'new', 'r'])
     await server.close()
   })
 
@@ -237,14 +252,22 @@ describeRedis('Redis that loses its last second', () => {
     await server.remember()
     await owner.log.append('r', 1, [delta(3), delta(4)])
     await expect.poll(async () => seqs(await readAll(elsewhere, 'r'))).toEqual(upTo(4))
+    const ofFork = readAll(elsewhere, 'fork', 0, live())
+    await owner.log.fork('r', 4, 'fork')
+    await expect.poll(async () => seqs(await readAll(elsewhere, 'fork'))).toEqual(upTo(4))
     await server.kill()
     await owner.close()
     await server.lose()
     const back = readAll(await open(`${server.url}?prefix=p`), 'r', 4, live())
-    const both = await Promise.allSettled([reader, back])
+    const readers = await Promise.allSettled([reader, ofFork, back])
     const lost = { status: 'rejected', reason: expect.objectContaining({ code: 'store-lost' }) }
-    expect(both).toEqual([lost, lost])
+    expect(readers).toEqual([lost, lost, lost])
     expect(seqs(await readAll(elsewhere, 'r'))).toEqual([1, 2])
+    // Who has seen more does not leave the view of it.
+    await elsewhere.runs.keepView('r', 4, { text: 'lost' })
+    expect(await elsewhere.runs.view('r')).toBeUndefined()
+    await elsewhere.runs.keepView('r', 2, { text: 'left' })
+    expect(await elsewhere.runs.view('r')).toMatchObject({ seq: 2 })
     await server.close()
   })
 

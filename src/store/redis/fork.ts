@@ -20,11 +20,13 @@ export function createForking(log: Pick<Log, 'read'>, index: Pick<RunIndex, 'get
     for await (const _ of log.read(source, { after: seq, limit: 1 })) break
     const origin = { source, seq }
     const token = randomUUID()
+    const operations: string[][] = []
 
     async function send(args: string[]): Promise<unknown> {
       let result: unknown
       await writes.operate(run, what, async (sendAll) => void ([result] = await sendAll([args])))
       if (typeof result === 'string') throw new Error(result)
+      operations.push(args)
       return result
     }
 
@@ -52,5 +54,6 @@ export function createForking(log: Pick<Log, 'read'>, index: Pick<RunIndex, 'get
       ]),
     )
     if (created !== 1) throw runExists(run)
+    writes.forked(run, operations)
   }
 }

@@ -61,18 +61,21 @@ export function createHealing({ connection, process, pages, kept }: HealingConte
     }
   }
 
-  /** What is missing of a run, at its head: the operation that comes next, `wait` for another process, or nothing. */
-  function missing(head: Head | undefined, written: Written): string[] | 'wait' | undefined {
-    if (written.type === 'post') return written.args
+  /** What is missing of a run, at its head: the operations that come next, `wait` for another process, or nothing. */
+  function missing(head: Head | undefined, written: Written): string[][] | 'wait' | undefined {
+    if (written.type === 'post') return [written.args]
+    if (written.type === 'fork') return head === undefined ? written.operations : undefined
     if (written.type === 'claim') {
-      if (head === undefined || head.epoch !== written.epoch) return undefined
-      return head.seq < written.seq ? 'wait' : claimOperation(process, written, [], { force: true })
+      const { epoch, seq } = written
+      if (head !== undefined && head.epoch > epoch) return undefined
+      const isBehind = head === undefined || head.epoch < epoch || head.seq < seq
+      return isBehind ? 'wait' : [claimOperation(process, written, [], { force: true })]
     }
     const { appending } = written
     const { before, row } = appending
     const follows = head === undefined ? before === undefined : head.epoch === row.epoch && head.seq === before?.lastSeq
     // With its whole row: what is stored may be older than what was there before.
-    return follows ? appendOperation(process, appending, { whole: true }) : undefined
+    return follows ? [appendOperation(process, appending, { whole: true })] : undefined
   }
 
   async function healRun(run: string, all: readonly Written[]): Promise<void> {
@@ -86,7 +89,8 @@ export function createHealing({ connection, process, pages, kept }: HealingConte
         next = missing(head, each)
       }
       if (next === undefined || next === 'wait') continue
-      const result = await send(run, next)
+      let result: unknown
+      for (const operation of next) result = await send(run, operation)
       if (each.type === 'append' && result === 1) head = headOf(each.appending.row)
       else if (each.type !== 'post') head = await pages.head(run)
     }

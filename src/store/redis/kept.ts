@@ -7,7 +7,7 @@ export const keptFor = 3000
 /** The run or the inbox that it went to. */
 export function idOf(written: Written): string {
   if (written.type === 'append') return written.appending.run
-  return written.type === 'claim' ? written.run : written.inbox
+  return written.type === 'post' ? written.inbox : written.run
 }
 
 export interface Kept {

@@ -1,9 +1,10 @@
 /** The part of the script that stores entries, claims and views. */
 export const logScript = `
+-- Not of entries that are not there: who kept it has seen what Redis has lost.
 local function keep(run, seq, view)
   local key = T .. ':run:' .. run
-  local stored = redis.call('HMGET', key, 'epoch', 'viewSeq')
-  if not stored[1] or tonumber(seq) < tonumber(stored[2] or '0') then return 0 end
+  local stored = redis.call('HMGET', key, 'seq', 'viewSeq')
+  if tonumber(seq) > tonumber(stored[1] or '-1') or tonumber(seq) < tonumber(stored[2] or '0') then return 0 end
   redis.call('HSET', key, 'view', view, 'viewSeq', seq)
   return 1
 end

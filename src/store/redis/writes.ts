@@ -21,6 +21,8 @@ export type Written =
   | { type: 'append'; appending: Appending }
   | { type: 'claim'; run: string; epoch: number; token: string; seq: number }
   | { type: 'post'; inbox: string; args: string[] }
+  /** `operations`: its pages, then the fork itself. */
+  | { type: 'fork'; run: string; operations: string[][] }
 
 export interface WritesContext {
   connection: Connection
@@ -182,6 +184,9 @@ export function createWrites(context: WritesContext) {
       if (at === undefined) lost(run)
       return simple(run, `want an owner for run ${run}`, operation('want', [run, at ?? '', process]), () => undefined)
     },
+
+    /** For who has created a fork. */
+    forked: (run: string, operations: string[][]): void => written({ type: 'fork', run, operations }),
 
     /** Operations of others, in the order of the partition; of the same one as `id`. They may be sent twice. */
     operate(id: string, what: string, task: (send: Send) => Promise<void>): Promise<void> {
