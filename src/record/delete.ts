@@ -12,8 +12,9 @@ export interface Deleted {
 /** Throws `unknown-run`, or `run-kept` if it may not be deleted (now). */
 export async function deleteRun(store: Store, run: string, paced: Paced = {}): Promise<Deleted> {
   const row = await store.runs.get(run)
-  if (row === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`)
-  await drop(store, row, paced)
+  if (row === undefined || !(await drop(store, row, paced))) {
+    throw new MillraceError('unknown-run', `There is no run ${run}.`)
+  }
   return { deleted: [run] }
 }
 
@@ -29,19 +30,23 @@ export async function deleteThread(store: Store, threadId: string, paced: Paced 
     before = page.at(-1)?.id
     if (page.length < 1000) break
   }
-  if (rows.length === 0) throw new MillraceError('unknown-thread', `There is no thread ${threadId}.`)
   const active = rows.find(({ status }) => !hasEnded(status))
   if (active !== undefined) throw isActive(active)
-  for (const row of rows) await drop(store, row, paced)
-  return { deleted: rows.map(({ id }) => id) }
+  const deleted: string[] = []
+  for (const row of rows) if (await drop(store, row, paced)) deleted.push(row.id)
+  if (deleted.length === 0) throw new MillraceError('unknown-thread', `There is no thread ${threadId}.`)
+  return { deleted }
 }
 
-async function drop(store: Store, row: RunRow, paced: Paced): Promise<void> {
+/** Resolves with whether it did: false if somebody else has just deleted the run. */
+async function drop(store: Store, row: RunRow, paced: Paced): Promise<boolean> {
   if (store.upkeep === undefined) {
     throw new MillraceError('bad-request', 'These runs are in memory: they go when the process ends.')
   }
   if (!hasEnded(row.status)) throw isActive(row)
-  if (!(await store.upkeep.drop(row.id, paced))) throw await whyKept(store, row)
+  if (await store.upkeep.drop(row.id, paced)) return true
+  if ((await store.runs.get(row.id)) === undefined) return false
+  throw await whyKept(store, row)
 }
 
 async function whyKept({ runs, records }: Store, { id, threadId, parentRunId }: RunRow): Promise<MillraceError> {

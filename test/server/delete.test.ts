@@ -1,27 +1,32 @@
 /** `DELETE /api/runs/:id` and `/api/threads/:id`: what goes, what is refused, and why. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import type { Store } from '../../src/part/log.ts'
 import { withRunFiles } from '../../src/record/run-files.ts'
+import { redisStore } from '../../src/store/redis/redis-store.ts'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { folder } from '../support/cli.ts'
 import { agent, until } from '../support/engine.ts'
+import { createTold } from '../support/going-on.ts'
+import { describeRedis, freshPrefix } from '../support/redis.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
-afterEach(() => server.close())
+afterEach(() => server?.close())
 
-const start = async (threadId: string): Promise<string> => {
+const start = async (threadId: string, { post } = server): Promise<string> => {
   const input = { messages: [{ role: 'user', content: 'Hi' }] }
-  return ((await (await server.post('/api/runs', { agentId: 'a', threadId, input })).json()) as { id: string }).id
+  return ((await (await post('/api/runs', { agentId: 'a', threadId, input })).json()) as { id: string }).id
 }
-const ended = async (threadId: string) => {
-  const id = await start(threadId)
-  await until(server.store, id, ({ type }) => type === 'run-end')
+const ended = async (threadId: string, at = server) => {
+  const id = await start(threadId, at)
+  await until(at.store, id, ({ type }) => type === 'run-end')
   return id
 }
-const send = async (method: string, path: string) => {
-  const response = await fetch(server.url + path, { method })
+const send = async (method: string, path: string, { url } = server) => {
+  const response = await fetch(url + path, { method })
   return { status: response.status, body: (await response.json()) as any }
 }
 
@@ -78,4 +83,64 @@ test('the source of a fork is refused while the fork shares its log', async () =
   await server.store.log.fork(source, 2, 'fork')
   const shared = { code: 'run-kept', message: `Forks share the log of run ${source}: fork. Delete them first.` }
   expect(await send('DELETE', `/api/runs/${source}`)).toMatchObject({ status: 409, body: { error: shared } })
+})
+
+/** Two servers on one store. None deletes before as many have come to it as wanted. */
+async function two(stores: Store[]) {
+  let wanted = 0
+  let waiting = Promise.withResolvers<void>()
+  const both = () => {
+    wanted = stores.length
+    waiting = Promise.withResolvers()
+  }
+  const meet = async () => {
+    if (--wanted === 0) waiting.resolve()
+    if (wanted >= 0) await waiting.promise
+  }
+  const servers: TestServer[] = []
+  for (const store of stores) {
+    const wrapStore = (own: Store): Store => {
+      void own.close()
+      const drop: NonNullable<Store['upkeep']>['drop'] = async (run, options) => {
+        await meet()
+        return store.upkeep!.drop(run, options)
+      }
+      return { ...store, upkeep: { ...store.upkeep!, drop } }
+    }
+    const scripts = { m: createTold(() => [text('Hello'), finish()]) }
+    const one = await startServer({ agents: { a: agent() }, scripts, wrapStore })
+    onTestFinished(() => one.close())
+    servers.push(one)
+  }
+  return { servers, both }
+}
+
+function twoAtOnce(open: () => Promise<Store[]>): void {
+  test('two at once at two servers: one deletes, the other is told that there is none', async () => {
+    const { servers, both } = await two(await open())
+    for (const what of ['run', 'thread']) {
+      const id = await ended(`of ${what}`, servers[0])
+      both()
+      const path = what === 'run' ? `/api/runs/${id}` : `/api/threads/of%20${what}`
+      const told = await Promise.all(servers.map((each) => send('DELETE', path, each)))
+      const [deleted, refused] = told.toSorted((a, b) => a.status - b.status)
+      expect(deleted).toEqual({ status: 200, body: { deleted: [id] } })
+      expect(refused).toEqual(await send('DELETE', path, servers[0]))
+      expect(refused).toMatchObject({ status: 404, body: { error: { code: `unknown-${what}` } } })
+    }
+  })
+}
+
+describe('on SQLite', () => {
+  twoAtOnce(async () => {
+    const file = join(folder(), 'shared.db')
+    return [sqliteStore(file), sqliteStore(file)]
+  })
+})
+
+describeRedis('on Redis', (redis) => {
+  twoAtOnce(async () => {
+    const url = `${redis().url}?prefix=${freshPrefix()}`
+    return [await redisStore(url), await redisStore(url)]
+  })
 })
