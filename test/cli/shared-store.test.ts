@@ -102,6 +102,17 @@ describeRedis('a shared store', (redis) => {
     const refused = await ran(['ps'], { cwd, env: { MILLRACE_STORE: stranger }, warm: true })
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('WRONGPASS')])
     expect(refused.out + refused.err).not.toContain(password)
+    // A server says so at its start, and not in its first run.
+    await redis().command('ACL', 'SETUSER', 'limited', 'on', `>${password}`, '~*', '&*', '+@all', '-xadd')
+    const limited = url.replace('//default:', '//limited:')
+    for (const [store, cure] of [
+      [stranger, 'check user and password of the URL'],
+      [limited, 'lacks rights: +xadd. docs/scale.md lists all'],
+    ] as const) {
+      const { code, out, err } = await ran(['serve', '--port', '0', '--store', store], { cwd, warm: true })
+      expect([code, err]).toEqual([1, expect.stringContaining(cure)])
+      expect(out + err).not.toMatch(new RegExp(`${password}|stranger|limited`, 'u'))
+    }
     writeFileSync(join(cwd, 'agents/millrace.config.mjs'), `export default { record: { store: '${url}' } }\n`)
     const listed = await ran(['ps'], { cwd })
     expect([listed.code, listed.out + listed.err]).toEqual([0, expect.stringContaining(one)])

@@ -8,11 +8,14 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type TestCertificates, writeTestCertificates } from './test-certificates.ts'
 
 export interface RedisServer {
   /** `redis://127.0.0.1:<port>` */
   url: string
   port: number
+  /** Where it speaks TLS, as `localhost`, if it was started with `tls`. */
+  tlsPort: number
   /** Where its append-only file is. */
   dir: string
   /** A command over a connection of its own; the reply as it comes over the wire. Throws what Redis refuses. */
@@ -37,6 +40,8 @@ export interface RedisCluster {
 export interface RedisOptions {
   /** An append-only file, flushed each second: `restart` finds it again. */
   aof?: boolean
+  /** A second port with TLS; `mutual`: clients need a certificate. */
+  tls?: 'server' | 'mutual'
   flags?: string[]
 }
 
@@ -50,11 +55,13 @@ export const hasRedis = program !== undefined
 /** Added to the names of tests that cannot run here. */
 export const redisFault = hasRedis ? '' : ' (needs redis-server)'
 
-export async function startRedis({ aof = false, flags = [] }: RedisOptions = {}): Promise<RedisServer> {
+export async function startRedis({ aof = false, tls, flags = [] }: RedisOptions = {}): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-redis-'))
   const log = ['--loglevel', 'warning', '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'everysec', '--save', '']
+  const tlsPort = tls === undefined ? 0 : await freePort()
+  const more = [...flags, ...(tls === undefined ? [] : tlsFlags(writeTestCertificates(dir), tlsPort, tls === 'mutual'))]
   const start = (port: number) =>
-    launch(port, dir, ['--bind', '127.0.0.1', '--port', String(port), '--dir', dir, ...log, ...flags])
+    launch(port, dir, ['--bind', '127.0.0.1', '--port', String(port), '--dir', dir, ...log, ...more])
   let port = await freePort()
   let running: Launched | undefined
   // Somebody else may have taken the port in the meantime.
@@ -74,6 +81,7 @@ export async function startRedis({ aof = false, flags = [] }: RedisOptions = {})
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    tlsPort,
     dir,
     command: (...args) => command(port, args),
     kill,
@@ -88,6 +96,11 @@ export async function startRedis({ aof = false, flags = [] }: RedisOptions = {})
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+function tlsFlags({ ca, serverCert, serverKey }: TestCertificates, port: number, isMutual: boolean): string[] {
+  const files = ['--tls-ca-cert-file', ca, '--tls-cert-file', serverCert, '--tls-key-file', serverKey]
+  return ['--tls-port', String(port), ...files, '--tls-auth-clients', isMutual ? 'yes' : 'no']
 }
 
 export async function startRedisCluster(): Promise<RedisCluster> {

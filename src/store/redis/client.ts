@@ -1,6 +1,8 @@
 /** The client library, loaded when a Redis store is opened: one connection, or those of a cluster. */
 import { MillraceError } from '../../part/error.ts'
 import { isRefusal } from './away.ts'
+import { causeOf, connectCluster } from './cluster-client.ts'
+import { isTlsFault, otherProtocol, tlsOptions } from './tls.ts'
 import type { RedisAddress } from './url.ts'
 
 type Listener = (message: string, channel: string) => void
@@ -22,8 +24,6 @@ export interface ClientEvents {
 
 /** How long to try at the start, in ms. */
 const firstTries = 5000
-/** Nodes of a cluster that are ready so long after one was not are so again, in ms. */
-const recently = 60_000
 /** A connection on which nothing comes for so long, pings neither, is broken, in ms. */
 const silence = 12_000
 
@@ -36,17 +36,45 @@ async function load() {
 }
 
 /** Connects. Rejects with the client's own error if nobody answers within a few seconds. */
-export async function connect(address: RedisAddress, isCluster: boolean, events: ClientEvents): Promise<Client> {
+export async function connect(
+  address: RedisAddress,
+  shown: string,
+  isCluster: boolean,
+  events: ClientEvents,
+): Promise<Client> {
+  const giveUp = new AbortController()
+  const { signal } = giveUp
+  const connecting = connectClient(address, shown, isCluster, events, signal)
+  const settled = new AbortController()
+  try {
+    return await Promise.race([connecting, otherProtocol(address, shown, settled.signal)])
+  } catch (error) {
+    giveUp.abort()
+    connecting.catch(() => undefined)
+    throw causeOf(error)
+  } finally {
+    settled.abort()
+  }
+}
+
+async function connectClient(
+  address: RedisAddress,
+  shown: string,
+  isCluster: boolean,
+  events: ClientEvents,
+  signal: AbortSignal,
+): Promise<Client> {
+  const tls = tlsOptions(address, shown)
   const { createClient, createCluster } = await load()
   const started = Date.now()
   let opened = false
-  const reconnectStrategy = (retries: number, cause: Error) => {
-    // A wrong password stays wrong.
-    const isFinal = !opened && (isRefusal(cause) || Date.now() - started > firstTries)
-    return isFinal ? cause : Math.min(250, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
-  }
-  const socketOptions = { reconnectStrategy, connectTimeout: firstTries, socketTimeout: silence }
-  const { hosts, tls, database, username, password } = address
+  // A wrong password stays wrong.
+  const isFinal = (cause: unknown) =>
+    signal.aborted || isRefusal(cause) || isTlsFault(cause) || Date.now() - started > firstTries
+  const reconnectStrategy = (retries: number, cause: Error) =>
+    !opened && isFinal(cause) ? cause : Math.min(250, 25 * 2 ** retries) * (0.75 + Math.random() / 2)
+  const socketOptions = { ...tls, signal, reconnectStrategy, connectTimeout: firstTries, socketTimeout: silence }
+  const { hosts, database, username, password } = address
   const common = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
@@ -56,33 +84,22 @@ export async function connect(address: RedisAddress, isCluster: boolean, events:
     maintNotifications: 'disabled' as const,
     commandOptions: { timeout: undefined },
   }
-  const socketOf = ({ host, port }: (typeof hosts)[number]) =>
-    tls ? { ...socketOptions, host, port, tls: true as const } : { ...socketOptions, host, port }
   const up = () => void (opened && events.up())
   const down = (error: unknown) => void (opened && events.down(error))
 
   if (isCluster) {
-    const cluster = createCluster({
-      rootNodes: hosts.map((place) => ({ ...common, socket: socketOf(place) })),
-      defaults: { ...common, socket: tls ? { ...socketOptions, tls: true } : socketOptions },
-      topologyRefreshOnReconnectionAttemptStrategy: 500,
-    })
-    // A node is also ready when it is needed for the first time.
-    let brokenAt = -Infinity
-    const broken = () => void (brokenAt = performance.now())
-    cluster.on('node-reconnecting', broken).on('node-error', broken)
-    cluster.on('error', down).on('node-error', down).on('node-disconnect', up)
-    cluster.on('node-ready', () => performance.now() - brokenAt < recently && up())
-    await cluster.connect()
+    const rootNodes = hosts.map((place) => ({ ...common, socket: { ...socketOptions, ...place } }))
+    const create = () =>
+      createCluster({
+        rootNodes,
+        defaults: { ...common, socket: socketOptions },
+        topologyRefreshOnReconnectionAttemptStrategy: 500,
+      })
+    const cluster = await connectCluster(create, { up, down, isFinal })
     opened = true
-    return {
-      send: (key, args) => cluster.sendCommand(key, false, args),
-      subscribe: (channel, listener) => cluster.sSubscribe(channel, listener),
-      unsubscribe: async (channel) => void (await cluster.sUnsubscribe(channel)),
-      close: async () => cluster.destroy(),
-    }
+    return cluster
   }
-  const options = { ...common, database, socket: socketOf(hosts[0]!) }
+  const options = { ...common, database, socket: { ...socketOptions, ...hosts[0]! } }
   const client = createClient(options)
   // Large pages and many messages are not in each other's way.
   const subscriber = createClient(options)

@@ -1,11 +1,14 @@
 /** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
-import { MillraceError, messageOf } from '../../part/error.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
 import { storeClosed, storeFailed } from '../store-error.ts'
 import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
-import { connect, type Client } from './client.ts'
+import { connect, type Client, type ClientEvents } from './client.ts'
+import { explainFailure, lackingRights, noDatabase } from './connect-error.ts'
 import { createKeys, format, type Keys } from './keys.ts'
+import { partitions } from './index-script.ts'
+import { missingRights } from './rights.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
 
 /** Options of {@link redisStore}. */
@@ -48,7 +51,10 @@ const loadTime = 30_000
 const fresh = 2
 
 /** Connects and checks. Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. */
-export async function openConnection(url: string, { timeoutMs = 15_000, warn }: RedisOptions): Promise<Connection> {
+export async function openConnection(
+  url: string,
+  { timeoutMs = 15_000, warn, joins = true }: RedisOptions,
+): Promise<Connection> {
   const address = parseRedisUrl(url)
   const shown = redactUrl(url)
   const keys = createKeys(address.prefix)
@@ -56,14 +62,17 @@ export async function openConnection(url: string, { timeoutMs = 15_000, warn }: 
   const downs = new Set<(error: unknown) => void>()
   let closed = false
 
-  const { client, isCluster, isFresh } = await open(address, shown, keys, warn, {
-    up: () => {
-      if (!closed) for (const listener of ups) listener()
+  const { client, isCluster, isFresh } = await open(
+    { address, shown, keys, warn, joins },
+    {
+      up: () => {
+        if (!closed) for (const listener of ups) listener()
+      },
+      down: (error) => {
+        if (!closed) for (const listener of downs) listener(error)
+      },
     },
-    down: (error) => {
-      if (!closed) for (const listener of downs) listener(error)
-    },
-  })
+  )
 
   function again(): Promise<void> {
     return new Promise((resolve) => {
@@ -126,16 +135,18 @@ export function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
 
 class TimeoutError extends Error {}
 
-async function open(
-  address: RedisAddress,
-  shown: string,
-  keys: Keys,
-  warn: RedisOptions['warn'],
-  events: Parameters<typeof connect>[2],
-) {
+interface Opening {
+  address: RedisAddress
+  shown: string
+  keys: Keys
+  warn: RedisOptions['warn']
+  joins: boolean
+}
+
+async function open({ address, shown, keys, warn, joins }: Opening, events: ClientEvents) {
   try {
     let isCluster = address.hosts.length > 1
-    let client = await connect(address, isCluster, events)
+    let client = await connect(address, shown, isCluster, events)
     try {
       const info = String(await client.send(keys.format, ['INFO', 'everything']))
       const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'mu').exec(info)?.[1] ?? ''
@@ -143,12 +154,18 @@ async function open(
       if (!isCluster && valueOf('cluster_enabled') === '1') {
         isCluster = true
         const single = client
-        client = await connect(address, true, events)
+        client = await connect(address, shown, true, events)
         await single.close()
       }
       if (isCluster && address.database !== 0) {
         throw noDatabase(shown, address)
       }
+      // Who only reads needs less. Each node of a cluster has users of its own.
+      const asked = !joins ? [] : isCluster ? partitionTags(keys) : [keys.tag(0)]
+      const missing = await Promise.all(
+        asked.map((tag) => loaded(() => missingRights(client.send, keys, `${tag}:clock`))),
+      )
+      if (missing.flat().length > 0) throw lackingRights(shown, [...new Set(missing.flat())])
       const known = await loaded(() => client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET']))
       if (known !== null && known !== format) {
         const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`
@@ -167,16 +184,11 @@ async function open(
       throw error
     }
   } catch (error) {
-    if (error instanceof MillraceError) throw error
-    const message = messageOf(error)
-    if (/WRONGPASS|NOAUTH|NOPERM|invalid password/iu.test(message)) {
-      const cure = 'check user and password of the URL, and the rights of the user'
-      throw new MillraceError('store-failed', `${shown} refuses the connection: ${cure}`, { detail: message })
-    }
-    if (message.includes('SELECT is not allowed in cluster mode')) throw noDatabase(shown, address)
-    throw storeFailed('cannot reach Redis', shown, error)
+    throw explainFailure(error, address, shown, keys)
   }
 }
+
+const partitionTags = ({ tag }: Keys) => Array.from({ length: partitions }, (_, partition) => tag(partition))
 
 /** A Redis that has just been started reads its files first. */
 async function loaded<T>(send: () => Promise<T>): Promise<T> {
@@ -187,10 +199,6 @@ async function loaded<T>(send: () => Promise<T>): Promise<T> {
       if (!isAway(error) || Date.now() > end) throw error
     }
   }
-}
-
-function noDatabase(shown: string, { database }: RedisAddress): MillraceError {
-  return new MillraceError('bad-config', `${shown}: a cluster has no database ${database}; use ?prefix=`)
 }
 
 function checkVersion(shown: string, version: string): void {

@@ -32,7 +32,7 @@ import { createWrites } from './writes.ts'
 export type { RedisOptions } from './connection.ts'
 
 /**
- * Connects to `redis://user:password@host:6379/0?prefix=tenant` (`rediss://` for TLS; several hosts, separated by commas, for a
+ * Connects to `redis://user:password@host:6379/0?prefix=tenant` (`rediss://…?ca=/path/ca.pem` for TLS; several hosts, separated by commas, for a
  * cluster). Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. Needs the package `@redis/client`.
  */
 export async function redisStore(url: string, options: RedisOptions = {}): Promise<Store> {

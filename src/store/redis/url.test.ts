@@ -10,6 +10,15 @@ test.each([
   ],
   ['redis://:secret@[::1]:1', { hosts: [{ host: '::1', port: 1 }], tls: false, password: 'secret', database: 0 }],
   [
+    'rediss://h?ca=/a/ca.pem&cert=c&key=k',
+    {
+      hosts: [{ host: 'h', port: 6379 }],
+      tls: true,
+      prefix: 'millrace',
+      files: { ca: '/a/ca.pem', cert: 'c', key: 'k' },
+    },
+  ],
+  [
     'REDIS://a,b:2',
     {
       hosts: [
@@ -30,6 +39,8 @@ test.each([
   ['redis://user:secret@host:99999'],
   ['redis://user:secret@host/name'],
   ['redis://user:secret@host?tls=1'],
+  ['redis://user:secret@host?ca=a'],
+  ['rediss://user:secret@host?cert=a'],
   ['redis://user:sec%ret@host'],
   ['redis://user:secret?@host'],
   ['redis://user:secret#1@host?prefix=a'],

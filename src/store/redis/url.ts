@@ -1,4 +1,4 @@
-/** The address of a store: `redis://user:password@host:6379,host2:6379/0?prefix=tenant`. */
+/** The address of a store: `redis://user:password@host:6379,host2:6379/0?prefix=tenant`, or `rediss://…?ca=/path/ca.pem`. */
 import { MillraceError } from '../../part/error.ts'
 
 export interface RedisAddress {
@@ -9,6 +9,8 @@ export interface RedisAddress {
   password?: string
   database: number
   prefix: string
+  /** Paths of PEM files: the authority to trust, and the certificate and key of this side. */
+  files?: { ca?: string; cert?: string; key?: string }
 }
 
 /** Whether an address is that of Redis. */
@@ -47,12 +49,21 @@ export function parseRedisUrl(url: string): RedisAddress {
   })
   if (!/^\d{0,4}$/u.test(path)) throw bad('the path must be the number of a database')
   const options = new URLSearchParams(query)
-  for (const name of options.keys()) if (name !== 'prefix') throw bad('the only option is ?prefix=')
+  const known = ['prefix', 'ca', 'cert', 'key']
+  const isTls = scheme.toLowerCase() === 'rediss'
+  for (const name of options.keys())
+    if (!known.includes(name)) throw bad('the options are ?prefix=, and ca=, cert= and key= of rediss://')
   const address: RedisAddress = {
     hosts,
-    tls: scheme.toLowerCase() === 'rediss',
+    tls: isTls,
     database: Number(path),
     prefix: options.get('prefix') ?? 'millrace',
+  }
+  const files = Object.fromEntries([...options].filter(([name]) => name !== 'prefix'))
+  if (Object.keys(files).length > 0) {
+    if (!isTls) throw bad('ca=, cert= and key= need rediss://')
+    if ((files['cert'] === undefined) !== (files['key'] === undefined)) throw bad('cert= and key= go together')
+    address.files = files
   }
   if (user === undefined) return address
   const colon = user.indexOf(':')
