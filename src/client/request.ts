@@ -18,7 +18,7 @@ export interface RequestOptions {
   signal?: AbortSignal
 }
 
-/** Rejects with `connection-lost` when the server cannot be reached, else with the server's code; `status` is the HTTP status. */
+/** Rejects with `connection-lost` when the server cannot be reached, else with the server's code; `status` is the HTTP status, `retryAfter` in seconds. */
 export async function request({ url, headers, fetch }: Connection, path: string, init: RequestOptions = {}) {
   const { method = 'GET', body, accept = 'application/json', signal } = init
   let response: Response
@@ -41,7 +41,8 @@ export async function request({ url, headers, fetch }: Connection, path: string,
   if (response.ok) return response
   const answer = (await response.json().catch(() => undefined)) as Partial<{ error: Answer }> | undefined
   const { code = 'http', message = `${url}${path} responded with status ${response.status}.` } = answer?.error ?? {}
-  throw new MillraceError(code, message, { status: response.status })
+  const retryAfter = Number(response.headers.get('retry-after')) || undefined
+  throw new MillraceError(code, message, { status: response.status, retryAfter })
 }
 
 export async function getJson<T>(connection: Connection, path: string): Promise<T> {

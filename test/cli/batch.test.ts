@@ -160,6 +160,21 @@ test('a batch runs on the live server', async () => {
   expect((await ran(['show', first!.run!, '--json'], { cwd })).out).toContain('"protocol": "api"')
 })
 
+test('a server that takes no more runs for a while is asked again when it says', async () => {
+  const config = 'export default { server: { rateLimit: { runsPerMinute: 60 } } }'
+  const lines = Array.from({ length: 61 }, (_, i) => `{"word": "${i}"}\n`).join('')
+  const cwd = folder({ 'agents/a.yaml': echo, 'agents/millrace.config.mjs': config, 'in.jsonl': lines })
+  await serving([], { cwd })
+  const { code, out, err } = await ran(['run', 'a', '--input', 'in.jsonl'], { cwd })
+  expect([
+    code,
+    resultsIn(out)
+      .map(({ line }) => line)
+      .toSorted((x, y) => x - y),
+  ]).toEqual([0, Array.from({ length: 61 }, (_, i) => i + 1)])
+  expect(err).toContain('61 completed')
+})
+
 test('Ctrl-C stops the runs and exits 130; what was stopped is run again by --resume', async () => {
   const gate = Promise.withResolvers<void>()
   const reached = Promise.withResolvers<void>()

@@ -10,7 +10,7 @@ const fast: Partial<ManagerOptions & SocketOptions> = {
   forceNew: true,
   reconnectionDelay: 5,
   reconnectionDelayMax: 50,
-  timeout: 300,
+  timeout: 5000,
 }
 
 export const overHttp: Connect = (url, options) => new MillraceClient({ url, ...options })

@@ -1,4 +1,5 @@
 /** Runs an agent on many inputs, several at the same time. */
+import { pause } from '../../async/pause.ts'
 import { compact } from '../../part/compact.ts'
 import { messageOf, MillraceError, toErrorValue } from '../../part/error.ts'
 import type { ClientResult } from '../../client/client-run.ts'
@@ -27,9 +28,11 @@ export async function runBatch(backend: Backend, batch: Batch): Promise<number> 
   const progress = createBatchProgress(lines.length, lines.length - open.length)
   const active = new Map<BatchLine, string>()
   let ending: Ending | undefined
+  const over = new AbortController()
   let next = 0
   const off = onEnding((how) => {
     ending = how
+    over.abort()
     for (const run of active.values()) stop(run, how)
   })
   const stop = (run: string, { reason }: Ending) => void backend.client.stop(run, reason).catch(() => undefined)
@@ -37,11 +40,12 @@ export async function runBatch(backend: Backend, batch: Batch): Promise<number> 
   async function work(): Promise<void> {
     while (next < open.length && ending === undefined && !(bail && progress.failed > 0)) {
       const line = open[next++]!
-      const result = await runLine(backend.client, batch, line, (run) => {
+      const onStart = (run: string) => {
         active.set(line, run)
         // It was stopped while it was being started.
         if (ending !== undefined) stop(run, ending)
-      })
+      }
+      const result = await runLine(backend.client, batch, line, { onStart, signal: over.signal })
       active.delete(line)
       // A run that was stopped has no result: --resume runs it again.
       if (ending !== undefined && result.outcome !== 'completed') continue
@@ -65,14 +69,17 @@ async function runLine(
   client: MillraceClient,
   { agent, yes }: Batch,
   { line, hash, text }: BatchLine,
-  onStart: (run: string) => void,
+  { onStart, signal }: { onStart: (run: string) => void; signal: AbortSignal },
 ): Promise<BatchResult> {
-  const began = performance.now()
+  let began = performance.now()
   const duration = () => Math.round(performance.now() - began)
   let id: string | undefined
   try {
     const { messages, ...input } = inputOf(text)
-    const run = client.run({ agent, input, messages: messages as object[] })
+    const run = await started(() => {
+      began = performance.now()
+      return client.run({ agent, input, messages: messages as object[] })
+    }, signal)
     id = await run.id
     onStart(id)
     const { outcome, text: said, ...rest } = await answered(run, yes)
@@ -82,6 +89,22 @@ async function runLine(
     const error =
       thrown instanceof MillraceError ? toErrorValue(thrown) : { code: 'failed', message: messageOf(thrown) }
     return compact({ line, hash, run: id, outcome: 'failed', text: '', duration: duration(), error })
+  }
+}
+
+/** A server that is full, or shuts down, says when to ask again. */
+async function started<T extends { id: Promise<string> }>(start: () => T, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    const run = start()
+    try {
+      await run.id
+      return run
+    } catch (error) {
+      const { status, retryAfter } = error as Partial<MillraceError>
+      const isFull = (status === 429 || status === 503) && retryAfter !== undefined
+      if (!isFull || signal.aborted) throw error
+      await pause(retryAfter * 1000, signal)
+    }
   }
 }
 
