@@ -7,15 +7,22 @@ import { hasRedis } from './test/support/redis-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** What a test changes or measures of its process: it has one of its own. The others in process share one: loading the same modules for each took longer than many of them. */
+/** What a test changes or measures of its process: it has one of its own. The others share one: loading the same modules for each took longer than many of them. */
 const ofItsOwn =
-  /\bvi\.|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform)|heapUsed|\brss\b|\bgc\(|worker_threads|child_process/u
-const shared = globSync(
-  ['src/**/*.test.ts', 'web/**/*.test.ts', 'test/{engine,wire,library,oracle,client,endings,server}/*.test.ts'],
-  {
-    cwd: here('.'),
-  },
-).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
+  /\bvi\.(?!waitFor|waitUntil|fn\b)|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform|pid|versions|ts\b|env\b(?!\[[^\]]+\] = ))|delete process\.|heapUsed|\brss\b|\bgc\(|worker_threads/u
+const sharing = (patterns: string[]) =>
+  globSync(patterns, { cwd: here('.') }).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
+const shared = sharing([
+  'src/**/*.test.ts',
+  'web/**/*.test.{ts,tsx}',
+  'test/{engine,wire,library,oracle,client,endings,server,regress,edge}/**/*.test.ts',
+])
+/** What they test are processes, and most run commands, of which one stays for all of them: see test/support/warm-command.ts. */
+const processes = [
+  // What looks as if they changed their own is in what they give to commands.
+  ...globSync('test/cli/*.test.ts', { cwd: here('.') }),
+  ...sharing(['test/{crash,docs,editor,examples,fleet}/*.test.ts']),
+]
 /** They share a browser as well. */
 const browser = 'test/browser/*.test.ts'
 /** The tests over HTTP once more, with Redis in the place of SQLite. */
@@ -72,13 +79,14 @@ export default defineConfig({
         },
       },
       { resolve: redis.resolve, test: { ...redis.test, name: 'redis-own', include: hasRedis ? onRedisAlone : [] } },
+      { extends: true, test: { name: 'processes', include: processes, isolate: false } },
       { extends: true, test: { name: 'browser', include: [browser], isolate: false } },
       {
         extends: true,
         test: {
           name: 'own',
           include: ['{src,web,test}/**/*.test.{ts,tsx}'],
-          exclude: [...defaultExclude, ...shared, browser, 'test/support/redis-for-all.test.ts'],
+          exclude: [...defaultExclude, ...shared, ...processes, browser, 'test/support/redis-for-all.test.ts'],
         },
       },
     ],

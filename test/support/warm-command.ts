@@ -1,6 +1,6 @@
 /**
- * Runs command lines in one process that stays, since most of a short command's time is its start. The first time that a file of
- * tests runs a command, it is a process of its own, and so is whatever a process that stays could show differently.
+ * Runs command lines in one process that stays, since most of a short command's time is its start. The first time that a process
+ * of tests runs a command, it is a process of its own, and so is whatever a process that stays could show differently.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
