@@ -21,7 +21,7 @@ const shared = sharing([
 const processes = [
   // What looks as if they changed their own is in what they give to commands.
   ...globSync('test/cli/*.test.ts', { cwd: here('.') }),
-  ...sharing(['test/{crash,docs,editor,examples,fleet}/*.test.ts']),
+  ...sharing(['test/{crash,docs,editor,examples}/*.test.ts']),
 ]
 /** They share a browser as well. */
 const browser = 'test/browser/*.test.ts'

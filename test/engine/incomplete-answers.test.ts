@@ -2,11 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { agent, createEngine, entriesOf, type Engine } from '../support/engine.ts'
-
-let engine: Engine
-afterEach(() => engine.close())
+import { describe, test, type TestContext } from 'vitest'
+import { agent, createEngine, entriesOf } from '../support/engine.ts'
 
 type Answer = (outgoing: ServerResponse) => void
 
@@ -54,7 +51,7 @@ const protocols = {
 const events = (list: readonly string[]) => list.map((data) => `data: ${data}\n\n`).join('')
 
 /** The first calls are answered so, the last one whole. */
-async function run(protocol: keyof typeof protocols, answers: Answer[]) {
+async function run({ onTestFinished }: TestContext, protocol: keyof typeof protocols, answers: Answer[]) {
   let calls = 0
   const server = createServer((incoming, outgoing) => {
     incoming.resume()
@@ -65,19 +62,21 @@ async function run(protocol: keyof typeof protocols, answers: Answer[]) {
   onTestFinished(() => void server.close().closeAllConnections())
   await once(server, 'listening')
   const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  engine = createEngine({
+  const engine = createEngine({
     agents: { a: agent('retries: 2').replace('script:m', 'box:tiny') },
     models: { endpoints: [{ name: 'box', baseURL, protocol }] },
   })
+  onTestFinished(() => engine.close())
   const { id, result } = await engine.runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] })
   const { outcome, text, error } = await result
   const retries = (await entriesOf(engine.store, id)).filter(({ type }) => type === 'retry')
   return { outcome, text, error, calls, retries }
 }
 
-describe.each(Object.keys(protocols) as (keyof typeof protocols)[])('%s', (protocol) => {
+// Each waits a quarter of a second before it asks again: they wait together.
+describe.concurrent.each(Object.keys(protocols) as (keyof typeof protocols)[])('%s', (protocol) => {
   const { whole, beginning } = protocols[protocol]
-  test.each<[string, Answer]>([
+  test.for<[string, Answer]>([
     ['nothing', (outgoing) => outgoing.writeHead(200, sse).end()],
     ['nothing and no type', (outgoing) => outgoing.writeHead(200).end()],
     ['204', (outgoing) => outgoing.writeHead(204).end()],
@@ -88,8 +87,9 @@ describe.each(Object.keys(protocols) as (keyof typeof protocols)[])('%s', (proto
     ['half a line', (outgoing) => outgoing.writeHead(200, sse).end(`${events(beginning)}data: {"cho`)],
     ['a page in a line', (outgoing) => outgoing.writeHead(200, sse).end(`data: ${html}\n\n`)],
     ['JSON', (outgoing) => outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{}')],
-  ])('%s, and then an answer', async (_, answer) => {
-    const { outcome, text, error, calls, retries } = await run(protocol, [answer])
+  ])('%s, and then an answer', async ([, answer], context) => {
+    const { expect } = context
+    const { outcome, text, error, calls, retries } = await run(context, protocol, [answer])
     expect({ error, outcome, text, calls, retries: retries.length }).toEqual({
       error: undefined,
       outcome: 'completed',
@@ -99,18 +99,22 @@ describe.each(Object.keys(protocols) as (keyof typeof protocols)[])('%s', (proto
     })
   })
 
-  test('always a page: the run fails after its retries and says what came', async () => {
+  test('always a page: the run fails after its retries and says what came', async (context) => {
+    const { expect } = context
     const page: Answer = (outgoing) => outgoing.writeHead(200, { 'content-type': 'text/html' }).end(html)
-    const { outcome, error, calls } = await run(protocol, [page, page, page])
+    const { outcome, error, calls } = await run(context, protocol, [page, page, page])
     expect({ outcome, calls }).toEqual({ outcome: 'failed', calls: 3 })
     expect(error).toMatchObject({ code: 'model-incomplete' })
   })
 
-  test('what broke off behind its first words is not asked for again', async () => {
+  test('what broke off behind its first words is not asked for again', async (context) => {
+    const { expect } = context
     const half = whole
       .slice(0, protocol === 'google' ? 1 : -2)
       .map((line) => line.replace(',"finishReason":"STOP"', ''))
-    const { outcome, text, calls } = await run(protocol, [(outgoing) => outgoing.writeHead(200, sse).end(events(half))])
+    const { outcome, text, calls } = await run(context, protocol, [
+      (outgoing) => outgoing.writeHead(200, sse).end(events(half)),
+    ])
     expect({ outcome, text, calls }).toEqual({ outcome: 'failed', text: 'all of it', calls: 1 })
   })
 })
