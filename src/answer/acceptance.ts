@@ -3,7 +3,7 @@
  * until the answering model accepts the request, for at most one second, because a silent stream looks broken.
  */
 import type { EntryOf } from '../part/entry.ts'
-import type { ErrorValue } from '../part/error.ts'
+import { toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -92,8 +92,7 @@ export async function awaitAcceptance(
       }
     }
     // The log ended before the run did: the server is shutting down.
-    const { code, message } = closingError()
-    return { kind: 'error', error: { code, message } }
+    return { kind: 'error', error: toErrorValue(closingError()) }
   }
 
   look().then(resolve, reject)

@@ -1,4 +1,6 @@
 /** A run as its caller has it, wherever it is executed. */
+import { pause } from '../async/pause.ts'
+import type { Entry } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import { awaitEntry } from './await-entry.ts'
 import { readResult, type RunResult } from './run-result.ts'
@@ -9,48 +11,70 @@ import type { Supervisor } from './supervisor.ts'
 export interface HandleContext {
   store: Store
   supervisor: Pick<Supervisor, 'rested' | 'lossOf'>
-  shutdown: AbortSignal
   runtime: Pick<Runtime, 'stop' | 'answer'>
 }
 
-export type CreateHandle = (id: string, threadId: string, joined?: boolean) => Run
+export interface Handles {
+  handle(id: string, threadId: string, joined?: boolean): Run
+  /** Stops following runs, which another process may have. Resolves when their results are read. */
+  close(): Promise<void>
+}
 
-export function createHandles({ store, supervisor, shutdown, runtime }: HandleContext): CreateHandle {
+/** ms that results may take to be read when the store is about to close. */
+const readingMs = 1000
+
+export function createHandles({ store, supervisor, runtime }: HandleContext): Handles {
   const { log, runs } = store
+  const closing = new AbortController()
+  const { signal } = closing
+  const awaited = new Set<Promise<RunResult>>()
 
   /** Resolves when the run has ended or is suspended, here or elsewhere, or when nobody will see that. */
   async function settled(id: string): Promise<void> {
     for (;;) {
       // If it was answered or stopped while it was being suspended, this waits for what follows.
       await supervisor.rested(id)
-      if (supervisor.lossOf(id) !== undefined || shutdown.aborted) return
+      if (supervisor.lossOf(id) !== undefined || signal.aborted) return
       const row = await runs.get(id)
       if (row?.status !== 'running') return
       // Another process has it.
       const isOver = ({ type }: { type: string }) => type === 'suspend' || type === 'run-end'
-      if ((await awaitEntry(log, id, isOver, { after: row.lastSeq, signal: shutdown })) === undefined) return
+      if ((await awaitEntry(log, id, isOver, { after: row.lastSeq, signal })) === undefined) return
     }
   }
 
-  return (id, threadId, joined = false) => {
-    // Created now, because a store that drops old runs keeps those with a reader.
-    const live = log.read(id, { signal: shutdown })
-    const stored = log.read(id)
-    let result: Promise<RunResult> | undefined
-    return {
-      id,
-      threadId,
-      joined,
-      parts: { [Symbol.asyncIterator]: () => flatten(live) },
-      get result() {
-        // A store that fails is a failed run.
-        return (result ??= settled(id).then(
-          () => readResult(store, id, stored),
-          () => readResult(store, id, stored),
-        ))
-      },
-      stop: (reason) => runtime.stop(id, reason),
-      answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
-    }
+  function resultOf(id: string, stored: AsyncIterable<Entry[]>): Promise<RunResult> {
+    // A store that fails is a failed run.
+    const read = () => readResult(store, id, stored, signal.aborted && supervisor.lossOf(id) === undefined)
+    const result = settled(id).then(read, read)
+    awaited.add(result)
+    void result.then(() => awaited.delete(result))
+    return result
+  }
+
+  return {
+    handle(id, threadId, joined = false) {
+      // Created now, because a store that drops old runs keeps those with a reader.
+      const live = log.read(id, { signal })
+      const stored = log.read(id)
+      let result: Promise<RunResult> | undefined
+      return {
+        id,
+        threadId,
+        joined,
+        parts: { [Symbol.asyncIterator]: () => flatten(live) },
+        get result() {
+          return (result ??= resultOf(id, stored))
+        },
+        stop: (reason) => runtime.stop(id, reason),
+        answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
+      }
+    },
+    async close() {
+      closing.abort()
+      const over = new AbortController()
+      await Promise.race([Promise.all(awaited), pause(readingMs, over.signal)])
+      over.abort()
+    },
   }
 }

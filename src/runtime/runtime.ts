@@ -82,7 +82,10 @@ export interface Run {
   joined: boolean
   /** The log from its start, then live, until the run ends. You can iterate it several times. */
   parts: AsyncIterable<Entry>
-  /** The outcome, once the run has ended or is suspended. Never rejects: failure is an outcome. */
+  /**
+   * The outcome, once the run has ended or is suspended, in whichever process. Never rejects: failure is an outcome, and so is that this
+   * runtime closes before (`moved`).
+   */
   result: Promise<RunResult>
   stop(reason?: string): Promise<void>
   answer(requestId: string, answer: Answer): Promise<Answered>
@@ -233,11 +236,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       closing.abort()
       await supervisor.close(closeGraceMs)
       await beforeStore?.()
+      // Until here, runs that other processes have were followed.
+      await handles.close()
       await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
       await store.close()
     },
   }
-  const handle = createHandles({ store, supervisor, shutdown, runtime })
+  const handles = createHandles({ store, supervisor, runtime })
+  const { handle } = handles
 
   return runtime
 }

@@ -13,11 +13,12 @@ import { isLoopback } from './http/loopback.ts'
 import { createNodeListener } from './http/node-listener.ts'
 import { createAdmission, createCallerOf } from './http/admission.ts'
 import { hashText } from './http/hash-text.ts'
-import { createPort, createStreams, drainingError, openPort } from './http/port.ts'
+import { createPort, createStreams, openPort } from './http/port.ts'
 import { refuse } from './http/refuse.ts'
 import { credentialsIn } from '../project/secret-values.ts'
 import { wiresOf } from '../project/wires.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
+import { closingError } from '../runtime/runtime-errors.ts'
 import { createLimits } from '../store/limits.ts'
 import { reapProcesses } from '../processes/process-records.ts'
 import { fleetMetrics } from './fleet-metrics.ts'
@@ -63,6 +64,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const { maxBodyBytes, keepAliveMs, allowedOrigins, rateLimit, streamLimit } = config.server ?? {}
   const { graceMs = 2000, drainMs = 1000 } = config.server ?? {}
   const streams = createStreams()
+  const responses = createStreams()
   const metrics = createProcessMetrics(() => streams.size)
   const openai = openAiSettingsOf(config, options.env)
   // An empty key counts as no key.
@@ -87,7 +89,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const isFirst = data !== 'none' && !(isShared && isHeld(data, 'anyone'))
   const release = claimData(data, isShared)
   let isDraining = false
-  const draining = () => (isDraining ? drainingError() : undefined)
+  // What is refused with it has changed nothing, so a balancer may send it to another server.
+  const draining = () => (isDraining ? closingError() : undefined)
   let project: Project | undefined
   const report = createReporter(options, () => project)
   const note = (message: string, level: Level = 'info') => report({ level, event: 'note', message })
@@ -172,8 +175,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
       }),
     )
     const { shouldUpgradeCallback } = sockets
-    const listener = createNodeListener(told, onError, streams.add)
-    const server = createServer({ noDelay: true, shouldUpgradeCallback }, sockets.before(listener))
+    const listen = createNodeListener(told, onError, streams.add)
+    const listener = sockets.before((incoming, outgoing) => {
+      responses.add(outgoing)
+      listen(incoming, outgoing)
+    })
+    const server = createServer({ noDelay: true, shouldUpgradeCallback }, listener)
     server.on('upgrade', sockets.upgrade).on('clientError', refuse)
     const url = await openPort(server, wanted, host)
     const port = createPort(server)
@@ -213,8 +220,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const left = (until: number) => Math.max(0, began + until - performance.now())
       await runtime.close(graceMs, async () => {
         if (isShared) {
-          // Their runs have moved: they read on here while there is time, then elsewhere.
-          await streams.ended(left(graceMs))
+          // Their runs have moved: they read on here while there is time, then elsewhere. Who waits for a whole answer waits on, too.
+          await Promise.all([responses.ended(left(graceMs)), sockets.ended(left(graceMs))])
           await pause(left(drainMs))
           streams.breakOff()
         }

@@ -113,7 +113,12 @@ test('what cannot be handed over in time ends as before: recovered with `recover
   const first = open({ agents, scripts: { m: model } })
   const runs = [await first.runtime.start('kept', { messages }), await first.runtime.start('lost', { messages })]
   await eventually(() => model.calls.length === 2)
+  const results = Promise.all(runs.map(({ result }) => result))
   await first.runtime.close(50)
+  expect(await results).toMatchObject([
+    { outcome: 'moved', text: 'one ', error: { code: 'run-moved' } },
+    { outcome: 'interrupted', text: 'one ', error: { code: 'interrupted' } },
+  ])
   gate.open()
   const second = open({ agents, scripts: { m: model } })
   expect(await second.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })

@@ -47,7 +47,7 @@ export function createPort(server: Server): Port {
   }
 }
 
-/** The responses that are being streamed. */
+/** Responses that are under way. */
 export interface Streams {
   readonly size: number
   add(outgoing: ServerResponse): void
@@ -84,15 +84,4 @@ export function createStreams(): Streams {
       for (const outgoing of open) outgoing.socket?.destroySoon()
     },
   }
-}
-
-/** Seconds after which another server, or this one started again, answers. */
-const retryAfter = 1
-
-/** For every request that comes now. It has changed nothing, so a balancer may send it to another server. */
-export function drainingError(): MillraceError {
-  return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', {
-    status: 503,
-    retryAfter,
-  })
 }

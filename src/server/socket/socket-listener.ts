@@ -21,6 +21,8 @@ export interface SocketListener {
   /** Clients that poll reconnect for every message, so the port must stay open until they have been told the end of their runs. */
   isPolled(): boolean
   counts(): SocketCounts
+  /** Resolves when no run is followed any more, or after so many ms. */
+  ended(ms: number): Promise<void>
   /** Gives clients a moment to receive what has been sent, then disconnects them. Call it once the runs have ended. */
   close(): Promise<void>
 }
@@ -102,6 +104,11 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     announceAgents: () => server?.announceAgents(),
     isPolled: () => (server?.counts().polling ?? 0) > 0,
     counts: () => server?.counts() ?? none,
+    async ended(ms) {
+      const enough = performance.now() + ms
+      while ((server?.counts().runs ?? 0) > 0 && performance.now() < enough)
+        await new Promise((done) => setTimeout(done, 10))
+    },
     async close() {
       isClosed = true
       await server?.close()

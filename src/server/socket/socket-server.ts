@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
-import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
+import { closingError } from '../../runtime/runtime-errors.ts'
 import { abortRun, watchRun } from './known-run.ts'
 import { readMessage, type ClientMessage, type Reply } from './message.ts'
 import { runAgent } from './run-agent.ts'
@@ -99,12 +99,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
       if (acknowledge !== undefined) return acknowledge({ ok: false, error })
       if (message?.type !== 'run_agent') return
       const { runId, threadId } = message.data
-      session.emit({ type: 'RUN_ERROR', message: error.message, code: error.code }, { runId, threadId })
+      const { message: why, code, ...hint } = error
+      session.emit({ type: 'RUN_ERROR', message: why, code }, { runId, threadId, ...hint })
     }
   }
 
   function dispatch(session: Session, { type, data }: ClientMessage): Promise<Reply> {
-    if (closing.signal.aborted) throw new MillraceError('closing', 'The server is shutting down.')
+    if (closing.signal.aborted) throw closingError()
     const drained = entering.has(type) ? options.draining?.() : undefined
     if (drained !== undefined) throw drained
     switch (type) {
