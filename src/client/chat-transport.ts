@@ -38,6 +38,8 @@ interface ReconnectOptions {
 /** `useChat({ transport: createChatTransport({ client, agent }), resume: true })`. */
 export function createChatTransport({ client, agent, tools, body: always, history }: ChatTransportOptions) {
   const offered = tools === undefined ? undefined : { tools: toNamedTools(tools).map(toOffer) }
+  /** By chat: the run whose answer has not been read to its end. If its stream breaks, the run may end before the page asks again. */
+  const unread = new Map<string, string>()
   const headersOf = (headers: Record<string, string> | Headers = {}) => ({
     ...Object.fromEntries(new Headers(headers)),
     'x-millrace-ui': '7',
@@ -60,27 +62,33 @@ export function createChatTransport({ client, agent, tools, body: always, histor
         headers: headersOf(headers),
         body: { ...offered, ...always, ...body, ...turn },
       })
-      return chunksOf(response, abortSignal)
+      return chunksOf(response, chatId, abortSignal)
     },
 
     async reconnectToStream({ chatId, abortSignal, headers }: ReconnectOptions) {
-      const response = await client.request(`/api/chat/${encodeURIComponent(chatId)}/stream?format=ui`, {
-        accept: 'text/event-stream',
-        headers: headersOf(headers),
-      })
+      const ask = (path: string) => client.request(path, { accept: 'text/event-stream', headers: headersOf(headers) })
+      let response = await ask(`/api/chat/${encodeURIComponent(chatId)}/stream?format=ui`)
+      const over = unread.get(chatId)
+      if (response.status === 204 && over !== undefined) {
+        const path = `/api/runs/${encodeURIComponent(over)}/replay?format=ui&speed=max`
+        // It may be deleted, or these routes closed: then there is nothing to read.
+        response = await ask(path).catch(() => response)
+      }
       if (response.status === 204) return null
       // Strict mode unmounts a component that has just begun to read: that is no stop.
-      if (!abortSignal?.aborted) return chunksOf(response, abortSignal)
+      if (!abortSignal?.aborted) return chunksOf(response, chatId, abortSignal)
       await response.body?.cancel()
       return null
     },
   }
 
   /** The signal is that of `stop()`. It is not given to `fetch`: the run would go on, and its id be unknown. */
-  function chunksOf({ body, headers }: Response, signal: AbortSignal | undefined): ReadableStream<any> {
+  function chunksOf({ body, headers }: Response, chat: string, signal: AbortSignal | undefined): ReadableStream<any> {
     const runId = headers.get('x-millrace-run-id')
+    if (runId !== null) unread.set(chat, runId)
     const events = readSse(body!)
     const stop = () => {
+      unread.delete(chat)
       const stopped = runId === null ? Promise.resolve() : client.stop(runId)
       // Whoever cannot be told to stop is left.
       void stopped.catch(() => undefined).then(() => events.return(undefined))
@@ -92,6 +100,7 @@ export function createChatTransport({ client, agent, tools, body: always, histor
         const { done, value } = await events.next()
         if (!done && value !== '[DONE]') return controller.enqueue(JSON.parse(value))
         signal?.removeEventListener('abort', stop)
+        if (!done && unread.get(chat) === runId) unread.delete(chat)
         controller.close()
       },
       // The reader has left, which is no stop: the run has its own policy.

@@ -7,7 +7,7 @@ import type { ClientSocket, SocketLink } from './lazy-link.ts'
 
 type Ack =
   | { ok: true; status: number; headers: Record<string, string>; body?: string; streams?: true }
-  | { ok: false; error: { code: string; message: string } }
+  | { ok: false; error: { code: string; message: string; retryAfter?: number } }
 
 interface Chunk {
   id: string
@@ -28,6 +28,8 @@ export function linkOf(open: () => ClientSocket): SocketLink {
   const waiting = new Set<{ go(socket: ClientSocket): void; fail(error: Error): void }>()
   let socket: ClientSocket | undefined
   let count = 0
+  /** How many requests of this connection were refused because the server shuts down. */
+  let refusals = 0
 
   function connected(signal: AbortSignal | null | undefined): Promise<ClientSocket> {
     const at = (socket ??= listen(open()))
@@ -42,6 +44,7 @@ export function linkOf(open: () => ClientSocket): SocketLink {
 
   function listen(opened: ClientSocket): ClientSocket {
     opened.on('connect', () => {
+      refusals = 0
       for (const { go } of waiting) go(opened)
       waiting.clear()
     })
@@ -102,7 +105,12 @@ export function linkOf(open: () => ClientSocket): SocketLink {
         if (!pending.has(id)) return
         if (!ack.ok) {
           over()
-          return resolve(Response.json({ error: ack.error }, { status: ack.error.code === 'closing' ? 503 : 400 }))
+          const { code, retryAfter } = ack.error
+          const isClosing = code === 'closing'
+          // The next request opens a connection, which a balancer leads to another server. Streams get a moment to end before that.
+          if (isClosing && (pending.size === 0 || ++refusals > 1)) at.disconnect()
+          const hint = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
+          return resolve(Response.json({ error: ack.error }, { status: isClosing ? 503 : 400, headers: { ...hint } }))
         }
         const { status, headers: told, streams } = ack
         if (streams) return resolve(new Response(stream.body, { status, headers: told }))
