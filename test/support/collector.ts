@@ -30,6 +30,8 @@ export interface Reply {
   status: number
   headers?: Record<string, string>
   body?: string
+  /** It is given only then. */
+  after?: Promise<unknown>
 }
 
 /** `replies`: to the first requests; the rest are taken. */
@@ -40,9 +42,11 @@ export async function startCollector(...replies: Reply[]): Promise<Collector> {
     let body = ''
     request.on('data', (chunk) => (body += String(chunk)))
     request.on('end', () => {
-      const { status, headers, body: said = '{}' } = replies[requests.length] ?? { status: 200 }
+      const { status, headers, body: said = '{}', after } = replies[requests.length] ?? { status: 200 }
       requests.push({ path: request.url!, headers: request.headers, body, spans: decodeTraces(JSON.parse(body)) })
-      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(said)
+      const reply = () => response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(said)
+      if (after === undefined) reply()
+      else void after.then(reply)
       for (const look of waiting) look()
     })
   })
