@@ -18,6 +18,7 @@ import {
 } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, eventually, plant, resultsIn } from '../support/going-on.ts'
+import { placesOf } from '../support/thorough.ts'
 
 const engines: Engine[] = []
 function open(options: EngineOptions): Engine {
@@ -155,7 +156,8 @@ const textOf = (entries: readonly Entry[]) =>
 const stepsOf = (entries: readonly Entry[]) =>
   only(entries, 'step-start').map(({ step, stepType }) => `${step} ${stepType}`)
 
-describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
+describe.each(Object.entries(scenarios))('%s', (name, scenario) => {
+  const nth = Object.keys(scenarios).indexOf(name)
   let whole: Entry[]
   let plain: Entry[]
   beforeAll(async () => {
@@ -209,7 +211,7 @@ describe.each(Object.entries(scenarios))('%s', (_, scenario) => {
 
   test('recover: false ends it as interrupted behind every entry', async () => {
     const runId = only(plain, 'run-start')[0]!.runId
-    for (let k = 1; k < plain.length; k++) {
+    for (const k of placesOf(plain.length - 1, nth)) {
       const { options, model, ran } = live(scenario, '')
       const engine = await cutAfter(plain, k, options)
       try {

@@ -11,8 +11,9 @@ export function someOf<T>(all: readonly T[], from = 0, part = 3): T[] {
 }
 
 /** Of the places 1 to `count`, those of {@link someOf}. */
-export const placesOf = (count: number, from?: number): number[] =>
+export const placesOf = (count: number, from?: number, part?: number): number[] =>
   someOf(
     Array.from({ length: count }, (_, i) => i + 1),
     from,
+    part,
   )
