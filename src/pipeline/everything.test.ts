@@ -9,6 +9,7 @@ import { builtinSteps } from './names.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
 import type { Fault, Known, Step } from './pipeline.ts'
 import { validate } from './testing/json-schema.ts'
+import { someOf } from '../../test/support/thorough.ts'
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const everything = read('testing/everything.yaml')
@@ -189,7 +190,7 @@ describe('misspelt keys', () => {
     for (const { i, before, key } of keys) {
       test(`${file}:${i + 1} ${key}`, () => {
         const swapped = key[1]! + key[0]! + key.slice(2)
-        for (const wrong of [`${key}x`, key.slice(0, -1), swapped, key.toUpperCase()]) {
+        for (const wrong of someOf([`${key}x`, key.slice(0, -1), swapped, key.toUpperCase()], i)) {
           if (wrong === key || wrong === '') continue
           const mutant = lines.with(i, before + lines[i]!.slice(before.length).replace(key, wrong)).join('\n')
           const faults = faultsOf(mutant)
