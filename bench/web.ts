@@ -15,29 +15,46 @@ import { startServer, type TestServer } from '../test/support/server.ts'
 import { answerCalls } from './calls.ts'
 import { recordedEntries } from './recorded-run.ts'
 import type { Options, Result, ResultRow } from './scenario.ts'
+import { judge, sampleOf } from './web-budgets.ts'
 import { longestFrame, slowestMove, watched } from './web-frames.ts'
+import { blankStart, coldStart, freshTab, lastTab } from './web-start.ts'
 
 const large = 'run_large'
 const wide = 'run_wide'
 
-async function measure({ quick }: Options): Promise<Result[]> {
+async function measure({ quick, rounds = quick ? 1 : 3 }: Options): Promise<Result[]> {
   const { browser, fault } = await launchBrowser()
-  const rows: ResultRow[] = []
+  const rows = new Map<string, ResultRow>()
   const notes: string[] = []
-  const add = (name: string, title: string, value: number) => {
-    rows.push({ name, title, samples: [{ value }] })
+  const add: Add = (name, title, value) => {
+    if (!rows.has(name)) rows.set(name, { name, title, samples: [] })
+    rows.get(name)!.samples.push(sampleOf(name, value))
   }
   if (browser === undefined) throw new Error(`the browser does not start${fault}`)
   const server = await startServer({ agents: { a: agent() } }, { web: openWebFiles(), localOnly: true })
   try {
     sizes(add)
-    const { page, session } = await openTab(browser, server)
-    add('paint', 'first paint of /, ms', await firstPaint(page, server))
+    // Loads the browser itself.
+    await blankStart(browser)
+    for (let i = 0; i < rounds * 3; i++) {
+      add('blank', 'a page of one word: first paint, ms', (await blankStart(browser)).paint)
+      const { paint, usable } = await coldStart(browser, `${server.url}/`)
+      add('paint', 'the first visit: first paint of /, ms', paint)
+      add('usable', 'the first visit: until one can write, ms', usable)
+    }
     const deltas = quick ? 8000 : 420_000
     const bytes = await append(server.store.log, large, recordedEntries(large, deltas))
     notes.push(`The large run has ${deltas} deltas and ${(bytes / 1e6).toFixed(1)} MB of entries.`)
-    await openLarge(page, session, server, add)
-    await openWide(page, session, server, { steps: quick ? 1000 : 10_000, seconds: quick ? 2 : 5 }, add)
+    for (let i = 0; i < rounds; i++) {
+      const { frame } = await blankStart(browser, quick ? 2 : 5)
+      add('blank-frame', 'a page of one word: longest frame, ms', frame)
+      add('tab-8', 'the list in the eighth tab, ms', await lastTab(browser, server.url, 8))
+      await inTab(browser, (page, session) => openLarge(page, session, server, add))
+      const steps = quick ? 1000 : 10_000
+      await inTab(browser, (page, session) =>
+        openWide(page, session, server, { run: `${wide}_${i}`, steps, seconds: quick ? 2 : 5 }, add),
+      )
+    }
   } finally {
     await browser.close()
     await server.close()
@@ -45,11 +62,15 @@ async function measure({ quick }: Options): Promise<Result[]> {
   return [
     {
       scenario: 'web',
-      title: 'The page in Chromium, with its server on the same machine',
-      reference: 'paint',
-      columns: [{ key: 'value', title: 'value', digits: 1 }],
-      rows,
-      notes,
+      title:
+        'The page in Chromium, with its server on the same machine; each room in a profile that has never seen the page',
+      reference: 'blank',
+      columns: [
+        { key: 'value', title: 'median', digits: 1 },
+        { key: 'budget', title: 'budget', digits: 0 },
+      ],
+      rows: [...rows.values()],
+      notes: [...notes, ...judge([...rows.values()])],
     },
   ]
 }
@@ -70,19 +91,10 @@ function sizes(add: Add): void {
   }
 }
 
-async function openTab(browser: Browser, server: TestServer): Promise<{ page: Page; session: CDPSession }> {
-  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 } })
-  const page = await context.newPage()
-  const session = await context.newCDPSession(page)
-  // Loads the browser itself.
-  await page.goto(`${server.url}/overview`)
-  return { page, session }
-}
-
-async function firstPaint(page: Page, server: TestServer): Promise<number> {
-  await page.goto(`${server.url}/`)
-  await page.getByTestId('chat-input').waitFor()
-  return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]!.startTime)
+async function inTab(browser: Browser, use: (page: Page, session: CDPSession) => Promise<void>): Promise<void> {
+  const { page, close } = await freshTab(browser)
+  await use(page, await page.context().newCDPSession(page))
+  await close()
 }
 
 async function openLarge(page: Page, session: CDPSession, server: TestServer, add: Add): Promise<void> {
@@ -126,12 +138,12 @@ async function openWide(
   page: Page,
   session: CDPSession,
   { store: { log }, url }: TestServer,
-  { steps, seconds }: { steps: number; seconds: number },
+  { run, steps, seconds }: { run: string; steps: number; seconds: number },
   add: Add,
 ): Promise<void> {
   let seq = 0
   const entry = (step: string, part: object) => ({ seq: ++seq, timestamp: Date.now(), step, ...part }) as Entry
-  const start = { runId: wide, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} }
+  const start = { runId: run, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} }
   const call = { stepType: 'tool-call', kind: 'tool-call', attempt: 1, toolCallId: 'c', toolName: 'search' }
   function* entries(): Generator<Entry> {
     yield entry('', { type: 'run-start', ...start })
@@ -143,8 +155,9 @@ async function openWide(
     yield entry('main/a/last', { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 })
     yield entry('main/a/last', { type: 'text-start', id: 't' })
   }
-  await append(log, wide, entries())
-  await page.goto(`${url}/runs/${wide}`)
+  await append(log, run, entries())
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  await page.goto(`${url}/runs/${run}`)
   await page.locator('[data-testid=run-room][data-live=true]').waitFor()
   let isStreaming = true
   const streamed = (async () => {
@@ -152,7 +165,7 @@ async function openWide(
       const deltas = Array.from({ length: 10 }, () =>
         entry('main/a/last', { type: 'text-delta', id: 't', delta: 'word ' }),
       )
-      await log.append(wide, 1, deltas)
+      await log.append(run, 1, deltas)
       await new Promise((done) => setTimeout(done, 33))
     }
   })()
@@ -173,7 +186,7 @@ async function openWide(
   )
   isStreaming = false
   await streamed
-  await log.append(wide, 1, [
+  await log.append(run, 1, [
     entry('main/a/last', { type: 'text-end', id: 't' }),
     entry('main/a/last', { type: 'step-finish', duration: 1 }),
     entry('main/a', { type: 'step-finish', duration: 1 }),

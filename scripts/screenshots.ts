@@ -1,17 +1,18 @@
 /**
  * `npm run screenshots`: pictures of the page's rooms for the documentation, in `docs/images`. A server of its own with the demo
- * agents of this repository, some runs that have ended, one that goes on and one that waits.
+ * agents of this repository, some runs that have ended, one that goes on and one that waits. With `MILLRACE_SCREENS=<folder>`, each
+ * room at each size in each theme instead, into that folder: to look at.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { serve } from '../src/server/serve.ts'
 import { launchBrowser } from '../test/browser/chromium.ts'
 import { shrinkPng } from './png.ts'
 
 const root = resolve(import.meta.dirname, '..')
-const images = join(root, 'docs/images')
+const images = process.env['MILLRACE_SCREENS'] ?? join(root, 'docs/images')
 const folder = mkdtempSync(join(tmpdir(), 'millrace-screenshots-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 cpSync(join(root, 'agents'), join(folder, 'agents'), { recursive: true })
@@ -63,12 +64,14 @@ const team = await ended(await start('research-team', 'water mills'))
 await ended(await start('approve-first', 'Use the tool calculator for 6*7'))
 await start('assistant', 'count to 3000')
 
+const isAll = process.env['MILLRACE_SCREENS'] !== undefined
 const shots: { name: string; path: string; ready: string }[] = [
   { name: 'chat', path: `/chat/assistant?thread=${thread}`, ready: '[data-testid=assistant-message]' },
   { name: 'runs', path: '/runs', ready: '[data-testid=run-row]' },
   { name: 'run', path: `/runs/${team}`, ready: '[data-testid=step-row]' },
   { name: 'compare', path: `/compare?a=${first}&b=${second}`, ready: 'main' },
   { name: 'threads', path: `/threads/${thread}`, ready: 'main' },
+  ...(isAll ? [{ name: 'list', path: '/threads', ready: '[role=row], tr' }] : []),
   { name: 'agent', path: '/agents/refine', ready: '.cm-line' },
   { name: 'overview', path: '/overview', ready: 'main' },
 ]
@@ -78,16 +81,17 @@ async function shoot(name: string, path: string, ready: string, width: number, t
     locale: 'en-US',
     colorScheme: theme,
     reducedMotion: 'reduce',
-    viewport: { width, height: width === 360 ? 740 : 900 },
+    viewport: { width, height: width === 360 ? 740 : width === 1024 ? 768 : 900 },
   })
   const page = await context.newPage()
   await page.goto(server.url + path)
   await page.locator(ready).first().waitFor()
   await still(page)
-  const file = join(images, `${name}-${width === 360 ? 'phone-' : ''}${theme}.png`)
+  const size = width === 1440 ? '' : width === 360 ? 'phone-' : `${width}-`
+  const file = join(images, `${name}-${size}${theme}.png`)
   const png = shrinkPng(await page.screenshot())
   writeFileSync(file, png)
-  console.log(`${file.slice(root.length + 1)} ${Math.round(png.length / 1000)} KB`)
+  console.log(`${relative(root, file)} ${Math.round(png.length / 1000)} KB`)
   await context.close()
 }
 
@@ -101,10 +105,9 @@ async function still(page: Page): Promise<void> {
 }
 
 for (const { name, path, ready } of shots) {
-  for (const theme of ['light', 'dark'] as const) await shoot(name, path, ready, 1440, theme)
-}
-for (const theme of ['light', 'dark'] as const) {
-  await shoot('chat', `/chat/assistant?thread=${thread}`, '[data-testid=assistant-message]', 360, theme)
+  for (const width of isAll ? [1440, 1024, 360] : name === 'chat' ? [1440, 360] : [1440]) {
+    for (const theme of ['light', 'dark'] as const) await shoot(name, path, ready, width, theme)
+  }
 }
 await browser.close()
 await server.close()

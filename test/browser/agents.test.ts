@@ -7,7 +7,8 @@ import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openTabs } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -179,7 +180,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.getByTestId('agent-row').first().waitFor()
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
-        expect(await sticksOut(page), screen.name).toEqual([])
+        expect(await flaws(page), screen.name).toEqual([])
         if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
       })
     await look('agents')

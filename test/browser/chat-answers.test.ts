@@ -12,7 +12,9 @@ import {
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { hostile } from '../support/hostile.ts'
+import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
+import { flaws } from './flaws.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -159,6 +161,9 @@ return: "$booked"
       await expect.poll(() => dialog.innerText()).toContain(words)
     }
     expect(await dialog.innerText()).toContain(`'go'`)
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await flaws(page)).toEqual([])
+    await expectAccessible(page)
   })
 
   test('files reach the model, too large ones are refused here, pictures run nothing', async () => {

@@ -5,7 +5,8 @@ import { createScriptedModel, finish, reasoning, text, toolCall } from '../../sr
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -38,7 +39,7 @@ describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () 
     ])
     const { page } = await openWeb(browser, { engine: { agents: { assistant: gated }, scripts: { m } } })
     await expect.poll(() => page.getByTestId('chat-input').count()).toBe(1)
-    const look = async () => expect(await sticksOut(page)).toEqual([])
+    const look = async () => expect(await flaws(page)).toEqual([])
     await atEachScreen(page, 'chat-empty', look)
     await ask(page, 'What is 12*7?')
     await card(page).getByRole('button', { name: 'Approve' }).click()

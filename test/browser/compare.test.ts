@@ -4,7 +4,8 @@ import { createScriptedModel, finish, text, toolCall } from '../../src/models/te
 import { agent, until } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen, type Screen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -43,8 +44,11 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
     expect(marks.filter((mark) => mark === '+')).toHaveLength(2)
     expect(marks.filter((mark) => mark === '−')).toHaveLength(0)
     await page.getByTestId('step-pair').filter({ hasText: 'calc' }).waitFor()
-    await expectAccessible(page)
-    await atEachScreen(page, 'compare', async ({ name }) => expect(await sticksOut(page), name).toEqual([]))
+    const look = async ({ name }: Screen) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    }
+    await atEachScreen(page, 'compare', look)
 
     for (const [tab, by, sign] of [
       ['Text', 'text', 'It is'],
@@ -54,8 +58,7 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
       await page.getByRole('tab', { name: tab }).click()
       await page.getByRole('tabpanel').getByText(sign).first().waitFor()
       expect(new URL(page.url()).searchParams.get('by')).toBe(by)
-      await expectAccessible(page)
-      await atEachScreen(page, `compare-${by}`, async ({ name }) => expect(await sticksOut(page), name).toEqual([]))
+      await atEachScreen(page, `compare-${by}`, look)
     }
     const other = await openTab(`/compare?a=${a}&b=${b}&by=text`)
     await other.locator('ins', { hasText: 'It is' }).waitFor()

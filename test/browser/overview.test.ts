@@ -5,7 +5,8 @@ import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, until } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -57,8 +58,10 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     const table = page.getByRole('region', { name: 'Runs: table' })
     await table.getByRole('row').nth(1).waitFor()
     if (kind === 'tables') {
-      await expectAccessible(page)
-      await atEachScreen(page, 'overview', async ({ name }) => expect(await sticksOut(page), name).toEqual([]))
+      await atEachScreen(page, 'overview', async ({ name }) => {
+        expect(await flaws(page), name).toEqual([])
+        await expectAccessible(page)
+      })
     }
     await page.getByRole('button', { name: '24h' }).click()
     await expect.poll(() => new URL(page.url()).search).toBe('?window=24h')

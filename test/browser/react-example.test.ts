@@ -47,7 +47,13 @@ describe.skipIf(browser === undefined)(`the page of examples/react${fault}`, () 
       [text('Dark enough?'), finish()],
     ])
     const page = await open(model)
+    // The first tool has run, and its result is on its way when the page is reloaded: it runs again, and the run goes on.
+    const isSent = Promise.withResolvers<void>()
+    await page.route(/\/api\/runs\/[^/]+\/requests\//u, () => isSent.resolve(), { times: 1 })
     await say(page, 'Make it dark')
+    await isSent.promise
+    expect([await status(), model.calls.length]).toEqual(['suspended', 1])
+    await page.reload()
     await button(page, 'Approve').waitFor()
     expect(await page.getByRole('group', { name: 'Question' }).textContent()).toContain('Make the page rgb(1, 2, 3)?')
     expect(await status()).toBe('suspended')

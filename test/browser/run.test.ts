@@ -19,7 +19,9 @@ import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { enter, tabTo } from './keys.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 import { placesOf } from '../support/thorough.ts'
 
@@ -106,7 +108,19 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
       .poll(() => shown(page))
       .toEqual({ status: 'running', text: 'One', steps: { 'main/answer': 'running', 'main/answer/1': 'running' } })
     expect(await page.getByText('live', { exact: true }).count()).toBeGreaterThan(0)
+
+    // Rewound while it goes on: it stays there, whatever comes.
+    const seq = () => page.getByTestId('run-room').getAttribute('data-seq')
+    const heard = Number(await seq())
+    await page.keyboard.press(',')
+    await expect.poll(seq).toBe(String(heard - 1))
+    expect((await shown(page)).text).toBe('')
+    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toBe(String(heard - 1))
     gates[0]!.open()
+    await gates[1]!.reached
+    await expect.poll(() => page.getByTestId('scrubber').getAttribute('max').then(Number)).toBeGreaterThan(heard + 5)
+    expect([await seq(), (await shown(page)).text, await rows(page).count()]).toEqual([String(heard - 1), '', 2])
+    await page.keyboard.press('f')
     await expect.poll(() => rows(page).count()).toBe(4)
     await expect.poll(async () => (await shown(page)).text).toBe('Onetwo.Three')
 
@@ -188,6 +202,16 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.reload()
     await page.getByRole('heading', { name: `#${seq} step-finish` }).waitFor()
     expect(await page.getByLabel('Find in the log').inputValue()).toBe('step-finish')
+
+    // What a tool says before it has finished is its progress.
+    const result = page.locator('[data-piece=result] h4')
+    for (const [at, name] of [
+      ['20', 'progress'],
+      ['24', 'result'],
+    ]) {
+      await page.goto(`${server.url}/runs/${id}?sel=main/answer/2&at=${at}`)
+      await expect.poll(() => result.textContent()).toBe(name)
+    }
   })
 
   test('of 20,000 rows only those that are seen are in the page, and what they say is read where the reader scrolls', async () => {
@@ -198,6 +222,12 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
       void entries.push({ seq: entries.length + 1, timestamp: 1e12 + entries.length, step, ...part } as Entry)
     add('', { type: 'run-start', runId: id, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} })
     add('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
+    // One row, of more characters than a row reads; the words looked for are far behind.
+    add('main/a', { type: 'text-start', id: 't' })
+    for (const delta of [...Array(20).fill('hay in a stack, '.repeat(50)), 'a nee', 'dle.']) {
+      add('main/a', { type: 'text-delta', id: 't', delta })
+    }
+    add('main/a', { type: 'text-end', id: 't' })
     for (let i = 0; i < 5000; i++) {
       const call = { toolCallId: `c${i}`, toolName: 'search' }
       add(`main/a/${i}`, { type: 'step-start', stepType: 'tool-call', kind: 'tool-call', attempt: 1, ...call })
@@ -222,9 +252,21 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     for (const { searchParams: window } of windows) {
       expect(Number(window.get('before')) - Number(window.get('after'))).toBeLessThan(200)
     }
+
+    const find = page.getByLabel('Find in the log')
+    const log = page.getByRole('region', { name: 'Log' })
+    const found = page.getByTestId('log-row')
+    await find.fill('needle')
+    await log.getByText('1 row', { exact: true }).waitFor()
+    expect(await found.textContent()).toContain('a needle.')
+    await find.fill('slow')
+    await log.getByText('5,000 rows').waitFor()
+    expect(await log.getByText('Only the first').count()).toBe(0)
+    await find.fill('main/a')
+    await log.getByText('Only the first 5,000 are here.').waitFor()
   })
 
-  test('keys only: rows, folding, details, errors; prompts say what is new', async () => {
+  test('keys only: rows, folding, details, errors, scrubber, zoom, links, compare; prompts say what is new', async () => {
     const m = createScriptedModel([
       [refuse(503, 'overloaded')],
       [reasoning('Let me see.'), toolCall('c', 'calculator', { expression: '12*7' }), finish('tool-calls')],
@@ -240,12 +282,16 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
         y: [{ id: say, type: output-generator, config: { template: "hello" } }]
   - { id: try, type: llm, config: { model: "script:broken", messages: "$input.messages" } }
 `
+    const say = 'workflow: [{ id: say, type: output-generator, config: { template: "hello" } }]'
     const engine = {
-      agents: { a: agent('tools: [{ name: calculator }]'), team },
+      agents: { a: agent('tools: [{ name: calculator }]'), team, say },
       scripts: { m, broken },
       tools: { calculator },
     }
-    const { page, server } = await openWeb(browser, { engine })
+    const context = { permissions: ['clipboard-read', 'clipboard-write'] }
+    const { page, server } = await openWeb(browser, { engine, context })
+    const other = await start(server, 'say')
+    await ended(server.store, other)
     const id = await start(server, 'team')
     await ended(server.store, id)
     await page.goto(`${server.url}/runs/${id}`)
@@ -267,20 +313,69 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     const calls = page.locator('[data-testid=step-row]').filter({ hasText: 'script:m' })
     expect(await calls.count()).toBe(2)
     expect(await calls.first().locator('b[data-kind=retry]').count()).toBe(1)
-    await calls.last().click()
+    const answer = await calls.last().getAttribute('data-path')
+    for (let i = 0; i < all && (await selected()) !== answer; i++) await page.keyboard.press('j')
+    expect(await selected()).toBe(answer)
     await page.keyboard.press('Enter')
     await page.getByText('It is 84.').waitFor()
-    await page.getByRole('tab', { name: 'Prompt' }).click()
+    await tabTo(page, page.getByRole('tab', { selected: true }))
+    for (let i = 0; i < 5 && !page.url().includes('tab=prompt'); i++) await page.keyboard.press('ArrowRight')
     const prompt = page.getByTestId('prompt')
     await prompt.getByText('Show 1 message as in the call before').waitFor()
     await expect.poll(() => prompt.locator('ins').count()).toBe(2)
     await page.getByRole('tab', { name: 'Prompt' }).press('ArrowRight')
     await page.getByText('Tokens out').waitFor()
     expect(page.url()).toContain('tab=usage')
+    const query = (name: string) => new URL(page.url()).searchParams.get(name)
+    const span = () => (query('z') ?? '').split('-').map(Number) as [number, number]
     await page.keyboard.press('w')
-    await expect.poll(() => new URL(page.url()).searchParams.get('z')).toMatch(/^\d+-\d+$/u)
+    await expect.poll(() => query('z')).toMatch(/^\d+-\d+$/u)
+    const [from, to] = span()
+    await page.keyboard.press('a')
+    await expect.poll(() => span()[0]).toBeLessThan(from)
+    await page.keyboard.press('d')
+    await expect.poll(() => span()[0]).toBe(from)
+    await page.keyboard.press('w')
+    await expect.poll(() => span()[1] - span()[0]).toBeLessThan(to - from)
+    for (let i = 0; i < 4; i++) await page.keyboard.press('s')
+    await expect.poll(() => query('z')).toBe(null)
+    for (const [key, name] of [
+      ['3', '100×'],
+      ['2', '10×'],
+      ['1', '1×'],
+    ] as const) {
+      await page.keyboard.press(key)
+      await expect.poll(() => page.getByRole('button', { name, exact: true }).getAttribute('aria-pressed')).toBe('true')
+    }
+    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    await page.keyboard.press('c')
+    await expect.poll(copied).toBe(id)
+    await page.keyboard.press('y')
+    await expect.poll(copied).toBe(page.url())
+
+    const scrubber = page.getByTestId('scrubber')
+    const at = () => page.getByTestId('run-room').getAttribute('data-seq')
+    const last = Number(await at())
+    await tabTo(page, scrubber, 'Shift+Tab')
+    await page.keyboard.press('ArrowLeft')
+    await expect.poll(at).toBe(String(last - 1))
+    await page.keyboard.press('Home')
+    await expect.poll(at).toBe('1')
+    await page.keyboard.press('End')
+    await expect.poll(at).toBe(String(last))
+
     await page.keyboard.press('x')
     expect(await page.evaluate(() => sessionStorage.getItem('millrace-compare'))).toBe(id)
+    await page.keyboard.type('gr')
+    await page.getByTestId('run-row').nth(1).waitFor()
+    for (let i = 0; i < 2; i++) await page.keyboard.press('j')
+    await expect.poll(() => query('sel')).toBe(other)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain(`/runs/${other}`)
+    await rows(page).first().waitFor()
+    await page.keyboard.press('x')
+    await expect.poll(() => new URL(page.url()).search).toBe(`?a=${id}&b=${other}`)
+    await page.getByRole('region', { name: 'First difference' }).waitFor()
   })
 
   test('a question is answered in its place, also with other arguments; a client tool by JSON', async () => {
@@ -304,9 +399,14 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     const asked = page.getByTestId('open-request')
     await expect.poll(() => asked.count()).toBe(2)
     const approval = asked.filter({ hasText: 'May pay run?' })
-    await approval.getByRole('button', { name: 'Edit' }).click()
-    await approval.getByLabel('Other arguments').fill('{"amount": 7}')
-    await approval.getByRole('button', { name: 'Approve' }).click()
+    // By keys alone.
+    await page.keyboard.press('o')
+    await expect.poll(() => page.locator('[data-testid=open-request] :focus').count()).toBe(1)
+    await enter(page, approval.getByRole('button', { name: 'Edit' }))
+    await tabTo(page, approval.getByLabel('Other arguments'), 'Shift+Tab')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('{"amount": 7}')
+    await enter(page, approval.getByRole('button', { name: 'Approve' }))
     const tool = asked.filter({ hasText: 'locate' })
     await tool.getByLabel('Result, as JSON').fill('nowhere')
     await tool.getByRole('button', { name: 'Send the result' }).click()
@@ -341,10 +441,17 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     ])
     await page.goto(`${server.url}/runs/run_bad`)
     await page.getByRole('alert').filter({ hasText: 'text x is not open' }).waitFor()
-    await page.getByRole('button', { name: 'Fork' }).click()
-    await page.getByLabel('After entry').fill('1')
-    await page.getByLabel('Input, as JSON').fill('{"messages": [{"role": "user", "content": "Again"}]}')
-    await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+    await enter(page, page.getByRole('button', { name: 'Fork' }))
+    await tabTo(page, page.getByLabel('After entry'))
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('1')
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await flaws(page)).toEqual([])
+    await expectAccessible(page)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await tabTo(page, page.getByLabel('Input, as JSON'))
+    await page.keyboard.type('{"messages": [{"role": "user", "content": "Again"}]}')
+    await enter(page, page.getByRole('dialog').getByRole('button', { name: 'Fork' }))
     await expect.poll(() => page.url()).toMatch(/\/runs\/run_(?!bad)/u)
     await expect.poll(async () => (await shown(page)).text).toBe('Anotheranswer.')
 
@@ -366,7 +473,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.goto(`${server.url}/runs/${id}`)
     await rows(page).first().waitFor()
     await atEachScreen(page, 'run', async ({ width }) => {
-      expect(await sticksOut(page)).toEqual([])
+      expect(await flaws(page)).toEqual([])
       await expectAccessible(page)
       if (width > 720) return
       await row(page, 'main/answer/4').click()

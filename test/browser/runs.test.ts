@@ -5,8 +5,10 @@ import { createScriptedModel, finish, latch, text, throws, toolCall } from '../.
 import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
+import { duration } from '../../web/kit/format.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -63,7 +65,11 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     const { page, server, openTab } = await openWeb(browser, {
       engine: {
         agents: { assistant: agent(), broken: agent().replace('script:m', 'script:broken') },
-        scripts: { m: createScriptedModel(answers(3)), broken: createScriptedModel([[throws(new Error('no'))]]) },
+        scripts: {
+          m: createScriptedModel([[text('Hello.'), finish('stop', { in: 30, out: 10 })], ...answers(2)]),
+          broken: createScriptedModel([[throws(new Error('no'))]]),
+        },
+        pricing: { 'script:m': { input: 1e5, output: 2e5 } },
       },
       path: '/overview',
     })
@@ -72,6 +78,40 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await start(server, 'broken', 'it breaks')
     await page.getByRole('link', { name: 'Runs' }).click()
     await rowOf(page, 'it breaks').getByText('failed', { exact: true }).waitFor()
+    // Age, time taken, first token, tokens, cost: those of the stored row, and `–` for what nobody knows.
+    const numbers = async (words: string) => (await rowOf(page, words).getByRole('cell').allInnerTexts()).slice(5, 10)
+    const { endedAt, startedAt, firstTokenMs } = (await server.store.runs.get(first))!
+    const [, took, firstToken, tokens, cost] = await numbers('first words')
+    expect([took, firstToken, tokens, cost]).toEqual([
+      duration(endedAt! - startedAt),
+      duration(firstTokenMs!),
+      '40',
+      '$5.00',
+    ])
+    const failed = await numbers('it breaks')
+    expect([failed[2], failed[4]]).toEqual(['–', '–'])
+
+    // The timeline: a lane for each agent, a bar for each run, which leads there.
+    const lanes = page.getByRole('region', { name: 'Recent runs by agent' })
+    await expect
+      .poll(() =>
+        lanes
+          .locator('[class*=lane]:has(> ul)')
+          .evaluateAll((all) =>
+            all.map((lane) => [lane.querySelector('span')!.textContent, lane.querySelectorAll('a').length]),
+          ),
+      )
+      .toEqual([
+        ['assistant', 2],
+        ['broken', 1],
+      ])
+    const bar = lanes.getByRole('link', { name: 'failed: it breaks' })
+    const [left, older] = await Promise.all([
+      bar.boundingBox(),
+      lanes.getByRole('link', { name: 'completed: first words' }).boundingBox(),
+    ])
+    expect(left!.x).toBeGreaterThanOrEqual(older!.x)
+    expect(await bar.getAttribute('href')).toMatch(/^\/runs\/run_/u)
 
     await page.getByRole('button', { name: 'Failed' }).click()
     await expect.poll(() => search(page).get('status')).toContain('failed')
@@ -135,7 +175,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await expect.poll(() => box.getByRole('button', { name: 'Approve pay' }).count()).toBe(2)
     await expectAccessible(page)
     await atEachScreen(page, 'runs', async ({ name }) => {
-      expect(await sticksOut(page), name).toEqual([])
+      expect(await flaws(page), name).toEqual([])
       if (name.endsWith('dark')) await expectAccessible(page)
     })
     const second = box.getByRole('listitem').nth(1)

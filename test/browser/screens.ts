@@ -45,20 +45,3 @@ export async function atEachScreen(
     await look(screen)
   }
 }
-
-/** What sticks out of the window sideways: nothing may. */
-export async function sticksOut(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
-    const width = document.documentElement.clientWidth
-    const isScrolled = (element: Element): boolean => {
-      const parent = element.parentElement
-      if (parent === null) return false
-      return /auto|scroll|hidden|clip/u.test(getComputedStyle(parent).overflowX)
-        ? parent.getBoundingClientRect().right <= width + 1 || isScrolled(parent)
-        : isScrolled(parent)
-    }
-    return [...document.body.querySelectorAll('*')]
-      .filter((element) => element.getBoundingClientRect().right > width + 1 && !isScrolled(element))
-      .map((element) => element.outerHTML.slice(0, 200))
-  })
-}

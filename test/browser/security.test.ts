@@ -10,7 +10,10 @@ import {
   toolCall,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
+import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -119,12 +122,21 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
 
   test('the key: asked for once, wrong ones told, kept over a reload, in a header and nowhere else', async () => {
     const key = 'a-long-secret-key'
+    const heard: string[] = []
     const { page, server, openTab } = await openWeb(browser, {
       engine: {
         agents: { assistant: agent('messages: $input.messages') },
         scripts: { m: createScriptedModel([[text('Hello'), finish()]]) },
       },
-      handler: { apiKey: key, localOnly: false },
+      handler: {
+        apiKey: key,
+        localOnly: false,
+        // The requests of the shared worker, too, of which the page is told nothing.
+        authorize: ({ url, headers }) => {
+          heard.push(url, headers.get('referer') ?? '', headers.get('cookie') ?? '')
+          return true
+        },
+      },
       path: '/agents',
       // The browser tells of each refused request.
       allows: /401/u,
@@ -137,6 +149,10 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     const dialog = page.getByRole('dialog', { name: 'This server asks for a key' })
     await dialog.waitFor()
     expect(await page.getByText('assistant').count()).toBe(0)
+    await atEachScreen(page, 'key', async () => {
+      expect(await flaws(page)).toEqual([])
+      await expectAccessible(page)
+    })
     await dialog.getByLabel('Key').fill('not this one')
     await dialog.getByRole('button', { name: 'Enter' }).click()
     await dialog.getByRole('alert').filter({ hasText: 'ASCII' }).waitFor()
@@ -159,6 +175,8 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     expect(session['millrace-key']).toBe(key)
     expect(JSON.stringify(local) + cookie).not.toContain(key)
     expect(told.join('\n')).not.toContain(key)
+    await expect.poll(() => heard.some((url) => url.includes('/api/live'))).toBe(true)
+    expect(heard.join('\n')).not.toContain(key)
     expect(page.url()).not.toContain(key)
     expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key)
     // Another tab is asked again: the key is this tab's.

@@ -4,7 +4,8 @@ import { createScriptedModel, finish, latch, text } from '../../src/models/testi
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws, shiftsOf, watchShifts } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -16,7 +17,11 @@ const engine = () => ({
 
 describe.skipIf(browser === undefined)(`the page${fault}`, () => {
   test('the rail leads to every room, and a link opens it again', async () => {
-    const { page } = await openWeb(browser, { engine: engine() })
+    const { page, server } = await openWeb(browser, { engine: engine() })
+    await (
+      await server.runtime.start('writer', { messages: [{ role: 'user', content: 'Tell me of rivers' }] })
+    ).result
+    await watchShifts(page)
     for (const [name, path] of Object.entries({
       Runs: '/runs',
       Threads: '/threads',
@@ -31,14 +36,49 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main')
       await page.reload()
       await expect.poll(() => link.getAttribute('aria-current')).toBe('page')
+      // Nothing jumps while the room is loaded: neither when its content comes nor when the connection is there.
+      await page.getByRole('main').getByText('writer').filter({ visible: true }).first().waitFor()
+      await page.getByText('live', { exact: true }).waitFor()
+      expect(await shiftsOf(page), name).toEqual([])
     }
+  })
+
+  test('what the eye would find wrong is found: out of the window, cut, covered', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    await page.getByText('live', { exact: true }).waitFor()
+    expect(await flaws(page)).toEqual([])
+    const wrong = await page.evaluate(() => {
+      const add = (text: string, style: Partial<CSSStyleDeclaration>, name = 'div', to: Element = document.body) => {
+        const element = to.appendChild(document.createElement(name))
+        element.textContent = text
+        Object.assign(element.style, { position: 'absolute', whiteSpace: 'nowrap', top: '300px', left: '300px' }, style)
+        return element
+      }
+      add('too far right', { left: '1430px' })
+      add('too far left', { left: '-20px' })
+      add('cut, and nothing says so', { width: '40px', overflow: 'hidden', top: '400px' })
+      add('cut, and it says so', { width: '40px', overflow: 'hidden', textOverflow: 'ellipsis', top: '430px' })
+      add('more than its pane shows', { width: '40px', overflow: 'auto', scrollbarWidth: 'none', top: '460px' })
+      add('a covered button', { top: '500px' }, 'button')
+      add('what covers it', { top: '500px' })
+      return true
+    })
+    expect(wrong).toBe(true)
+    const texts = (await flaws(page)).map((each) => /^(.*?):.*>(.*)</u.exec(each)!.slice(1).join(': '))
+    expect(texts.map((each) => each.replace(/ by .*?(?=: )/u, ''))).toEqual([
+      'sticks out: too far right',
+      'sticks out: too far left',
+      'is cut: cut, and nothing says so',
+      'is cut: more than its pane shows',
+      'is covered: a covered button',
+    ])
   })
 
   test('nothing sticks out, and nothing is hard to use, at any size and in either theme', async () => {
     const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
     await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
     await atEachScreen(page, 'shell', async ({ name }) => {
-      expect(await sticksOut(page), name).toEqual([])
+      expect(await flaws(page), name).toEqual([])
       await expectAccessible(page)
     })
     for (const [keys, title] of [
@@ -48,7 +88,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       await page.keyboard.press(keys)
       await page.getByRole('dialog', { name: title }).waitFor()
       await atEachScreen(page, title.slice(0, 4).trim(), async ({ name }) => {
-        expect(await sticksOut(page), name).toEqual([])
+        expect(await flaws(page), name).toEqual([])
         if (name === '1440-light' || name === '360-dark') await expectAccessible(page)
       })
       await page.keyboard.press('Escape')

@@ -5,7 +5,8 @@ import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
-import { atEachScreen, sticksOut } from './screens.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen, type Screen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -50,8 +51,11 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     await page.getByRole('row').filter({ hasText: 'another matter' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(3)
     await expect.poll(() => row.getByRole('cell').nth(3).textContent()).toBe('3')
-    await expectAccessible(page)
-    await atEachScreen(page, 'threads', async ({ name }) => expect(await sticksOut(page), name).toEqual([]))
+    const look = async ({ name }: Screen) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    }
+    await atEachScreen(page, 'threads', look)
     await page.keyboard.press('j')
     await page.keyboard.press('j')
     await expect.poll(() => new URL(page.url()).searchParams.get('sel')).toBe(threadId)
@@ -78,8 +82,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     gate.open()
     await expect.poll(() => page.getByText('completed').count()).toBe(3)
     await page.getByText('4 runs').waitFor()
-    await expectAccessible(page)
-    await atEachScreen(page, 'thread', async ({ name }) => expect(await sticksOut(page), name).toEqual([]))
+    await atEachScreen(page, 'thread', look)
     const chat = await page.getByRole('link', { name: 'Continue in chat' }).getAttribute('href')
     expect(chat).toBe(`/chat/assistant?thread=${threadId}`)
 

@@ -13,15 +13,14 @@ import { often } from '../support/thorough.ts'
 /** Another seed breaks connections elsewhere. */
 const seed = Number(process.env['MILLRACE_TEST_SEED'] ?? 7)
 const runCount = 8
-/** 1,000 with `MILLRACE_THOROUGH=1`. */
-const reconnects = often(1000)
+const reconnects = 1000
 const socketCuts = often(60, 3)
 const words = (from: string) => Array.from({ length: 60 }, (_, i) => `${from}${i} 👋 `)
 
 let server: TestServer
 let direct: MillraceClient
 /** Half of each run is told live: once half of the connections have broken. Of each test. */
-const gates = [latch(), latch(), latch()] as const
+const gates = [latch(), latch(), latch(), latch()] as const
 
 beforeAll(async () => {
   const script = (gate: Latch) => [text(...words('a')), gate, text(...words('b')), finish()]
@@ -36,7 +35,7 @@ afterAll(() => server.close())
 
 interface Trial {
   /** Which of the gates, and which agent. */
-  nth: 0 | 1
+  nth: 0 | 1 | 3
   connect: Connect
   cuts: number
   /** Each has a client of its own, which reads all runs. */
@@ -74,10 +73,11 @@ async function readThroughCuts({ nth, connect, cuts, pages, most }: Trial): Prom
   }
   const clients = Array.from({ length: pages }, () => connect(proxy.url))
   const held = await Promise.all(clients.flatMap((client) => ids.map((id) => read(client, id))))
+  const shownBy = new Map(await Promise.all(ids.map(async (id) => [id, await direct.show(id)] as const)))
   for (const { id, entries, view } of held) {
     expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
     const { runId, ...shown } = view
-    expect(JSON.parse(JSON.stringify({ id: runId, ...shown }))).toEqual(await direct.show(id))
+    expect(JSON.parse(JSON.stringify({ id: runId, ...shown }))).toEqual(shownBy.get(id))
     expect(shown.text).toBe([...words('a'), ...words('b')].join(''))
   }
   expect((await server.store.runs.list({ limit: 1000 })).length - before).toBe(runCount)
@@ -89,23 +89,30 @@ test(`${reconnects} reconnects over HTTP: every reader holds what the server has
     nth: 0,
     connect: overHttp,
     cuts: reconnects,
-    pages: reconnects / 50 + 5,
-    most: { down: 4000, up: 600 },
+    pages: 12,
+    most: { down: 3000, up: 600 },
   })
   expect(proxy.connections).toBeGreaterThanOrEqual(reconnects)
   expect(proxy.broken).toBeGreaterThan(reconnects * 0.9)
 })
 
-test('the same over Socket.IO, where one break ends all streams of a page', async () => {
-  const proxy = await readThroughCuts({
-    nth: 1,
-    connect: overSocket,
-    cuts: socketCuts,
-    pages: often(5, 2),
-    most: { down: 60_000, up: 5000 },
-  })
-  expect(proxy.broken).toBeGreaterThan(socketCuts * 0.4)
-})
+test.each([
+  ['a WebSocket', 1, 'websocket', socketCuts, { down: 60_000, up: 5000 }],
+  // Each request has a connection of its own, and few of them carry so much.
+  ['polling', 3, 'polling', 8 * socketCuts, { down: 1500, up: 1000 }],
+] as const)(
+  'the same over Socket.IO, where one break ends all streams of a page: %s',
+  async (_, nth, transport, cuts, most) => {
+    const proxy = await readThroughCuts({
+      nth,
+      connect: (url) => overSocket(url, undefined, transport),
+      cuts,
+      pages: often(5, 2),
+      most,
+    })
+    expect(proxy.broken).toBeGreaterThan(socketCuts * 0.4)
+  },
+)
 
 test('a start whose connection breaks starts one run', async () => {
   gates[2].open()

@@ -6,7 +6,6 @@ import { MillraceClient, type ClientOptions } from '../../src/client.ts'
 export type Connect = (url: string, options?: ClientOptions) => MillraceClient
 
 const fast: Partial<ManagerOptions & SocketOptions> = {
-  transports: ['websocket'],
   forceNew: true,
   reconnectionDelay: 5,
   reconnectionDelayMax: 50,
@@ -15,8 +14,13 @@ const fast: Partial<ManagerOptions & SocketOptions> = {
 
 export const overHttp: Connect = (url, options) => new MillraceClient({ url, ...options })
 
-export const overSocket: Connect = (url, options) => {
-  const client = new MillraceClient({ url, socket: (at, own) => io(at, { ...own, ...fast }), ...options })
+export const overSocket = (
+  url: string,
+  options?: ClientOptions,
+  transport: 'websocket' | 'polling' = 'websocket',
+): MillraceClient => {
+  const socket: ClientOptions['socket'] = (at, own) => io(at, { ...own, ...fast, transports: [transport] })
+  const client = new MillraceClient({ url, socket, ...options })
   onTestFinished(() => client.close())
   return client
 }

@@ -3,6 +3,7 @@
  * the side pane is kept by `name`. On a phone the side pane is a sheet over the main one, with a button to close it.
  */
 import { useId, useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
+import { useNarrow } from '../data/media.ts'
 import { remember, useRemembered } from '../data/remember.ts'
 import { Button } from './Button.tsx'
 import { clampSize, nextSize } from './pane-size.ts'
@@ -29,6 +30,8 @@ interface Props {
 export function Panes({ name, label, side, children, at = 'right', size = 360, min = 200, onClose }: Props) {
   const id = useId()
   const box = useRef<HTMLDivElement>(null)
+  // What a sheet covers cannot be used, by Tab neither.
+  const isSheet = useNarrow() && side !== undefined && onClose !== undefined
   const kept = Number(useRemembered(`pane-${name}`))
   const [dragged, setDragged] = useState<number>()
   const shown = dragged ?? (kept > 0 ? kept : size)
@@ -75,7 +78,9 @@ export function Panes({ name, label, side, children, at = 'right', size = 360, m
       data-side={side === undefined ? 'none' : onClose === undefined ? 'below' : 'sheet'}
       style={{ '--size': `${shown}px`, '--min': `${min}px` }}
     >
-      <div className={css.main}>{children}</div>
+      <div className={css.main} inert={isSheet}>
+        {children}
+      </div>
       {side !== undefined && (
         <>
           <div

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, bytes, cost, count, duration, shortId } from './format.ts'
+import { ago, bytes, cost, count, duration, shortId, tokens } from './format.ts'
 
 test.each([
   [0, '0 ms'],
@@ -20,6 +20,12 @@ test('counts, money, bytes, ages, ids', () => {
     '$0.420',
     '$12.35',
   ])
+  expect([
+    tokens(undefined),
+    tokens({}),
+    tokens({ inputTokens: 3, outputTokens: 4 }),
+    tokens({ totalTokens: 0 }),
+  ]).toEqual(['–', '–', '7', '0'])
   expect([bytes(5), bytes(12_000), bytes(3 * 1024 ** 2)]).toEqual(['5 B', '11.7 KB', '3.0 MB'])
   expect([ago(0, 1000), ago(0, 42_000), ago(0, 300_000), ago(0, 1e9)]).toEqual([
     'now',

@@ -1,4 +1,5 @@
 /** How the page writes numbers, times and money. */
+import type { Usage } from '../../src/part/usage.ts'
 
 /** 340 ms → `340 ms`, 1,234 → `1.2 s`, 75,000 → `1m 15s`, 2 h → `2h 00m`. */
 export function duration(ms: number): string {
@@ -13,6 +14,12 @@ export function duration(ms: number): string {
 export function count(n: number): string {
   if (n < 10_000) return n.toLocaleString('en-US')
   return n < 999_950 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(1)}M`
+}
+
+/** All tokens of a usage. `–`: no call has reported any, as before the first one has ended. */
+export function tokens({ inputTokens, outputTokens, totalTokens }: Partial<Usage> = {}): string {
+  if (totalTokens !== undefined) return count(totalTokens)
+  return inputTokens === undefined && outputTokens === undefined ? '–' : count((inputTokens ?? 0) + (outputTokens ?? 0))
 }
 
 /** USD. Absent: the price is unknown. */

@@ -9,13 +9,18 @@ export function ConnectionState() {
   const connection = useConnection()
   const seconds = useSecondsUntil(connection.state === 'offline' ? connection.retryAt : undefined)
   const word = {
-    connecting: 'connecting',
+    // As wide as what follows it: nothing beside it moves when a page has loaded.
+    connecting: '…',
     open: 'live',
     unauthorized: 'needs a key',
     offline: seconds > 0 ? `retry in ${seconds} s` : 'trying',
   }[connection.state]
   return (
-    <span className={css.connection} data-state={connection.state} title={word}>
+    <span
+      className={css.connection}
+      data-state={connection.state}
+      title={connection.state === 'connecting' ? 'connecting' : word}
+    >
       <span className={css.dot} aria-hidden="true" />
       <span className={css.word}>{word}</span>
     </span>

@@ -7,7 +7,7 @@ import { followRows } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
 import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { ago, cost, count, duration } from '../../kit/format.ts'
+import { ago, cost, duration, tokens } from '../../kit/format.ts'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { Status } from '../../kit/Status.tsx'
 import css from './Agents.module.css'
@@ -37,9 +37,7 @@ export function AgentRuns({ id }: { id: string }) {
               <span className={css.small}>
                 {row.endedAt === undefined ? '' : duration(row.endedAt - row.startedAt)}
               </span>
-              <span className={css.small}>
-                {row.usage === undefined ? '' : `${count(row.usage.totalTokens ?? 0)} tok`}
-              </span>
+              <span className={css.small}>{row.usage === undefined ? '' : `${tokens(row.usage)} tok`}</span>
               <span className={css.small}>{row.cost === undefined ? '' : cost(row.cost)}</span>
             </Link>
           </li>

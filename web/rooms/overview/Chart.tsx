@@ -38,7 +38,13 @@ export function Chart({ data }: { data: ChartData }) {
           Table
         </Button>
       </figcaption>
-      {isTable ? <Table data={data} said={said} /> : <Plot data={data} onPoint={setAt} />}
+      {data.none !== undefined ? (
+        <p className={`${css.pane} ${css.none}`}>{data.none}</p>
+      ) : isTable ? (
+        <Table data={data} said={said} />
+      ) : (
+        <Plot data={data} onPoint={setAt} />
+      )}
     </figure>
   )
 }
@@ -123,14 +129,21 @@ function optionsOf(data: ChartData, target: HTMLElement, onPoint: (at: number | 
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
-    padding: [8, 8, 0, 0],
+    // At the right, half of a label that stands at the end.
+    padding: [8, 20, 0, 0],
     scales: {
       x: { range: (u) => rangeOf(u.data[0], data.slice) },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
       { ...axis, space: 72, size: 24, values: (_, ticks) => ticks.map((tick) => timeOf(tick * 1000, data)) },
-      { ...axis, space: 32, size: 56, values: (_, ticks) => ticks.map((tick) => data.write(tick)) },
+      {
+        ...axis,
+        space: 32,
+        size: 56,
+        values: (_, ticks) => ticks.map((tick) => data.write(tick)),
+        ...(data.isWhole && { incrs: wholeSteps }),
+      },
     ],
     series: [
       {},
@@ -147,6 +160,9 @@ function optionsOf(data: ChartData, target: HTMLElement, onPoint: (at: number | 
     ],
   }
 }
+
+/** Between the lines of an axis that counts: there is no half of a run. */
+const wholeSteps = Array.from({ length: 9 }, (_, i) => [1, 2, 5].map((step) => step * 10 ** i)).flat()
 
 /** To the end of the last slice. */
 function rangeOf(times: ArrayLike<number>, slice: number): uPlot.Range.MinMax {

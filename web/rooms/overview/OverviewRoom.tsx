@@ -47,7 +47,7 @@ export default function OverviewRoom() {
         <>
           <Tiles stats={value} span={span} />
           <div className={css.charts}>
-            {chartsOf(value).map((data) => (
+            {chartsOf(value, isPriced(value)).map((data) => (
               <Chart key={data.title} data={data} />
             ))}
           </div>
@@ -56,6 +56,11 @@ export default function OverviewRoom() {
       )}
     </div>
   )
+}
+
+/** Nothing was called, or at least one price is known: else the sum says nothing. */
+function isPriced({ usageByAgent }: Overview): boolean {
+  return usageByAgent.every(({ unpriced }) => unpriced === 0) || usageByAgent.some(({ knownCost }) => knownCost > 0)
 }
 
 function Tiles({ stats, span }: { stats: Overview; span: string }) {
@@ -71,7 +76,7 @@ function Tiles({ stats, span }: { stats: Overview; span: string }) {
       <Tile name="Runs" value={count(totals.runs)} href={`/runs?since=${span}`} />
       <Tile name="Failed" value={count(totals.failed)} href={failed} isBad={totals.failed > 0} />
       <Tile name="Tokens" value={count(totals.tokens)} />
-      <Tile name="Cost" value={cost(totals.cost)} />
+      <Tile name="Cost" value={cost(isPriced(stats) ? totals.cost : undefined)} />
     </dl>
   )
 }

@@ -17,7 +17,7 @@ const buckets = [
 ]
 
 test('charts have a value for each slice; what is unknown is a gap', () => {
-  const [runs, tokens, cost, first] = chartsOf({ buckets, slice: 60_000 })
+  const [runs, tokens, cost, first] = chartsOf({ buckets, slice: 60_000 }, true)
   expect(runs!.times).toEqual([0, 60, 120])
   expect(runs!.series.map(({ values }) => values)).toEqual([
     [3, 0, 1],
@@ -33,7 +33,7 @@ test('charts have a value for each slice; what is unknown is a gap', () => {
 
 test('totals are sums, and the table has the slices in which something happened, newest first', () => {
   expect(totalsOf(buckets)).toEqual({ runs: 4, failed: 1, tokens: 660, cost: 0.75 })
-  const charts = chartsOf({ buckets, slice: 60_000 })
+  const charts = chartsOf({ buckets, slice: 60_000 }, true)
   expect(rowsOf(charts[0]!)).toEqual([
     { at: 120_000, values: [1, 0] },
     { at: 0, values: [3, 1] },

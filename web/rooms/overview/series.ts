@@ -18,10 +18,15 @@ export interface ChartData {
   /** Length of a slice, in seconds. */
   slice: number
   series: Series[]
+  /** It counts: 1, 2, 3, and nothing between. */
+  isWhole?: true
+  /** Why there is nothing to draw. */
+  none?: string | undefined
   write(value: number): string
 }
 
-export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slice'>): ChartData[] {
+/** `isPriced`: the price of a call is known. */
+export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slice'>, isPriced: boolean): ChartData[] {
   const times = buckets.map(({ at }) => at / 1000)
   const shared = { times, slice: slice / 1000 }
   const values = (of: (bucket: StatsBucket) => number | null) => buckets.map(of)
@@ -30,6 +35,7 @@ export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slic
       title: 'Runs',
       ...shared,
       write: count,
+      isWhole: true,
       series: [
         { label: 'runs', color: '--text-part', kind: 'bars', values: values(({ runs }) => runs) },
         { label: 'failed', color: '--error-part', kind: 'bars', values: values(({ failed }) => failed) },
@@ -52,6 +58,7 @@ export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slic
       title: 'Cost',
       ...shared,
       write: cost,
+      none: isPriced ? undefined : 'No price is known for the models that were called.',
       series: [{ label: 'cost', color: '--tool-part', kind: 'bars', values: values((bucket) => bucket.cost) }],
     },
     {

@@ -6,7 +6,7 @@ import { client, fetchApi } from '../../data/client.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count, duration, moment, shortId } from '../../kit/format.ts'
+import { cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
@@ -34,7 +34,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
       <div className={css.line}>
         <h1 className={css.title} data-testid="run-status" data-status={status}>
           {status ? <Status status={status} compact={isPhone} /> : <span className={css.unknown}>…</span>}
-          <span className={css.id} title={id}>
+          <span className={css.id} title={agent}>
             {agent === undefined ? '' : <Link href={`/agents/${encodeURIComponent(agent)}`}>{agent}</Link>}
           </span>
         </h1>
@@ -92,7 +92,7 @@ function Facts({ facts, isAt }: { facts: RunFacts; isAt: boolean }) {
       {usage && (
         <Fact
           name="tokens"
-          value={count(usage.totalTokens ?? 0)}
+          value={tokens(usage)}
           title={`${usage.inputTokens ?? 0} in, ${usage.outputTokens ?? 0} out${usage.source === 'estimated' ? ', estimated' : ''}`}
         />
       )}

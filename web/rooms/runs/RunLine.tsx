@@ -1,11 +1,11 @@
 /** A run as a row of the list. */
 import { memo } from 'react'
 import { Link } from 'wouter'
-import { ago, cost, count, duration, moment, shortId } from '../../kit/format.ts'
+import { ago, cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
 import { placeOf, type Place } from '../../kit/VirtualList.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
-import { tookOf, tokensOf } from './measures.ts'
+import { tookOf } from './measures.ts'
 import css from './RunLine.module.css'
 
 interface Props extends Place {
@@ -52,7 +52,7 @@ function Wide({ run, now, isSelected, isMarked, onMark, ...place }: Omit<Props, 
       </td>
       <td className={`${css.number} num`}>{duration(tookOf(run, now))}</td>
       <td className={`${css.number} num`}>{run.firstTokenMs === undefined ? '–' : duration(run.firstTokenMs)}</td>
-      <td className={`${css.number} num`}>{count(tokensOf(run))}</td>
+      <td className={`${css.number} num`}>{tokens(run.usage)}</td>
       <td className={`${css.number} num`}>{cost(run.cost)}</td>
       <td className={css.thread}>
         <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${run.threadId}`} tabIndex={-1}>
@@ -74,7 +74,7 @@ function Narrow({ run, now, isSelected, ...place }: Omit<Props, 'isNarrow' | 'is
         <span className={css.agent}>{run.agent}</span>
         <span>{ago(run.startedAt, now)}</span>
         <span>{duration(tookOf(run, now))}</span>
-        <span>{count(tokensOf(run))} tok</span>
+        <span>{tokens(run.usage)} tok</span>
         {run.cost !== undefined && <span>{cost(run.cost)}</span>}
         {(run.errors ?? 0) > 0 && <span className={css.errors}>✕ {run.errors}</span>}
       </td>
@@ -94,6 +94,8 @@ function Title({ run, isSelected }: Pick<Props, 'run' | 'isSelected'>) {
         href={`/runs/${encodeURIComponent(run.id)}`}
         className={css.title}
         aria-current={isSelected ? 'true' : undefined}
+        // It lies over the whole row, and so over what may be cut there.
+        title={[run.title, run.error?.message].filter(Boolean).join('\n')}
       >
         {run.title ?? <span className={css.untitled}>{run.id}</span>}
       </Link>

@@ -6,7 +6,3 @@ export function tookOf(run: RunRow, now: number): number {
   const end = run.status === 'suspended' || hasEnded(run.status) ? run.updatedAt : Math.max(now, run.updatedAt)
   return end - run.startedAt
 }
-
-export function tokensOf({ usage }: RunRow): number {
-  return usage?.totalTokens ?? (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)
-}

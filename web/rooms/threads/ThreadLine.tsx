@@ -2,7 +2,7 @@
 import { Link } from 'wouter'
 import type { ThreadRow, ThreadStatus } from '../../../src/part/thread.ts'
 import { Button } from '../../kit/Button.tsx'
-import { ago, cost, count, moment } from '../../kit/format.ts'
+import { ago, cost, count, moment, tokens } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
 import { placeOf, type Place } from '../../kit/VirtualList.tsx'
 import css from './ThreadLine.module.css'
@@ -35,7 +35,7 @@ function Wide({ thread, now, isSelected, onDelete, ...place }: Line) {
       </td>
       <td className={`${css.number} num`}>{count(thread.runCount)}</td>
       <td className={`${css.number} ${css.errors} num`}>{thread.errorCount > 0 && `✕ ${thread.errorCount}`}</td>
-      <td className={`${css.number} num`}>{count(tokensOf(thread))}</td>
+      <td className={`${css.number} num`}>{tokens(thread.usage)}</td>
       <td className={`${css.number} num`}>{cost(thread.cost)}</td>
       <td className={`${css.number} num`} title={moment(thread.updatedAt)}>
         {ago(thread.updatedAt, now)}
@@ -63,15 +63,11 @@ function Narrow({ thread, now, isSelected, rowIndex, top, height }: Line) {
       <td className={`${css.second} num`}>
         <span className={css.agent}>{thread.agents.join(', ')}</span>
         <span>{thread.runCount === 1 ? '1 run' : `${count(thread.runCount)} runs`}</span>
-        <span>{count(tokensOf(thread))} tok</span>
+        <span>{tokens(thread.usage)} tok</span>
         <span>{ago(thread.updatedAt, now)}</span>
       </td>
     </tr>
   )
-}
-
-function tokensOf({ usage }: ThreadRow): number {
-  return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
 }
 
 function Title({ thread }: Pick<Props, 'thread'>) {

@@ -11,7 +11,7 @@ import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count } from '../../kit/format.ts'
+import { cost, count, tokens } from '../../kit/format.ts'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useTitle } from '../../shell/title.ts'
 import { branchOf } from './branches.ts'
@@ -68,7 +68,6 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
   const [isDoomed, setDoomed] = useState(false)
   const [, navigate] = useLocation()
   const { usage } = thread
-  const tokens = usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
   const agent = rows.find(({ id }) => id === thread.lastRunId)?.agent ?? thread.agents[0]
   return (
     <header className={css.head}>
@@ -78,7 +77,7 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
           <State status={thread.status} />
           <span>{thread.agents.join(', ')}</span>
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>
-          <span className="num">{count(tokens)} tok</span>
+          <span className="num">{tokens(usage)} tok</span>
           <span className="num">{cost(thread.cost)}</span>
         </summary>
         <UsageTable used={thread.usageByModel} />

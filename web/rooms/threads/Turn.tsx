@@ -7,7 +7,7 @@ import { useLiveRun } from '../../data/hooks.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count, duration, moment } from '../../kit/format.ts'
+import { cost, duration, moment, tokens } from '../../kit/format.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Markdown } from '../../kit/Markdown.tsx'
@@ -56,7 +56,7 @@ export function Turn({ run, siblings, isWhole, show }: Props) {
         <Status status={run.status} />
         <span>{run.agent}</span>
         {isOver && <span className="num">{duration((run.endedAt ?? run.updatedAt) - run.startedAt)}</span>}
-        <span className="num">{count((run.usage?.inputTokens ?? 0) + (run.usage?.outputTokens ?? 0))} tok</span>
+        <span className="num">{tokens(run.usage)} tok</span>
         {run.cost !== undefined && <span className="num">{cost(run.cost)}</span>}
         <time dateTime={new Date(run.startedAt).toISOString()} className="num">
           {moment(run.startedAt).slice(0, 16)}

@@ -1,5 +1,6 @@
-/** Plays a run from its log, by the times at which its entries were stored. */
+/** Plays a run, or pauses. */
 import { useEffect, useRef, useState } from 'react'
+import { play } from './play.ts'
 import type { Windows } from './windows.ts'
 
 export interface Play {
@@ -12,9 +13,6 @@ export interface Play {
 }
 
 export const speeds = [1, 10, 100] as const
-const size = 2000
-/** Nothing happens for so long at most, in ms of the reader's time. */
-const longestPause = 800
 
 /** `seq`: where it stands; `undefined` begins at the start. */
 export function usePlay(
@@ -46,47 +44,4 @@ export function usePlay(
     setPlaying(!isPlaying)
   }
   return { isPlaying, speed, error, setSpeed, toggle, stop: () => setPlaying(false) }
-}
-
-interface Place {
-  seq: number | undefined
-  lastSeq: number
-  goTo: (seq: number) => void
-  speed: number
-}
-
-async function play(windows: Windows, read: () => Place, signal: AbortSignal): Promise<void> {
-  const { seq: given = 0, lastSeq } = read()
-  let seq = given >= lastSeq ? 0 : given
-  let time: number | undefined
-  let before = performance.now()
-  for (;;) {
-    const entries = await timesBehind(windows, seq, read().lastSeq)
-    if (entries.length === 0 || signal.aborted) return
-    for (let i = 0; i < entries.length;) {
-      time ??= entries[0]!.timestamp
-      const now = await nextFrame()
-      if (signal.aborted) return
-      const { speed, goTo } = read()
-      time = Math.max(time + Math.min(now - before, 100) * speed, entries[i]!.timestamp - longestPause * speed)
-      before = now
-      const begin = i
-      while (i < entries.length && entries[i]!.timestamp <= time) i++
-      if (i === begin) continue
-      seq = entries[i - 1]!.seq
-      goTo(seq)
-    }
-  }
-}
-
-async function timesBehind(windows: Windows, seq: number, lastSeq: number) {
-  const after = Math.floor(seq / size) * size
-  const before = Math.min(after + size, lastSeq) + 1
-  if (seq >= lastSeq || before <= after + 1) return []
-  const entries = await windows.read({ after, before, cut: 2 })
-  return entries.filter((entry) => entry.seq > seq)
-}
-
-function nextFrame(): Promise<number> {
-  return new Promise((resolve) => requestAnimationFrame(resolve))
 }

@@ -7,10 +7,10 @@ import { JsonTree } from '../../../kit/JsonTree.tsx'
 import css from './Inspector.module.css'
 
 export function Result({ entry }: { entry: EntryOf<'tool-result'> }) {
-  const { result, isError, outcome } = entry
+  const { result, isError, outcome, preliminary } = entry
   return (
     <div className={css.result} data-piece="result" data-failed={isError || undefined}>
-      <h4>{outcome ?? (isError ? 'error' : 'result')}</h4>
+      <h4>{preliminary ? 'progress' : (outcome ?? (isError ? 'error' : 'result'))}</h4>
       <Large value={result} name="result" />
     </div>
   )

@@ -4,13 +4,14 @@ import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react'
 import { Button } from '../../../kit/Button.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { count } from '../../../kit/format.ts'
-import { logRows, rowAt, rowsUntil, summaryOf, type LogRow } from '../layout/log-rows.ts'
+import { logRows, rowAt, rowsUntil, type LogRow } from '../layout/log-rows.ts'
 import { useRowHeight } from '../use-row-height.ts'
 import type { Room } from '../use-room.ts'
+import type { FoundEntry } from './find.ts'
 import { families, readTypes, toggleFamily } from './families.ts'
 import { LogRowView } from './LogRowView.tsx'
 import { useContent } from './use-content.ts'
-import { useFind } from './use-find.ts'
+import { mostFound, useFind } from './use-find.ts'
 import css from './Log.module.css'
 
 export function Log({ room }: { room: Room }) {
@@ -26,7 +27,7 @@ export function Log({ room }: { room: Room }) {
   }, [items, types, found.entries])
   const { at } = room
   const rows = useMemo(() => (at === undefined ? all : rowsUntil(all, at)), [all, at])
-  const said = useMemo(() => new Map(found.entries?.map((entry) => [entry.seq, summaryOf(entry)])), [found.entries])
+  const said = useMemo(() => new Map(found.entries?.map(({ seq: to, text }) => [to, text])), [found.entries])
 
   const pane = useRef<HTMLDivElement>(null)
   const rowHeight = useRowHeight()
@@ -84,6 +85,7 @@ export function Log({ room }: { room: Room }) {
         </span>
       </div>
       {found.error !== undefined && <ErrorNote error={found.error} />}
+      {found.isCut && <p className={css.cut}>Only the first {count(mostFound)} are here. More words find less.</p>}
       <div
         ref={pane}
         className={css.pane}
@@ -123,8 +125,7 @@ export function Log({ room }: { room: Room }) {
 
 const nothing: readonly LogRow[] = []
 
-function toRow(entry: Parameters<typeof summaryOf>[0]): LogRow {
-  const { seq, firstSeq = seq, type, step, timestamp: at } = entry
+function toRow({ seq, firstSeq, type, step, timestamp: at }: FoundEntry): LogRow {
   return { seq: firstSeq, to: seq, type, step, at, note: undefined, id: undefined, failed: false }
 }
 

@@ -1,18 +1,21 @@
-/** Finds entries by what they say: reads the log once, merged and shortened, and keeps only what was found. */
+/** Finds entries by what they say: reads the log once, merged, and keeps only what was found. */
 import { useEffect, useState } from 'react'
 import type { Entry } from '../../../../src/part/entry.ts'
 import { fetchApi } from '../../../data/client.ts'
 import { readLines } from '../data/lines.ts'
+import { createFinder, type FoundEntry } from './find.ts'
 
 export interface Found {
   /** Undefined: nothing is looked for. */
-  entries: readonly Entry[] | undefined
+  entries: readonly FoundEntry[] | undefined
   isLooking: boolean
+  /** The search ended at this many. */
+  isCut: boolean
   error: unknown
 }
 
-const most = 5000
-const nothing: Found = { entries: undefined, isLooking: false, error: undefined }
+export const mostFound = 5000
+const nothing: Found = { entries: undefined, isLooking: false, isCut: false, error: undefined }
 
 /** `until`: the last entry to look at. */
 export function useFind(id: string, words: string | undefined, until: number): Found {
@@ -23,7 +26,7 @@ export function useFind(id: string, words: string | undefined, until: number): F
     setFound((before) => ({ ...before, isLooking: true }))
     const timer = setTimeout(() => {
       find({ id, words, until, signal: leave.signal, tell: setFound }).catch((error: unknown) => {
-        if (!leave.signal.aborted) setFound({ entries: [], isLooking: false, error })
+        if (!leave.signal.aborted) setFound({ ...nothing, entries: [], error })
       })
     }, 150)
     return () => {
@@ -43,18 +46,19 @@ interface Search {
 }
 
 async function find({ id, words, until, signal, tell }: Search): Promise<void> {
-  const wanted = words.toLowerCase().split(/\s+/u).filter(Boolean)
-  const path = `/api/runs/${encodeURIComponent(id)}/events?after=0&before=${until + 1}&merge=1&cut=4000`
+  const look = createFinder(words)
+  const path = `/api/runs/${encodeURIComponent(id)}/events?after=0&before=${until + 1}&merge=1`
   const { body } = await fetchApi(path, { signal })
-  const entries: Entry[] = []
+  const entries: FoundEntry[] = []
   for await (const lines of readLines<Entry>(body!)) {
     for (const entry of lines) {
-      const text = JSON.stringify(entry).toLowerCase()
-      if (wanted.every((word) => text.includes(word))) entries.push(entry)
+      const found = look(entry)
+      if (found !== undefined) entries.push(found)
+      if (entries.length > mostFound) break
     }
     if (signal.aborted) return
-    if (entries.length >= most) break
-    tell({ entries: [...entries], isLooking: true, error: undefined })
+    if (entries.length > mostFound) break
+    tell({ ...nothing, entries: [...entries], isLooking: true })
   }
-  tell({ entries, isLooking: false, error: undefined })
+  tell({ ...nothing, entries: entries.slice(0, mostFound), isCut: entries.length > mostFound })
 }
