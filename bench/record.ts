@@ -9,13 +9,14 @@ import { createOutline } from '../src/fold/outline.ts'
 import { readView } from '../src/fold/read-view.ts'
 import type { Entry } from '../src/part/entry.ts'
 import type { Log } from '../src/part/log.ts'
+import { createRuntime } from '../src/project/create-runtime.ts'
 import { replay } from '../src/record/replay/replay.ts'
 import { exportRun } from '../src/record/transfer/export.ts'
 import { getStreamEvents } from '../src/store/stream-events.ts'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
 import { uiWire } from '../src/wire/ui/ui.ts'
 import { answerCalls } from './calls.ts'
-import { recordedEntries, wordAt, wordsOfBlock } from './recorded-run.ts'
+import { pipelineOfRun, recordedEntries, wordAt, wordsOfBlock } from './recorded-run.ts'
 import type { Options, Result, ResultRow } from './scenario.ts'
 
 const run = 'run_record'
@@ -114,12 +115,23 @@ async function measure({ quick }: Options): Promise<Result[]> {
     notes.push(`${deltas} deltas with ${mb(text)} MB of text: the file has ${mb(await sizeOf())} MB.`)
     await ask('')
     const { lastSeq } = (await store.runs.get(run))!
-    await time('fork', 'fork at its end', () => store.log.fork(run, lastSeq, 'run_fork'))
+    const runtime = createRuntime({ agents: { a: pipelineOfRun }, store })
+    await time('fork', 'fork at its end, which goes on to its own', async () => {
+      const { result } = await runtime.fork(run, { at: lastSeq, runId: 'run_fork' })
+      const { outcome } = await result
+      if (outcome !== 'completed') throw new Error(`the fork ended ${outcome}`)
+    })
+    await runtime.close(0)
+    store = sqliteStore(file)
     await store.upkeep!.drop('run_fork')
-    await time('compact', 'compact', () => store.upkeep!.compact(run))
+    let log = 0
+    await time('compact', 'compact', async () => {
+      log = (await store.upkeep!.compact(run))!.bytesAfter
+    })
     await time('vacuum', 'vacuum', () => store.upkeep!.vacuum())
     const size = await sizeOf()
-    notes.push(`Compacted it has ${mb(size)} MB: ${(size / text).toFixed(2)} × its text, tables and search included.`)
+    notes.push(`Compacted, its log has ${mb(log)} MB: ${(log / text).toFixed(2)} × its text.`)
+    notes.push(`The file then has ${mb(size)} MB: ${(size / text).toFixed(2)} × its text, tables and search included.`)
     await ask(', compacted')
   } finally {
     await store.close()

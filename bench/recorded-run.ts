@@ -10,6 +10,11 @@ export function wordAt(n: number): string {
   return `${vocabulary[Math.floor((random / 1_000_000) ** 2 * vocabulary.length)]!} `
 }
 
+/** It has run to its end: a fork behind the last step asks no model. */
+export const pipelineOfRun = `workflow:
+  - { id: a, type: llm, config: { model: "demo:assistant", stream: true } }
+`
+
 /** One run with so many deltas, in blocks; every tenth block is followed by a tool call. */
 export function* recordedEntries(run: string, deltas: number): Generator<Entry> {
   let seq = 0
@@ -17,7 +22,7 @@ export function* recordedEntries(run: string, deltas: number): Generator<Entry> 
   const entry = (step: string, part: object) =>
     ({ seq: ++seq, timestamp: began + Math.floor(seq / 2), step, ...part }) as Entry
   const messages = [{ role: 'user', content: 'go' }]
-  const start = { runId: run, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: { messages } }
+  const start = { runId: run, agent: 'a', pipeline: pipelineOfRun, threadId: 't', protocol: 'api', input: { messages } }
   yield entry('', { type: 'run-start', ...start })
   yield entry('main/a', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1, answer: true })
   for (let block = 0; block * wordsOfBlock < deltas; block++) {

@@ -46,8 +46,11 @@ export interface Upkeep {
   expired(idleBefore: number, after?: number): Promise<UpkeepPage>
   /** Deletes such a run with everything that is kept of it. Resolves with whether it did: false if it may not be deleted (now). */
   drop(run: string, options?: Paced): Promise<boolean>
-  /** How many runs this process has deleted: what was made of them is to be forgotten when it grows. */
-  deletions(): number
+  /**
+   * A mark of each run, in order; undefined if there is no such run. It changes when any process deletes the run, even if it is stored
+   * again: then what was made of it is to be forgotten. It may change without that.
+   */
+  marks(runs: readonly string[]): Promise<(string | undefined)[]>
   /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
   vacuum(options?: Paced): Promise<void>
 }

@@ -93,7 +93,9 @@ test('entries keep their seq, timestamp and step; a file is continued after its 
   await log.append({ seq: 5, timestamp: 17, step: 'main/a', type: 'text-start', id: 'x' })
   appendFileSync(path, '{"seq":6,"ti')
   const next = await openFileLog(path)
+  expect([log.torn, next.torn]).toEqual([false, true])
   await next.append({ type: 'text-end', id: 'x' })
+  expect((await openFileLog(path)).torn).toBe(false)
   expect(linesOf(path)).toMatchObject([
     { seq: 5, timestamp: 17, step: 'main/a' },
     { seq: 6, type: 'text-end' },

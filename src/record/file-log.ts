@@ -33,6 +33,8 @@ export interface FileSummary extends Summary {
 
 /** A file that {@link openFileLog} has opened. */
 export interface FileLog {
+  /** The last line of the file was incomplete, as a crash leaves it, and was removed. */
+  torn: boolean
   /** Resolves when the parts are in the file, as whole lines. Calls are written in their order. */
   append(...parts: LoggedPart[]): Promise<void>
   /** Writes the summary. `error`: what ended the stream early. */
@@ -40,11 +42,12 @@ export interface FileLog {
 }
 
 /**
- * Opens or creates the file. One that exists is continued after its last whole line: a line that a crash has cut off is removed. The
+ * Opens or creates the file. One that exists is continued after its last whole line: a line that a crash has cut off is removed, and `torn` says so. The
  * summary is that of the parts of this call.
  */
 export async function openFileLog(path: string): Promise<FileLog> {
-  let { seq } = await readTail(path)
+  const tail = await readTail(path)
+  let { seq } = tail
   const counts: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
   let startedAt: number | undefined
   let endedAt = 0
@@ -102,6 +105,7 @@ export async function openFileLog(path: string): Promise<FileLog> {
   }
 
   return {
+    torn: tail.torn,
     append(...parts) {
       const lines = parts.map((part) => {
         const entry = toEntry(part)

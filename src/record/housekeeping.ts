@@ -8,6 +8,7 @@ import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
 import { policyOf, type Policy, type UpkeepConfig } from './policy.ts'
+import { createSetAside, type Failure, type SetAside } from './set-aside.ts'
 import { archiveRuns, compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './upkeep.ts'
 
 const minute = 60_000
@@ -23,14 +24,28 @@ export interface Kept {
   archived: number
 }
 
-/** Does once what the policy asks for. */
+/** Does once what the policy asks for. A run at which that fails holds up no other: the first failure is thrown when the others are done. */
 export async function keepSmall(
+  store: Pick<Store, 'upkeep' | 'records'>,
+  policy: Policy,
+  options: Paced & { now?: number } = {},
+): Promise<Kept | undefined> {
+  const aside = createSetAside()
+  const kept = await keepSmallBut(aside, store, policy, options)
+  const [failure] = aside.failures()
+  if (failure !== undefined) throw failure.error
+  return kept
+}
+
+/** The same without the runs that were set aside. */
+async function keepSmallBut(
+  aside: SetAside,
   { upkeep, records }: Pick<Store, 'upkeep' | 'records'>,
   { compactAfter, archiveAfter, maxAge, maxBytes }: Policy,
-  { now = Date.now(), rest }: Paced & { now?: number } = {},
+  { now = Date.now(), rest }: Paced & { now?: number },
 ): Promise<Kept | undefined> {
   if (upkeep === undefined) return undefined
-  const paced = rest && { rest }
+  const paced = { aside, ...(rest && { rest }) }
   // What is made of the log is made of whole runs.
   await records?.settle()
   const pruned = await pruneRuns(upkeep, {
@@ -42,13 +57,19 @@ export async function keepSmall(
   const compacted = isDue ? await compactRuns(upkeep, { endedBefore: now - compactAfter, ...paced }) : undefined
   const isOver = archiveAfter !== undefined
   const archived = isOver ? await archiveRuns(upkeep, { endedBefore: now - archiveAfter, ...paced }) : 0
-  await vacuumIfDue(upkeep, paced)
+  await vacuumIfDue(upkeep, rest && { rest })
   return { compacted, pruned, archived }
 }
 
 async function vacuumIfDue(upkeep: Upkeep, paced: Paced | undefined): Promise<void> {
   const { used, free } = await upkeep.size()
   if (free > Math.max(used * spare, 8 * 1024 * 1024)) await upkeep.vacuum(paced)
+}
+
+function lineOf(failures: readonly Failure[]): string {
+  const [{ run, task, error }, ...others] = failures as [Failure, ...Failure[]]
+  const more = others.length === 0 ? '' : `, nor ${others.length} other${others.length === 1 ? '' : 's'}`
+  return `run ${run} could not be ${task}${more}: ${wholeMessage(error).replace(/\.$/u, '')}. What fails stays as it is, and is tried again later.`
 }
 
 /** Rests so long that the work takes the share of the time. Rejects when the signal aborts. */
@@ -82,7 +103,8 @@ export function startHousekeeping(store: Store, policy: Policy, log: (line: stri
     ? Math.max(100, Math.min(minute, compactAfter ?? minute, archiveAfter ?? minute))
     : hour
   /** What was told of a failure: it is told again after an hour, or when it has changed. */
-  let told = { line: '', until: 0 }
+  let told = { what: '', until: 0 }
+  const aside = createSetAside()
 
   async function go(): Promise<void> {
     let pruneAt = 0
@@ -93,17 +115,22 @@ export function startHousekeeping(store: Store, policy: Policy, log: (line: stri
       if (isHourly) pruneAt = performance.now() + hour
       try {
         const now = isHourly ? policy : compact({ compactAfter, archiveAfter })
-        const done = await keepSmall(store, now, { rest: createRest(0.1, signal) })
+        aside.begin()
+        const done = await keepSmallBut(aside, store, now, { rest: createRest(0.1, signal) })
+        const failures = aside.failures()
+        if (failures.length > 0) log(lineOf(failures))
         if (done !== undefined && done.pruned.runs > 0)
           log(`deleted ${done.pruned.runs} old runs: see record.retention`)
         if (isHourly && store.fleet.shared) await store.upkeep?.vacuum()
-        told = { line: '', until: 0 }
+        told = { what: '', until: 0 }
       } catch (error) {
         const isClosed = error instanceof MillraceError && error.code === 'store-closed'
         if (signal.aborted || isClosed) return
         const line = `old runs could not be compacted, archived or deleted: ${wholeMessage(error)}`
-        if (line === told.line && performance.now() < told.until) continue
-        told = { line, until: performance.now() + hour }
+        // The same of another run is not told again.
+        const what = line.replaceAll(/'[^']*'|\brun \S+/gu, '')
+        if (what === told.what && performance.now() < told.until) continue
+        told = { what, until: performance.now() + hour }
         log(line)
       }
     }

@@ -1,10 +1,16 @@
-/** Compacts and deletes runs by age and size. */
+/**
+ * Compacts, archives and deletes runs by age and size. A run at which that fails holds up no other. Without `aside` the first failure is
+ * thrown when all others are done.
+ */
 import type { Compacted, Paced, Upkeep } from '../part/upkeep.ts'
+import { createSetAside, createWorker, type SetAside } from './set-aside.ts'
 
 /** `tell` gets the number of runs done so far. */
 interface Work extends Paced {
   dryRun?: boolean
   tell?: (runs: number) => void
+  /** Remembers from call to call at which runs it failed. */
+  aside?: SetAside
 }
 
 /** What {@link compactRuns} merged, over all runs. */
@@ -22,19 +28,24 @@ export interface PrunedRuns {
 /** Merges the deltas of runs that ended before a moment. `runs`: those in which something was merged. */
 export async function compactRuns(
   upkeep: Upkeep,
-  { endedBefore, dryRun = false, tell, rest }: Work & { endedBefore: number },
+  { endedBefore, dryRun = false, tell, aside, ...paced }: Work & { endedBefore: number },
 ): Promise<CompactedRuns> {
   const total: CompactedRuns = { runs: 0, entriesBefore: 0, entriesAfter: 0, bytesBefore: 0, bytesAfter: 0 }
+  const left = aside ?? createSetAside()
+  const worker = createWorker('compacted', left, paced)
+  /** Runs that are listed again: those that stay as they are. */
   const tried = new Set<string>()
   for (;;) {
-    // Those that are done are not listed again, except in a dry run.
-    const found = await upkeep.uncompacted(endedBefore, tried.size + 100)
-    const due = found.filter((run) => !tried.has(run))
-    if (due.length === 0) return total
+    const found = await upkeep.uncompacted(endedBefore, tried.size + left.size + 100)
+    const due = left.due('compacted', found).filter((run) => !tried.has(run))
+    if (due.length === 0) break
     for (const run of due) {
       tried.add(run)
-      const done = await upkeep.compact(run, { dryRun, ...(rest && { rest }) })
-      if (done === undefined || done.entriesAfter === done.entriesBefore) continue
+      const done = await worker.attempt(run, () => upkeep.compact(run, { dryRun, ...worker.paced }))
+      // Another process is at it.
+      if (done === undefined) continue
+      if (!dryRun) tried.delete(run)
+      if (done.entriesAfter === done.entriesBefore) continue
       total.runs++
       total.entriesBefore += done.entriesBefore
       total.entriesAfter += done.entriesAfter
@@ -42,29 +53,43 @@ export async function compactRuns(
       total.bytesAfter += done.bytesAfter
       tell?.(total.runs)
     }
-    if (!dryRun) tried.clear()
   }
+  if (aside === undefined) throwFirst(left)
+  return total
 }
 
 /** Moves runs that ended before a moment to the archive, if there is one. Resolves with how many. */
 export async function archiveRuns(
   upkeep: Upkeep,
-  { endedBefore, tell, rest }: Omit<Work, 'dryRun'> & { endedBefore: number },
+  { endedBefore, tell, aside, ...paced }: Omit<Work, 'dryRun'> & { endedBefore: number },
 ): Promise<number> {
   const { unarchived, archive } = upkeep
   if (unarchived === undefined || archive === undefined) return 0
+  const left = aside ?? createSetAside()
+  const worker = createWorker('archived', left, paced)
   let moved = 0
   for (const tried = new Set<string>(); ;) {
-    const due = (await unarchived(endedBefore, tried.size + 100)).filter((run) => !tried.has(run))
-    if (due.length === 0) return moved
+    const found = await unarchived(endedBefore, tried.size + left.size + 100)
+    const due = left.due('archived', found).filter((run) => !tried.has(run))
+    if (due.length === 0) break
     for (const run of due) {
       // Those that another process is at are left to it.
       tried.add(run)
-      if (await archive(run)) moved++
+      if ((await worker.attempt(run, () => archive(run))) === true) {
+        tried.delete(run)
+        moved++
+      }
       tell?.(moved)
-      await rest?.()
+      await worker.paced.rest?.()
     }
   }
+  if (aside === undefined) throwFirst(left)
+  return moved
+}
+
+function throwFirst(aside: SetAside): void {
+  const [first] = aside.failures()
+  if (first !== undefined) throw first.error
 }
 
 /**
@@ -78,9 +103,12 @@ export async function pruneRuns(
     maxBytes,
     dryRun = false,
     tell,
-    rest,
+    aside,
+    ...paced
   }: Work & { idleBefore?: number | undefined; maxBytes?: number | undefined },
 ): Promise<PrunedRuns> {
+  const left = aside ?? createSetAside()
+  const worker = createWorker('deleted', left, paced)
   const gone = new Set<string>()
   let bytes = 0
 
@@ -88,16 +116,22 @@ export async function pruneRuns(
   async function drop(before: number, isWanted: () => Promise<boolean>): Promise<void> {
     for (let after: number | undefined = 0; after !== undefined;) {
       const { runs, next } = await upkeep.expired(before, after)
+      const due = new Set(
+        left.due(
+          'deleted',
+          runs.map(({ id }) => id),
+        ),
+      )
       for (const run of runs) {
-        if (gone.has(run.id)) continue
+        if (gone.has(run.id) || !due.has(run.id)) continue
         if (!(await isWanted())) return
-        if (!dryRun && !(await upkeep.drop(run.id, rest && { rest }))) continue
+        if (!dryRun && (await worker.attempt(run.id, () => upkeep.drop(run.id, worker.paced))) !== true) continue
         gone.add(run.id)
         bytes += run.bytes
         tell?.(gone.size)
       }
       after = next
-      await rest?.()
+      await worker.paced.rest?.()
     }
   }
 
@@ -106,5 +140,6 @@ export async function pruneRuns(
     const isOver = async () => (await upkeep.size()).used - (dryRun ? bytes : 0) > maxBytes
     if (await isOver()) await drop(Infinity, isOver)
   }
+  if (aside === undefined) throwFirst(left)
   return { runs: gone.size, bytes }
 }

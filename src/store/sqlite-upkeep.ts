@@ -48,6 +48,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
        (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT entries FROM ticks WHERE run = r.id LIMIT 1000)), 0) AS bytes
      FROM (SELECT * FROM runs WHERE number > ?2 ORDER BY number LIMIT ${window}) r ORDER BY number`,
   )
+  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const stillFree = db.prepare(`SELECT thread_id FROM runs r WHERE id = ?2 AND ${isFree}`)
   const removals = ['views WHERE run', 'inbox WHERE run', 'forks WHERE run', 'runs WHERE id'].map((where) =>
     db.prepare(`DELETE FROM ${where} = ?`),
@@ -164,7 +165,14 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       await sweep(run, rest)
       return true
     },
-    deletions: () => deletions,
+    // A number may be used again.
+    marks: async (list) =>
+      reading('read runs', () =>
+        list.map((run) => {
+          const row = numberOf.get(run)
+          return row && `${deletions} ${String(row.number)}`
+        }),
+      ),
     async vacuum({ rest = noRest } = {}) {
       for (const run of dropped.unfinished()) await sweep(run, rest)
       await write('fill the tables again', () => refillWithheld(db), 10)

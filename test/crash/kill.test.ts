@@ -3,6 +3,7 @@
  * prefix of what the log holds afterwards; every run ends once, is gone on with, or still waits for its client. The files of the runs and the tables
  * agree with the log.
  */
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { agUiWire } from '../../src/wire/ag-ui/ag-ui.ts'
+import { openaiWire } from '../../src/wire/openai/openai.ts'
+import { partsWire } from '../../src/wire/parts/parts.ts'
+import { textWire } from '../../src/wire/text/text.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
+import type { Encoder } from '../../src/wire/wire.ts'
 import { expectBeginning, fileText, logText, tablesOf } from '../support/agreement.ts'
 import { grammarFaults, only } from '../support/engine.ts'
 import { randomOf } from '../support/random.ts'
@@ -106,9 +112,45 @@ async function boot(): Promise<void> {
   server = await spawnServer(join(dir, 'agents'), data, '--log-files', '--endpoint', `up=${upstream.baseURL}`)
 }
 
+const json = { 'content-type': 'application/json' }
+const messages = (content: string) => [{ id: 'm', role: 'user' as const, content }]
+
+interface Protocol {
+  path: (agent: string) => string
+  body: (agentId: string, messages: object[]) => object
+  /** Gives what a client gets of the log. */
+  encoder: (say: string) => Encoder
+}
+
+const withAgent = (agentId: string, list: object[]) => ({ agentId, messages: list })
+const protocols: Record<string, Protocol> = {
+  text: { path: () => '/api/beddel/chat', body: withAgent, encoder: () => textWire.createEncoder() },
+  ui: { path: () => '/api/chat', body: withAgent, encoder: () => uiWire.createEncoder() },
+  openai: {
+    path: () => '/v1/chat/completions',
+    body: (model, list) => ({ model, messages: list, stream: true }),
+    encoder: () => openaiWire.createEncoder({}, { model: 'plain' }),
+  },
+  'ag-ui': {
+    path: (agent) => `/ag-ui/${agent}`,
+    body: (_, list) => {
+      const [threadId, runId] = [crypto.randomUUID(), crypto.randomUUID()]
+      return { threadId, runId, messages: list, tools: [], context: [], state: {}, forwardedProps: {} }
+    },
+    encoder: (say) => agUiWire.createEncoder({}, { messages: messages(say) }),
+  },
+  events: {
+    path: () => '/api/runs',
+    body: (agentId, list) => ({ agentId, input: { messages: list } }),
+    encoder: () => partsWire.createEncoder(),
+  },
+}
+
 /** A client and all that it has received so far. */
 interface Client {
-  kind: 'events' | 'ui'
+  /** A protocol. */
+  kind: string
+  say: string
   run: string
   text: string
 }
@@ -121,23 +163,24 @@ async function read(response: Response, client: Client, onChunk: () => void): Pr
   }
 }
 
-const json = { 'content-type': 'application/json' }
-const messages = (content: string) => [{ role: 'user', content }]
-
-/** Followed as NDJSON, or read as `useChat` would. */
+/** Followed as NDJSON, or read as the clients of a protocol would. */
 async function begin(
   clients: Client[],
   onChunk: () => void,
-  kind: Client['kind'],
+  kind: string,
   agentId: string,
   say: string,
 ): Promise<void> {
-  const path = kind === 'ui' ? '/api/chat' : '/api/runs'
-  const body = kind === 'ui' ? { agentId, messages: messages(say) } : { agentId, input: { messages: messages(say) } }
-  const posted = await fetch(server.url + path, { method: 'POST', headers: json, body: JSON.stringify(body) })
-  const client: Client = { kind, run: posted.headers.get('x-millrace-run-id')!, text: '' }
+  const { path, body } = protocols[kind]!
+  const posted = await fetch(server.url + path(agentId), {
+    method: 'POST',
+    headers: { ...json, ...(kind === 'ag-ui' && { accept: 'text/event-stream' }) },
+    body: JSON.stringify(body(agentId, messages(say))),
+  })
+  expect(posted.ok, kind).toBe(true)
+  const client: Client = { kind, say, run: posted.headers.get('x-millrace-run-id')!, text: '' }
   clients.push(client)
-  if (kind === 'ui') return read(posted, client, onChunk)
+  if (kind !== 'events') return read(posted, client, onChunk)
   await posted.body?.cancel()
   await read(await fetch(`${server.url}/api/runs/${client.run}/events?follow=1`), client, onChunk)
 }
@@ -154,17 +197,21 @@ const parse = (text: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Entry)
 
-async function expectPrefix({ kind, run, text }: Client): Promise<void> {
+async function expectPrefix({ kind, say, run, text }: Client): Promise<void> {
   const log = await stored(run)
-  if (kind === 'events') {
-    expect(log.startsWith(text), `${run}: an event that the log does not hold:\n${text.slice(-400)}`).toBe(true)
-    return
-  }
-  const encoder = uiWire.createEncoder({})
+  const encoder = protocols[kind]!.encoder(say)
   let frames = ''
   for (const entry of parse(log)) frames += encoder.encode(entry)
-  expect(frames.startsWith(text), `${run}: a frame that the log does not give:\n${text.slice(-400)}`).toBe(true)
+  const isPrefix =
+    kind === 'ag-ui'
+      ? joined(frames).startsWith(joined(text.slice(0, text.lastIndexOf('\n\n'))).replace(/"?\}*$/u, ''))
+      : frames.startsWith(text)
+  expect(isPrefix, `${run}: what the log does not give as ${kind}:\n${text.slice(-400)}`).toBe(true)
 }
+
+/** AG-UI sends deltas that were stored together as one: what says where one ends and the next begins is left out. */
+const joined = (frames: string) =>
+  frames.replaceAll(/"\}\n\ndata: \{"type":"(?:TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS)",[^{}]*?"delta":"/gu, '')
 
 async function requestsOf(run: string): Promise<{ requestId: string }[]> {
   const response = await fetch(`${server.url}/api/runs/${run}/requests`)
@@ -179,7 +226,7 @@ const reply = (run: string, requestId: string, output: unknown) =>
   })
 
 async function ended(run: string): Promise<Entry[]> {
-  const client: Client = { kind: 'events', run, text: '' }
+  const client: Client = { kind: 'events', say: '', run, text: '' }
   await read(await fetch(`${server.url}/api/runs/${run}/events?follow=1`), client, () => undefined)
   return parse(client.text)
 }
@@ -189,21 +236,26 @@ test(
   { timeout: Math.max(170_000, kills * 6000) },
   async () => {
     const next = randomOf(20260901)
+    const kinds = ['ui', 'openai', 'text', 'ag-ui']
     const seen: Client[] = []
     const waiting: string[] = []
     let cut = 0
     let begun = 0
+    let lines = 0
     for (let life = 0; life < kills; life++) {
       const clients: Client[] = []
       const fatal = Math.floor(next() * 50)
       const strike = Promise.withResolvers<void>()
       let chunks = 0
-      const onChunk = () => void (++chunks >= fatal && strike.resolve())
+      const onChunk = () => {
+        if (++chunks % 4 === 0) lines += wholeLines(clients).length
+        if (chunks >= fatal) strike.resolve()
+      }
       const load = [
         begin(clients, onChunk, 'events', 'plain', 'talk'),
-        begin(clients, onChunk, 'ui', 'plain', 'tools'),
+        begin(clients, onChunk, kinds[life % kinds.length]!, 'plain', 'tools'),
         begin(clients, onChunk, 'events', 'keep', 'tools'),
-        begin(clients, onChunk, 'ui', 'keep', 'talk'),
+        begin(clients, onChunk, life % 2 === 0 ? 'ag-ui' : 'text', 'keep', 'talk'),
         begin(clients, onChunk, 'ui', life % 2 === 0 ? 'keep' : 'plain', 'ask'),
         // One that a life before had asked is answered in this one, and may be cut off behind its answer.
         answerOne(waiting, next),
@@ -214,8 +266,11 @@ test(
       await server.kill()
       await settled
       const files = clients.map(({ run }) => ({ run, text: fileText(data, run) }))
+      expectJq(wholeLines(clients))
       begun += files.filter(({ text }) => text !== '' && !text.includes('run-end')).length
-      cut += clients.filter(({ text }) => text !== '' && !text.includes('run-end') && !text.includes('[DONE]')).length
+      cut += clients.filter(
+        ({ kind, text }) => kind !== 'text' && text !== '' && !/run-end|\[DONE\]|RUN_FINISHED/u.test(text),
+      ).length
       await boot()
       for (const client of clients) await expectPrefix(client)
       for (const { run, text } of files) expectBeginning(text, await stored(run))
@@ -235,6 +290,7 @@ test(
     // Streams were cut in their middle, or this shows nothing.
     expect(cut).toBeGreaterThan(kills)
     expect(begun).toBeGreaterThan(kills / 3)
+    expect(lines).toBeGreaterThan(kills)
 
     const { runs } = (await (await fetch(`${server.url}/api/runs?limit=1000`)).json()) as { runs: RunRow[] }
     expect(runs.length).toBeGreaterThan(kills * 3)
@@ -249,9 +305,9 @@ test(
       outcomes.set(what, (outcomes.get(what) ?? 0) + 1)
     }
     // What was cut off was seen in both kinds of agents.
-    const kinds = [...outcomes.keys()].join('; ')
-    expect(kinds).toContain('plain interrupted')
-    expect(kinds).toContain('keep completed, after a reset')
+    const ways = [...outcomes.keys()].join('; ')
+    expect(ways).toContain('plain interrupted')
+    expect(ways).toContain('keep completed, after a reset')
     for (const client of seen) await expectPrefix(client)
 
     const marks = readFileSync(effects, 'utf8').split('\n').filter(Boolean)
@@ -263,6 +319,30 @@ test(
     await expectAgreement(runs.map(({ id }) => id))
   },
 )
+
+/** The lines of the files of these runs as they are now, each of them JSON; the last one of a file may not be whole yet. */
+function wholeLines(clients: readonly Client[]): string[] {
+  return clients.flatMap(({ run }) => {
+    const lines = fileText(data, run).split('\n').slice(0, -1)
+    for (const line of lines) JSON.parse(line)
+    return lines
+  })
+}
+
+const hasJq = spawnSync('jq', ['--version']).status === 0
+
+/** `jq -c .`, where it is installed, reads each of them as one object. */
+function expectJq(lines: readonly string[]): void {
+  if (!hasJq || lines.length === 0) return
+  const { status, stdout, stderr } = spawnSync('jq', ['-c', '.'], { input: lines.join('\n'), encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, ''])
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown),
+  ).toEqual(lines.map((line) => JSON.parse(line) as unknown))
+}
 
 /** The files are the log, and the tables are those that it gives when they are built again. */
 async function expectAgreement(runs: string[]): Promise<void> {

@@ -1,4 +1,4 @@
-/** A fork at every entry of every kind of run: it runs to its end, waits as its source did, or is refused with a reason. */
+/** A fork at every entry of every kind of run: it completes, ends as its source did, or is refused with a reason. */
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -19,17 +19,33 @@ const read = (name: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Entry)
 
+const tool = { parameters: { type: 'object' }, execute: () => 'done' }
+
+/** Where a fork of a golden run does not complete: what it comes to, from this place to that one. */
+const others: Record<string, [status: string, from: number, to: number]> = {
+  // The step that was stopped is complete.
+  'abort-midway': ['failed', 19, 20],
+  // Nobody can answer any more.
+  approval: ['refused', 18, 22],
+  'client-tool': ['refused', 14, 15],
+  'error-midway': ['failed', 10, 12],
+  // It has used it up in its first call.
+  'budget-exceeded': ['budget-exceeded', 4, 13],
+}
+
 /** Forks a run at every entry. The grammar is checked by `entriesOf`. */
 async function forkEverywhere(recorded: readonly Entry[]) {
   const entries = recorded.map(withPipeline)
   const any = createScriptedModel(Array.from({ length: 3 * entries.length + 20 }, () => [text('forked'), finish()]))
   const { store, runtime, close } = createEngine({
     agents: { a: agent() },
+    tools: { read: tool, search: tool, clock: tool, log: tool },
+    scripts: { m: any, a: any, b: any },
     models: {
       providers: Object.fromEntries(providersIn(entries).map((name) => [name, () => any])),
     },
   })
-  const found = { forked: 0, refused: 0, completed: 0, suspended: 0 }
+  const found: { at: number; status: string }[] = []
   try {
     const { id } = await importNdjson(store, entries.map((entry) => JSON.stringify(entry)).join('\n'))
     const before = await entriesOf(store, id)
@@ -46,40 +62,39 @@ async function forkEverywhere(recorded: readonly Entry[]) {
         return undefined
       })
       if (forked === undefined) {
-        found.refused++
+        found.push({ at, status: 'refused' })
         continue
       }
-      found.forked++
       await forked.result
       const { status } = (await store.runs.get(forked.id))!
       await entriesOf(store, forked.id)
       expect(status, `at ${at}`).not.toBe('running')
-      if (status === 'completed' || status === 'suspended') found[status]++
+      found.push({ at, status })
     }
     expect(await entriesOf(store, id)).toEqual(before)
   } finally {
     await close()
   }
-  expect(found.forked + found.refused).toBeGreaterThanOrEqual(entries.length / 3)
+  expect(found.length).toBeGreaterThanOrEqual(entries.length / 3)
   return found
 }
 
-test.each(goldens)('%s: the fork is legal and runs to an end, or waits as its source did', async (name) => {
-  const { forked } = await forkEverywhere(read(name))
-  expect(forked).toBeGreaterThan(0)
-})
+test.each(goldens)(
+  '%s: the fork is legal and completes; where it cannot, it fails or is refused with a reason',
+  async (name) => {
+    const [other, from, to] = others[name] ?? ['', Infinity, 0]
+    const found = await forkEverywhere(read(name))
+    expect(found).toEqual(found.map(({ at }) => ({ at, status: at >= from && at <= to ? other : 'completed' })))
+  },
+)
 
 test('runs of any form', async () => {
-  const total = { runs: 0, forked: 0, refused: 0, completed: 0, suspended: 0 }
-  for (const entries of fc.sample(arbitraryRun, { numRuns: often(8), seed: 7 })) {
-    const found = await forkEverywhere(entries)
-    total.runs++
-    total.forked += found.forked
-    total.refused += found.refused
-    total.completed += found.completed
-    total.suspended += found.suspended
-  }
-  expect(total.forked).toBeGreaterThan(total.refused)
+  const samples = fc.sample(arbitraryRun, { numRuns: often(8), seed: 7 })
+  const found: string[] = []
+  for (const entries of samples) found.push(...(await forkEverywhere(entries)).map(({ status }) => status))
+  const share = (status: string) => found.filter((each) => each === status).length / found.length
+  expect(share('completed')).toBeGreaterThan(0.9)
+  expect(share('refused')).toBeLessThan(0.1)
 })
 
 /** Some of these runs were made without an agent: they get one with their steps. */

@@ -9,7 +9,7 @@ import { redisStore } from '../../src/store/redis/redis-store.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { folder } from '../support/cli.ts'
 import { agent, until } from '../support/engine.ts'
-import { createTold } from '../support/going-on.ts'
+import { createTold, type Told } from '../support/going-on.ts'
 import { describeRedis, freshPrefix } from '../support/redis.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -86,7 +86,7 @@ test('the source of a fork is refused while the fork shares its log', async () =
 })
 
 /** Two servers on one store. None deletes before as many have come to it as wanted. */
-async function two(stores: Store[]) {
+async function two(stores: Store[], config = '') {
   let wanted = 0
   let waiting = Promise.withResolvers<void>()
   const both = () => {
@@ -98,6 +98,7 @@ async function two(stores: Store[]) {
     if (wanted >= 0) await waiting.promise
   }
   const servers: TestServer[] = []
+  const models: Told[] = []
   for (const store of stores) {
     const wrapStore = (own: Store): Store => {
       void own.close()
@@ -107,12 +108,41 @@ async function two(stores: Store[]) {
       }
       return { ...store, upkeep: { ...store.upkeep!, drop } }
     }
-    const scripts = { m: createTold(() => [text('Hello'), finish()]) }
-    const one = await startServer({ agents: { a: agent() }, scripts, wrapStore })
+    const m = createTold(() => [text('Hello'), finish()])
+    const one = await startServer({ agents: { a: agent('', config) }, scripts: { m }, wrapStore })
     onTestFinished(() => one.close())
     servers.push(one)
+    models.push(m)
   }
-  return { servers, both }
+  return { servers, models, both }
+}
+
+function deletedElsewhere(open: () => Promise<Store[]>): void {
+  test('what is deleted at one server is not told to the model at another, which had it in memory', async () => {
+    const { servers, models } = await two(await open(), 'history: server')
+    const [first, second] = servers as [TestServer, TestServer]
+    const asked = () => JSON.stringify(models[1]!.prompts.at(-1))
+    const say = async (word: string, at: TestServer) => {
+      const input = { messages: [{ role: 'user', content: word }] }
+      const { id } = (await (await at.post('/api/runs', { agentId: 'a', threadId: 't', input })).json()) as {
+        id: string
+      }
+      // Not where it ran: there its entries wait for a first reader.
+      await until(first.store, id, ({ type }) => type === 'run-end')
+      return id
+    }
+    await say('kept', second)
+    const secret = await say('secret', second)
+    await say('later', second)
+    expect(asked()).toMatch(/kept.*secret.*later/u)
+    expect(await send('DELETE', `/api/runs/${secret}`, first)).toMatchObject({ status: 200 })
+    for (const path of [`runs/${secret}`, `runs/${secret}/events`, `runs/${secret}/export`, 'threads/t']) {
+      expect(await (await fetch(`${second.url}/api/${path}`)).text()).not.toContain('"secret"')
+    }
+    await say('last', second)
+    expect(asked()).toMatch(/kept.*later.*last/u)
+    expect(asked()).not.toContain('secret')
+  })
 }
 
 function twoAtOnce(open: () => Promise<Store[]>): void {
@@ -132,15 +162,19 @@ function twoAtOnce(open: () => Promise<Store[]>): void {
 }
 
 describe('on SQLite', () => {
-  twoAtOnce(async () => {
+  const open = async () => {
     const file = join(folder(), 'shared.db')
     return [sqliteStore(file), sqliteStore(file)]
-  })
+  }
+  twoAtOnce(open)
+  deletedElsewhere(open)
 })
 
 describeRedis('on Redis', (redis) => {
-  twoAtOnce(async () => {
+  const open = async () => {
     const url = `${redis().url}?prefix=${freshPrefix()}`
     return [await redisStore(url), await redisStore(url)]
-  })
+  }
+  twoAtOnce(open)
+  deletedElsewhere(open)
 })

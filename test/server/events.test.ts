@@ -33,7 +33,7 @@ async function start(...script: ScriptStep[][]): Promise<string> {
 /** The ways to ask for what comes after entry k, each given back as entries. */
 const ways: Record<string, (run: string, k: number, types?: string) => Promise<Entry[]>> = {
   'SSE, Last-Event-ID': (run, k, types) => sse(run, query({ types }), { 'last-event-id': String(k) }),
-  'SSE, after': (run, k, types) => sse(run, query({ after: k, types })),
+  'SSE, after, with its run': (run, k, types) => sse(run, query({ after: `${run}~${k}`, types })),
   'NDJSON, snapshot': (run, k, types) => ndjson(run, query({ after: k, types })),
   'NDJSON, follow': (run, k, types) => ndjson(run, query({ after: k, types, follow: 1 })),
 }
@@ -117,7 +117,7 @@ test('fifty readers at different places of one live run all get exactly the rest
   const stored = await until(server.store, run, ({ type }) => type === 'text-end')
   const readers = Array.from({ length: 50 }, (_, i) => {
     const k = Math.round((i / 49) * stored.seq)
-    const follow = [ways['SSE, Last-Event-ID']!, ways['SSE, after']!, ways['NDJSON, follow']!]
+    const follow = [ways['SSE, Last-Event-ID']!, ways['SSE, after, with its run']!, ways['NDJSON, follow']!]
     return { k, rest: follow[i % 3]!(run, k) }
   })
   gates[0]!.open()
@@ -178,6 +178,11 @@ test('a cursor that is none, or beyond the log, is refused; an unknown run is no
     ['', { accept: 'text/event-stream', 'last-event-id': String(seq + 1) }, 400, `after must be at most ${seq}`],
     [query({ after: -1 }), {}, 400, 'after must be a whole number'],
     [query({ after: '1e0' }), {}, 400, 'after must be a whole number'],
+    [query({ after: `${run}~${seq + 1}` }), {}, 400, `after must be at most ${seq}`],
+    [query({ after: `${run}~` }), {}, 400, 'after must be a whole number'],
+    [query({ after: 'run_other~1' }), {}, 400, `after must be a position of run ${run}, not one of run_other.`],
+    ['', { accept: 'text/event-stream', 'last-event-id': 'run_other~1' }, 400, 'not one of run_other.'],
+    [query({ after: '~1' }), {}, 400, 'after must be a position of run'],
     [query({ after: '' }), {}, 400, 'after must be a whole number'],
     [query({ after: '99999999999999999999' }), {}, 400, 'after must be a whole number'],
     ['', { accept: 'text/event-stream', 'last-event-id': 'x' }, 400, 'after must be a whole number'],

@@ -1,5 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { decodeTraces, type ReceivedSpan } from '../../../test/support/collector.ts'
+import { endFaults } from '../../../test/support/engine.ts'
 import type { Entry } from '../../part/entry.ts'
 import { traceparentAt } from '../../fold/trace-place.ts'
 import { recordedEntries } from '../../part/recording.ts'
@@ -216,4 +220,31 @@ test('an export of one run has its spans, also if the caller does not record the
   for await (const piece of exportTraces(recording, 99, false)) text += piece
   expect(decodeTraces(JSON.parse(text)).map(({ name }) => name)).toContain('invoke_agent a')
   expect(text).not.toContain(secret)
+})
+
+/** All spans of a run that has ended have ended, and each but the first has one of them as its parent. */
+function expectWhole(list: readonly Entry[]): void {
+  expect(endFaults(list)).toEqual([])
+  const spans = decoded([...list])
+  const ids = new Set(spans.map(({ spanId }) => spanId))
+  expect(ids.size).toBe(spans.length)
+  expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined || !ids.has(parentSpanId))).toHaveLength(1)
+  for (const { start: began, end } of spans) expect(end >= began).toBe(true)
+}
+
+const folder = new URL('../../wire/golden/', import.meta.url)
+const goldens = readdirSync(folder).filter((file) => file.endsWith('.ndjson'))
+
+test.each(goldens)('%s: the run has ended with its usage, and so has every span', (file) => {
+  const lines = readFileSync(new URL(file, folder), 'utf8').trimEnd().split('\n')
+  expectWhole(lines.map((line) => JSON.parse(line) as Entry))
+})
+
+test('however a run ends, all of its spans have ended, and it says where its usage is from', () => {
+  fc.assert(
+    fc.property(fc.oneof(arbitraryRun, arbitraryNestedRun), (list) => {
+      if (list.at(-1)?.type === 'run-end') expectWhole(list)
+    }),
+    { numRuns: 60 },
+  )
 })
