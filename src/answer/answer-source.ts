@@ -3,7 +3,7 @@
  * encodes it into one piece. It buffers nothing else, so a slow client costs one batch.
  */
 import type { Entry } from '../part/entry.ts'
-import type { ErrorValue } from '../part/error.ts'
+import { MillraceError, toPublicError, type ErrorValue } from '../part/error.ts'
 import type { Encoder, Piece } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
 import type { RunReader } from './run-reader.ts'
@@ -103,7 +103,8 @@ export function createAnswerSource<Out extends Piece>(
 
   function failed(error: unknown): undefined {
     onError(error)
-    failure = { code: 'store-failed', message: 'The run can no longer be read.' }
+    const isLost = error instanceof MillraceError && error.code === 'store-lost'
+    failure = isLost ? toPublicError(error) : { code: 'store-failed', message: 'The run can no longer be read.' }
   }
 
   /** Delivers a piece for the next write; undefined at the end of the log. */

@@ -18,3 +18,15 @@ test.each([
 ])('the status of an error with the code %s is %i', (code, status) => {
   expect(errorResponse(new MillraceError(code, 'm')).status).toBe(status)
 })
+
+test.each([
+  ['closing', 3, '3'],
+  ['rate-limited', 6.2, '7'],
+  ['store-failed', undefined, '1'],
+  ['store-closed', undefined, '1'],
+  // The run has begun: to ask again is to begin another one.
+  ['interrupted', undefined, null],
+])('an error with the code %s and retryAfter %d says Retry-After: %s', (code, retryAfter, said) => {
+  const error = new MillraceError(code, 'm', retryAfter === undefined ? {} : { retryAfter })
+  expect(errorResponse(error).headers.get('retry-after')).toBe(said)
+})

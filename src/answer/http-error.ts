@@ -72,8 +72,10 @@ export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>):
 /** For the error of a run, convert its `ErrorValue` with `fromErrorValue` first. `says`: further fields, by protocol. */
 export function errorResponse(error: Error, says: (code: string) => object = (code) => ({ code })): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
-  const { code, message, retryAfter } = value
+  const { code, message } = value
   const status = statusOf(value)
+  // The store may work again in a moment, or at another instance.
+  const retryAfter = value.retryAfter ?? (/^store-(?:failed|closed)$/u.test(code) ? 1 : undefined)
   const headers: Record<string, string> = { 'cache-control': 'no-store' }
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
   if (status === 401) headers['www-authenticate'] = 'Bearer'

@@ -1,4 +1,5 @@
 import { formatLimit } from '../part/format-limit.ts'
+import type { Store } from '../part/log.ts'
 import { policyOf, sayPolicy, type UpkeepConfig } from '../record/policy.ts'
 import { defaultTimeouts, msOf, type DefaultTimeouts } from '../engine/time-limits.ts'
 
@@ -13,6 +14,10 @@ export function limitsLine(set: DefaultTimeouts = {}): string {
 }
 
 /** What is kept of runs, in one line. */
-export function retentionLine(record: UpkeepConfig & { data?: string; archive?: string } = {}, shared = false): string {
+export function retentionLine(
+  record: UpkeepConfig & { data?: string; archive?: string } = {},
+  { durable, fleet: { shared } }: Pick<Store, 'durable' | 'fleet'>,
+): string {
+  if (!durable) return 'runs are in memory only: the last 100 that have ended, until the server stops'
   return sayPolicy(policyOf(record, { shared }), record.archive !== undefined)
 }

@@ -8,7 +8,7 @@ export interface FleetProcess {
   version?: string
   /** Where it can be reached, if it serves. */
   url?: string
-  /** ms since its last beat, by the clock of the store. */
+  /** ms since its last beat, by the clock of the store. Of the process that asks: since the store has answered one. */
   beatAgeMs: number
   /** Its beat is recent. The runs of a process that is not alive go on elsewhere. */
   alive: boolean

@@ -47,7 +47,7 @@ export interface InboxOptions {
   signal?: AbortSignal
 }
 
-/** Entries of one run that were stored together. */
+/** Entries of one run that were stored together. A shared store that has lost some and got them again gives them twice. */
 export interface Change {
   /** Position over all runs, from 1; pass it as `after` to continue. It grows, but not always by one. */
   n: number

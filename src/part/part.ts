@@ -159,7 +159,7 @@ export interface Retry {
   error: ErrorValue
 }
 
-/** `warning`: something failed without affecting the run (a callback threw, an exporter failed). */
+/** `warning`: something failed without affecting the run (a callback threw, a raw log is incomplete). */
 export interface Warning {
   type: 'warning'
   code: string

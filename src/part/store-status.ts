@@ -1,6 +1,10 @@
 /** What a shared store does for this process, for monitors: counts since it was opened. Nothing here decides anything. */
 export interface StoreStatus {
   connected: boolean
+  /** For how long it has not been connected, in ms. */
+  awayMs: number
+  /** How long reads and writes wait while it is not, in ms; then they fail. */
+  patienceMs: number
   reconnects: number
   /** Claims of this process: runs that it goes on with, and those that others were faster with. */
   claims: { won: number; refused: number }

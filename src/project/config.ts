@@ -167,7 +167,7 @@ export interface RecordConfig {
   busyTimeoutMs?: number
   /** Merge the deltas of a run so long after its end: `1d`, `12h`, ms, or `never`. Default `1d`; in Redis `10m`. */
   compactAfter?: string | number
-  /** Where runs go from Redis after their end: a folder that all instances see, or a file that ends in `.db`. The environment variable `MILLRACE_ARCHIVE` takes precedence. Default: nowhere. */
+  /** Where runs go from Redis after their end: a folder that all instances see, a file that ends in `.db`, or `postgres://host/database`. The environment variable `MILLRACE_ARCHIVE`, where a password belongs, takes precedence. Default: nowhere. */
   archive?: string
   /** Move a run to the archive so long after its end: `1h`, ms, or `never`. Default `1h`. */
   archiveAfter?: string | number

@@ -21,7 +21,7 @@ export interface StorePlace {
   /** Folder for `millrace.db`; `none` keeps everything in memory. */
   data: string
   busyTimeoutMs?: number | undefined
-  /** Where runs of a shared store go after their end: a folder, or a SQLite file. */
+  /** Where runs of a shared store go after their end: a folder, a SQLite file, or Postgres. */
   archive?: string | undefined
   /** False: a shared store is only read here. */
   joins?: boolean
@@ -34,10 +34,10 @@ export async function openStore({ store, data, busyTimeoutMs, archive, warn, joi
     checkStoreUrl(store)
     const { redisStore } = await import('../store/redis/redis-store.ts')
     const { openArchive } = await import('../store/archive/archive.ts')
-    return redisStore(
-      store,
-      compact({ warn, joins, archive: archive === undefined ? undefined : openArchive(archive) }),
-    )
+    const opened = archive === undefined ? undefined : openArchive(archive)
+    // Who only reads may never need it.
+    if (joins !== false) await opened?.load?.()
+    return redisStore(store, compact({ warn, joins, archive: opened }))
   }
   if (data === 'none') return memoryStore()
   // It contains conversations: other accounts of the machine get no access.

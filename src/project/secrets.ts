@@ -40,6 +40,11 @@ export function findSecrets(config: Config, env: Env): Secret[] {
     'use the environment variable MILLRACE_STORE',
     credentialsIn(config.record?.store ?? ''),
   )
+  add(
+    'record.archive in the config',
+    'use the environment variable MILLRACE_ARCHIVE',
+    credentialsIn(config.record?.archive ?? ''),
+  )
   return found
 }
 

@@ -3,6 +3,7 @@ import type { Log, NewMessage, Posted, RunRow, Store } from '../part/log.ts'
 import { awaitStart } from './announced-run.ts'
 import type { Announcements } from './announcements.ts'
 import { keptOf } from '../fold/read-view.ts'
+import { closingError } from './runtime-errors.ts'
 
 export interface TurnClaim {
   store: Store
@@ -38,6 +39,7 @@ export async function claimTurn(claim: TurnClaim): Promise<ClaimedTurn> {
     await announcements.beginning(winner)
     const row = await awaitStart(store, winner, shutdown)
     if (row !== undefined && !(await hasNoContent(store, row))) return { winner }
+    if (shutdown.aborted) throw closingError()
     // A run that did not start, or failed before its first content, may be retried. `Retry-After` tells clients when.
     after = `:after:${winner}`
   }

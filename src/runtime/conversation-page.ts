@@ -5,8 +5,9 @@
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
-import { readTurn, withoutResults } from './conversation.ts'
+import { withoutResults } from './conversation.ts'
 import { predecessor } from './predecessor.ts'
+import { createTurns, type Runs } from './turns.ts'
 
 export interface ConversationPage {
   /** Oldest first. */
@@ -26,16 +27,17 @@ interface Place {
  * for a `before` that is no place in this thread.
  */
 export async function conversationPage(
-  store: Pick<Store, 'log' | 'runs'>,
+  store: Runs,
   threadId: string,
   newest: string,
   { limit, before }: { limit: number; before?: string | undefined },
 ): Promise<ConversationPage> {
   let place: Place | undefined =
     before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
+  const turns = createTurns(store)
   let messages: Message[] = []
   while (place !== undefined) {
-    const turn = await readTurn(store, place.run)
+    const turn = await turns.read(place.run)
     if (turn === undefined) {
       // The process died before the run's first entry, so only its place in the thread is stored.
       place = toPlace(await predecessor(store.log, threadId, place.run))

@@ -1,10 +1,7 @@
 /** For `history: server`: the conversation before a run, as a chain of the kept views of earlier runs. */
-import { readInput, readKept } from '../fold/read-view.ts'
-import { hasEnded, type Store } from '../part/log.ts'
-import { messagesOf, type Message } from '../part/message.ts'
+import type { Message } from '../part/message.ts'
 import { predecessor } from './predecessor.ts'
-
-type Runs = Pick<Store, 'log' | 'runs' | 'upkeep'>
+import { createTurns, type Runs } from './turns.ts'
 
 export interface Conversation {
   messages: Message[]
@@ -31,6 +28,7 @@ export async function conversation(
   run: string,
   { following = [], limit }: { following?: readonly Message[]; limit?: ConversationLimit } = {},
 ): Promise<Conversation> {
+  const reader = createTurns(store)
   const turns: Message[][] = []
   let next = following
   let isLost = false
@@ -42,7 +40,7 @@ export async function conversation(
     if (isFull && (next[0]?.role === 'user' || next[0]?.role === 'system')) {
       return { messages: turns.reverse().flat(), cut: true }
     }
-    const found = await readTurn(store, at)
+    const found = await reader.read(at)
     isLost = found === undefined
     if (found === undefined) {
       // The process died before the run's first entry, so only its place in the thread is stored. Or the run was deleted.
@@ -60,59 +58,6 @@ export async function conversation(
   if (!isLost) return { messages: all, cut: false }
   const from = all.findIndex(({ role }) => role === 'user' || role === 'system')
   return { messages: from < 0 ? [] : all.slice(from), cut: true }
-}
-
-/** What a run that has ended adds to its conversation. */
-interface EndedTurn {
-  asked: Message[]
-  messages: Message[]
-  characters: number
-  previous: string | undefined
-}
-
-/** Characters of turns that stay in memory for each store, so that the next message of a long thread does not read them all. */
-const mostCached = 16_000_000
-
-interface Cache {
-  turns: Map<string, EndedTurn>
-  characters: number
-  /** How many runs had been deleted. */
-  deletions: number
-}
-
-const caches = new WeakMap<Store['runs'], Cache>()
-
-/** Undefined if the process died before the run's first entry, or the run was deleted. */
-export async function readTurn(store: Runs, run: string): Promise<EndedTurn | undefined> {
-  const deletions = store.upkeep?.deletions() ?? 0
-  let cache = caches.get(store.runs)
-  if (cache === undefined || cache.deletions !== deletions) cache = { turns: new Map(), characters: 0, deletions }
-  caches.set(store.runs, cache)
-  const known = cache.turns.get(run)
-  if (known !== undefined) {
-    cache.turns.delete(run)
-    cache.turns.set(run, known)
-    return known
-  }
-  const kept = await readKept(store, run)
-  if (kept === undefined) return undefined
-  const { messages, previousRunId: previous } = kept
-  // Of a run that continues another all messages of the input are new, and kept.
-  const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
-  const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
-  const turn = { asked, messages, characters, previous }
-  if (hasEnded(kept.status)) remember(cache, run, turn)
-  return turn
-}
-
-function remember(cache: Cache, run: string, turn: EndedTurn): void {
-  cache.turns.set(run, turn)
-  cache.characters += turn.characters
-  for (const [oldest, { characters }] of cache.turns) {
-    if (cache.characters <= mostCached) break
-    cache.turns.delete(oldest)
-    cache.characters -= characters
-  }
 }
 
 /** The messages without results of calls that the next turn begins with. */

@@ -27,7 +27,7 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
     text += gauge('millrace_fleet_owned_runs', 'Active runs that this process owns.', self?.runs ?? 0)
     text += gauge(
       'millrace_fleet_beat_age_seconds',
-      'Since the last beat of this process.',
+      'Since the store answered the last beat of this process.',
       (self?.beatAgeMs ?? 0) / 1000,
     )
   }

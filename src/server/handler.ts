@@ -59,7 +59,7 @@ export interface HandlerOptions {
   maxBodyBytes?: number
   /** ms of silence after which an SSE stream sends a comment, so that proxies keep the connection. Default 15,000. */
   keepAliveMs?: number
-  /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503. */
+  /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503; unless it waits. */
   health?: () => Health | Promise<Health>
   /** While it returns an error, every request but those of monitors is answered with it: the server takes no more work. */
   draining?: () => MillraceError | undefined
@@ -94,6 +94,8 @@ export interface HandlerOptions {
 
 export interface Health {
   reasons: string[]
+  /** Whether requests wait until the reasons have passed, so that it makes no sense to send them elsewhere. */
+  waits?: boolean
   uncaughtErrors: number
   /** The processes that share the store. */
   fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number }
@@ -214,9 +216,9 @@ export function createHandler(options: HandlerOptions): Handler {
   })
   app.get('/health', async () => {
     const uptime = Math.round((performance.now() - began) / 1000)
-    const { reasons = [], ...counts } = (await options.health?.()) ?? {}
-    const isReady = reasons.length === 0 && draining() === undefined
-    const status = draining() !== undefined ? 'draining' : isReady ? 'ok' : 'degraded'
+    const { reasons = [], waits = false, ...counts } = (await options.health?.()) ?? {}
+    const isReady = (reasons.length === 0 || waits) && draining() === undefined
+    const status = draining() ? 'draining' : reasons.length === 0 ? 'ok' : waits ? 'waiting' : 'degraded'
     const state = reasons.length > 0 ? { status, reasons } : { status }
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })

@@ -33,12 +33,16 @@ export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorG
   const reasons = storeFailure === undefined ? [] : [storeReason(storeFailure)]
   const uncaughtErrors = guard?.unattributed ?? 0
   const [processes, shared] = await Promise.all([inTime(fleet.processes?.()), inTime(status?.())])
-  if (shared?.connected === false && reasons.length === 0) reasons.push('The store cannot be reached.')
-  if (processes === undefined) return { reasons, uncaughtErrors }
+  const isAway = shared?.connected === false && reasons.length === 0
+  // The store is that of all instances: as long as it is worth waiting for, none of them is better than another.
+  const waits = isAway && shared.awayMs < shared.patienceMs
+  if (isAway)
+    reasons.push(waits ? 'The store cannot be reached. Requests wait for it.' : 'The store cannot be reached.')
+  if (processes === undefined) return { reasons, waits, uncaughtErrors }
   const self = processes.find((each) => each.self)
   const count = (of: 'alive' | 'draining') => processes.filter((each) => each[of]).length
   const told = { alive: count('alive'), draining: count('draining'), runs: self?.runs ?? 0 }
-  return { reasons, uncaughtErrors, fleet: { ...told, beatAgeMs: Math.round(self?.beatAgeMs ?? 0) } }
+  return { reasons, waits, uncaughtErrors, fleet: { ...told, beatAgeMs: Math.round(self?.beatAgeMs ?? 0) } }
 }
 
 /** Undefined if it comes too late, or fails. */

@@ -23,6 +23,8 @@ export interface ChaosReport {
   runs: number
   /** How often a client went on at another instance. */
   moves: number
+  /** 503s that clients got. */
+  refusals: number
   /** How many steps were begun again by another owner. */
   resets: number
   outcomes: Record<string, number>
@@ -51,9 +53,12 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const fleet = await startFleet(model.baseURL, size)
   const next = randomOf(seed + 17)
   const pick = () => {
-    const running = fleet.instances.filter((server) => server !== undefined)
+    const running = [...fleet.instances, ...fleet.leaving].filter((server) => server !== undefined)
     return running[Math.floor(next() * running.length)]!.url
   }
+  const onFault = (fault: string) => note(`FAULT: ${fault}`)
+  let refusals = 0
+  const onRefusal = () => void refusals++
   const seen: Seen[] = []
   const until = performance.now() + seconds * 1000
 
@@ -72,9 +77,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
         turns.map(async (turn, i) => {
           await sleep(i * 150)
           try {
-            seen.push(await play(turn, { pick, onFault: (fault) => note(`FAULT: ${fault}`), patience: left }))
+            seen.push(await play(turn, { pick, onFault, onRefusal, patience: left }))
           } catch (error) {
-            note(`FAULT: ${(error as Error).message}`)
+            onFault((error as Error).message)
           }
         }),
       )
@@ -97,6 +102,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
       faults,
       runs: seen.length,
       moves,
+      refusals,
       resets: judged.resets,
       outcomes: Object.fromEntries(judged.outcomes),
       log,

@@ -27,6 +27,8 @@ export interface ClientOptions {
   pick(): string
   /** Called with every status that no client should see. */
   onFault(fault: string): void
+  /** Called with each 503 that says when to try again. */
+  onRefusal(): void
   /** How long it tries, in ms. */
   patience: number
 }
@@ -42,7 +44,7 @@ export async function play(turn: Turn, options: ClientOptions): Promise<Seen> {
   return seen
 }
 
-async function start(turn: Turn, seen: Seen, { pick, onFault }: ClientOptions, end: number): Promise<string> {
+async function start(turn: Turn, seen: Seen, { pick, ...tell }: ClientOptions, end: number): Promise<string> {
   const { name, agent, tools, threadId } = turn
   const input = { messages: [{ role: 'user', content: says(name, tools) }] }
   let last = 'no instance'
@@ -62,8 +64,7 @@ async function start(turn: Turn, seen: Seen, { pick, onFault }: ClientOptions, e
         seen.ids.add(id)
         return id
       }
-      if (response.status !== 503) onFault(`POST /api/runs of ${name}: ${last}`)
-      else if (response.headers.get('retry-after') === null) onFault(`a 503 without Retry-After for ${name}: ${last}`)
+      judgeRefusal(response, `POST /api/runs of ${name}: ${last}`, tell)
     } catch (error) {
       // Killed, stopped, or not there yet.
       last = String(error)
@@ -73,7 +74,7 @@ async function start(turn: Turn, seen: Seen, { pick, onFault }: ClientOptions, e
   throw new Error(`${name} could not be started: ${last}`)
 }
 
-async function follow(run: string, seen: Seen, { pick, onFault }: ClientOptions, end: number): Promise<void> {
+async function follow(run: string, seen: Seen, { pick, ...tell }: ClientOptions, end: number): Promise<void> {
   let last = ''
   while (Date.now() < end) {
     const after = lastSeq(seen.text)
@@ -85,7 +86,7 @@ async function follow(run: string, seen: Seen, { pick, onFault }: ClientOptions,
       const response = await fetch(url, { signal: leave.signal })
       if (response.status !== 200) {
         last = `${response.status} ${await response.text()}`
-        if (response.status !== 503) onFault(`events of ${run} after ${after}: ${last}`)
+        judgeRefusal(response, `events of ${run} after ${after}: ${last}`, tell)
       } else {
         const decoder = new TextDecoder()
         let rest = ''
@@ -109,6 +110,17 @@ async function follow(run: string, seen: Seen, { pick, onFault }: ClientOptions,
     await sleep(50)
   }
   throw new Error(`${run} (${seen.turn.name}) has no end after ${lastSeq(seen.text)}: ${last}`)
+}
+
+/** Whatever is asked: the only refusal is a 503 that says when to try again. */
+function judgeRefusal(
+  { status, headers }: Response,
+  what: string,
+  tell: Pick<ClientOptions, 'onFault' | 'onRefusal'>,
+): void {
+  if (status !== 503) tell.onFault(what)
+  else if (!/^\d+$/u.test(headers.get('retry-after') ?? '')) tell.onFault(`a 503 without Retry-After: ${what}`)
+  else tell.onRefusal()
 }
 
 export function parse(text: string): Entry[] {

@@ -80,8 +80,10 @@ export function wreak(fleet: Fleet, seed: number, kinds: readonly FaultKind[], n
       } else {
         // As in a deploy: the new one is there before the old one goes.
         await fleet.boot(place)
+        fleet.leaving.add(server)
         server.signal('SIGTERM')
         const code = await Promise.race([server.exit, sleep(30_000).then(() => 'did not end')])
+        fleet.leaving.delete(server)
         if (code !== 0) note(`FAULT: instance ${place} was told to end: ${code}`)
       }
     } finally {

@@ -9,6 +9,8 @@ export interface Fleet {
   redis: RedisServer
   /** `undefined`: there is none at this place now. */
   instances: (ServerProcess | undefined)[]
+  /** Those that were told to end: clients come to them until they are gone, as through a balancer that has not noticed yet. */
+  leaving: Set<ServerProcess>
   /** Starts an instance at a place. */
   boot(place: number): Promise<void>
   /** Keeps a copy of Redis's append-only file; what it returns kills Redis and starts it again from the copy. */
@@ -66,6 +68,7 @@ export default { server: { graceMs: 10_000 }, tools: { mark: { parameters, execu
   return {
     redis,
     instances,
+    leaving: new Set(),
     boot,
     remember() {
       const [file, copy] = [join(redis.dir, 'appendonlydir'), join(dir, 'older')]

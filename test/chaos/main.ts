@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   for (let seed = Number(values.seed); performance.now() < end; seed++) {
     const seconds = Math.min(Number(values.session), Math.max(5, (end - performance.now()) / 1000))
     const clients = Number(values.clients)
-    const { faults, runs, moves, resets, outcomes, log } = await chaos({
+    const { faults, runs, moves, refusals, resets, outcomes, log } = await chaos({
       seed,
       seconds,
       kinds,
@@ -53,7 +53,9 @@ async function main(): Promise<void> {
       ...(values.verbose ? { say } : undefined),
     })
     const ended = Object.entries(outcomes).map(([outcome, count]) => `${count} ${outcome}`)
-    say(`seed ${seed}: ${runs} runs (${ended.join(', ')}), ${moves} moves, ${resets} resets, ${faults.length} faults`)
+    say(
+      `seed ${seed}: ${runs} runs (${ended.join(', ')}), ${moves} moves, ${refusals} refusals, ${resets} resets, ${faults.length} faults`,
+    )
     if (faults.length === 0) continue
     const file = join(mkdtempSync(join(tmpdir(), 'millrace-chaos-')), `seed-${seed}.log`)
     writeFileSync(file, `${log.join('\n')}\n`)

@@ -1,5 +1,5 @@
 /** `millrace serve` as a process: ready, one per folder, and a tidy end. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -20,6 +20,13 @@ test('it says when it is ready, what it serves and how to try it; SIGTERM ends i
   const server = await serving([], { cwd })
   expect(server.out).toMatch(/^Millrace is ready at http:\/\/127\.0\.0\.1:\d+\n/)
   expect(server.out).toMatch(/^ {2}a +Says something$/m)
+  // What the README says as well.
+  expect(server.out).toContain(
+    "ended runs are deleted 30 days after the last use of their conversation, the oldest first when there are more than 2 GB; deltas are merged 1 day after a run's end",
+  )
+  expect(readFileSync('README.md', 'utf8')).toContain(
+    'merges the deltas of runs a day after they end, and deletes runs after 30 days or beyond 2 GB',
+  )
   expect(server.err).toMatch(/^bad\.yaml:1:\d+ /m)
   expect(JSON.parse(readFileSync(join(cwd, '.millrace/server.json'), 'utf8'))).toMatchObject({ url: server.url })
   // The line that it prints is pasted.
@@ -36,6 +43,24 @@ test('it says when it is ready, what it serves and how to try it; SIGTERM ends i
   expect(await server.exit).toBe(0)
   expect(performance.now() - began).toBeLessThan(5000)
   expect(existsSync(join(cwd, '.millrace/server.json'))).toBe(false)
+})
+
+test('--data none: runs leave no file, and it says that they are in memory', async () => {
+  const [cwd, home] = [folder({ 'agents/a.yaml': demo }), folder()]
+  // What is kept in the home folder is the compiled code of the command.
+  const files = () =>
+    [cwd, home].flatMap((each) =>
+      readdirSync(each, { recursive: true, encoding: 'utf8' }).filter((name) => !/^\.cache($|\/millrace)/u.test(name)),
+    )
+  const server = await serving(['--data', 'none'], { cwd, env: { HOME: home } })
+  expect(server.out).toContain('runs are in memory only: the last 100 that have ended, until the server stops')
+  expect(await (await post(`${server.url}/api/chat`, { ...say, id: 'chat' })).text()).toContain('[DONE]')
+  const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: { status: string }[] }
+  expect(runs).toMatchObject([{ status: 'completed' }])
+  expect(files()).toEqual(['agents', 'agents/a.yaml'])
+  server.kill('SIGTERM')
+  expect(await server.exit).toBe(0)
+  expect(files()).toEqual(['agents', 'agents/a.yaml'])
 })
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(

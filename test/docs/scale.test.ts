@@ -1,4 +1,5 @@
 /** What docs/scale.md says of Redis is true of one: the rights of its user, and the settings. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
@@ -50,10 +51,19 @@ describeRedis('Redis as docs/scale.md sets it up', (redis) => {
       leave.abort()
       await Promise.all([one.close(), other.close()])
     }
-    await expect(redisStore(`${address}?prefix=other`)).rejects.toThrow(/refuses|rights/u)
+    for (const other of ['other', 'millrace2', 'millrace-b'])
+      await expect(redisStore(`${address}?prefix=${other}`)).rejects.toThrow(/lacks rights: ~/u)
     const rights = await redis().command('ACL', 'DRYRUN', 'millrace', 'FLUSHALL')
     expect(rights).toContain('no permissions')
-    for (const refused of [['CONFIG', 'GET', 'dir'], ['KEYS', '*'], ['SHUTDOWN'], ['GET', 'somebody-elses']]) {
+    for (const refused of [
+      ['CONFIG', 'GET', 'dir'],
+      ['KEYS', '*'],
+      ['SHUTDOWN'],
+      ['GET', 'somebody-elses'],
+      ['GET', '{millrace2:1}:clock'],
+      ['GET', '{millrace2}:format'],
+      ['SPUBLISH', '{millrace2:1}:changed', 'x'],
+    ]) {
       expect(await redis().command('ACL', 'DRYRUN', 'millrace', ...refused), refused.join(' ')).toContain('permissions')
     }
   })
@@ -72,4 +82,18 @@ describeRedis('Redis as docs/scale.md sets it up', (redis) => {
     expect(await server.command('CONFIG', 'GET', 'maxmemory')).toContain(String(8 * 2 ** 30))
     await server.close()
   })
+})
+
+test('the design lists every key and channel of Redis, and the page what bounds each key', () => {
+  const folder = 'src/store/redis'
+  const sources = readdirSync(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  const text = sources.map((file) => readFileSync(`${folder}/${file}`, 'utf8')).join('\n')
+  const found = text.matchAll(/(?:T \.\. '|\(partition\)\}|\(id\)\)\}|:fleet\}):([a-z]+)|\bof\('([a-z]+)'\)/gu)
+  const names = [...new Set(Array.from(found, ([, inScript, inKeys]) => inScript ?? inKeys!))]
+  expect(names.length).toBeGreaterThan(30)
+  const design = readDocument('decisions/0025-redis.md')
+  expect(names.filter((name) => !new RegExp(`[T}]:${name}[:\`]`, 'u').test(design))).toEqual([])
+  const isChannel = (name: string) => /^(?:bell|changed|live|note|readers)$/u.test(name)
+  const isBounded = (name: string) => new RegExp(`\\| .*\`${name}:?\``, 'u').test(page)
+  expect(names.filter((name) => !isChannel(name) && !isBounded(name))).toEqual([])
 })

@@ -28,6 +28,8 @@ export interface Fleet {
   upstream: Upstream
   /** Reads what the instances write, as a process that runs nothing. */
   store: Store
+  /** Of the keys of this fleet. */
+  prefix: string
   start(options?: Partial<InstanceOptions>): Promise<Instance>
   /** What the tools did, as `<run> <tool> <what>`. */
   effects(): string[]
@@ -39,7 +41,7 @@ const cache = resolve('node_modules/.cache/fleet')
 const exited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
 
 export async function startFleet(
-  redis: RedisServer,
+  redis: Pick<RedisServer, 'url'>,
   agents: Record<string, string>,
   answer: (reply: UpstreamReply, n: number) => unknown,
 ): Promise<Fleet> {
@@ -47,7 +49,8 @@ export async function startFleet(
   const effects = join(dir, 'effects.txt')
   writeFileSync(effects, '')
   const upstream = await startUpstream(answer)
-  const url = `${redis.url}?prefix=${freshPrefix()}`
+  const prefix = freshPrefix()
+  const url = `${redis.url}?prefix=${prefix}`
   const store = await redisStore(url)
   const children: ChildProcess[] = []
 
@@ -91,6 +94,7 @@ export async function startFleet(
   return {
     upstream,
     store,
+    prefix,
     start,
     effects: () => readFileSync(effects, 'utf8').split('\n').filter(Boolean),
     async close() {

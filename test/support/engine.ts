@@ -8,6 +8,7 @@ import type { Entry, EntryOf } from '../../src/part/entry.ts'
 import { foldRun } from '../../src/fold/run-fold.ts'
 import { createGrammar } from '../../src/fold/grammar.ts'
 import type { Batch, Store } from '../../src/part/log.ts'
+import { spansOf } from '../../src/record/otlp/span-fold.ts'
 import { openDatabase } from '../../src/store/sqlite-schema.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import type { LanguageModel } from '../../src/models/language-model.ts'
@@ -103,10 +104,20 @@ export async function entriesOf(store: Store, run: string): Promise<Entry[]> {
   const { status } = (await store.runs.get(run))!
   const entries: Entry[] = []
   for await (const batch of store.log.read(run)) entries.push(...batch)
-  const faults = grammarFaults(entries, status === 'suspended' || status === 'running')
+  const faults = [...grammarFaults(entries, status === 'suspended' || status === 'running'), ...endFaults(entries)]
   if (faults.length > 0) throw new Error(`${faults.join('\n')}\n${entries.map((e) => JSON.stringify(e)).join('\n')}`)
   await checkKept(store, run, entries)
   return entries
+}
+
+/** A run that has ended says where its usage is from, and each of its spans has ended. */
+export function endFaults(entries: readonly Entry[]): string[] {
+  const end = entries.at(-1)
+  if (end?.type !== 'run-end') return []
+  const open = spansOf(entries).filter(({ attributes }) => attributes['millrace.incomplete'] === true)
+  const faults = open.map(({ name }) => `the span ${name} has not ended`)
+  const isKnown = ['reported', 'estimated'].includes(end.usage?.source)
+  return isKnown ? faults : [...faults, `run-end has no source of its usage: ${JSON.stringify(end.usage)}`]
 }
 
 /** What is kept of a run is what its log says. */

@@ -17,12 +17,8 @@ export function sqliteStore(path: string): Store {
 
 /** A store that is there at once, and whose methods wait until it is opened. */
 function soon(opening: Promise<Store>): Store {
-  let opened: Store | undefined
-  opening.then(
-    (store) => (opened = store),
-    // Whoever asks it for something is told.
-    () => undefined,
-  )
+  // Whoever asks it for something is told.
+  opening.catch(() => undefined)
   const read = <T>(iterate: (store: Store) => AsyncIterable<T>): AsyncIterable<T> => ({
     [Symbol.asyncIterator]() {
       const begun = opening.then((store) => iterate(store)[Symbol.asyncIterator]())
@@ -89,7 +85,7 @@ function soon(opening: Promise<Store>): Store {
       compact: upkeep('compact'),
       expired: upkeep('expired'),
       drop: upkeep('drop'),
-      deletions: () => opened?.upkeep?.deletions() ?? 0,
+      marks: upkeep('marks'),
       vacuum: upkeep('vacuum'),
     } satisfies Upkeep,
     limits: { take: limits('take'), occupy: limits('occupy') },

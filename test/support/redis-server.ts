@@ -33,6 +33,7 @@ export interface RedisServer {
 export interface RedisCluster {
   /** The first node's. */
   url: string
+  /** Three primaries, then the replicas: of the first primary, of the second one … */
   nodes: RedisServer[]
   close(): Promise<void>
 }
@@ -103,15 +104,18 @@ function tlsFlags({ ca, serverCert, serverKey }: TestCertificates, port: number,
   return ['--tls-port', String(port), ...files, '--tls-auth-clients', isMutual ? 'yes' : 'no']
 }
 
-export async function startRedisCluster(): Promise<RedisCluster> {
+/** `nodeTimeout`: when a node that does not answer has failed, in ms. */
+export async function startRedisCluster({ replicas = 0, nodeTimeout = 5000 } = {}): Promise<RedisCluster> {
   const nodes = await Promise.all(
-    [0, 1, 2].map(async () => {
+    Array.from({ length: 3 + replicas }, async () => {
       const bus = await freePort()
-      const flags = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '5000']
+      const timeout = ['--cluster-node-timeout', String(nodeTimeout)]
+      const flags = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), ...timeout]
       return { bus, node: await startRedis({ flags }) }
     }),
   )
-  for (const [i, { node }] of nodes.entries()) {
+  const primaries = nodes.slice(0, 3)
+  for (const [i, { node }] of primaries.entries()) {
     const [first, last] = [Math.ceil((16384 * i) / 3), Math.ceil((16384 * (i + 1)) / 3) - 1]
     await node.command('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last))
     await node.command('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1))
@@ -119,6 +123,14 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   const [first, ...others] = nodes as [(typeof nodes)[0], ...typeof nodes]
   for (const { node, bus } of others)
     await first.node.command('CLUSTER', 'MEET', '127.0.0.1', String(node.port), String(bus))
+  for (const [i, { node }] of nodes.slice(3).entries()) {
+    const id = (await primaries[i]!.node.command('CLUSTER', 'MYID')).split('\r\n')[1]!
+    await until(`the primary of port ${node.port}`, async () => (await node.command('CLUSTER', 'NODES')).includes(id))
+    await node.command('CLUSTER', 'REPLICATE', id)
+    await until(`the replica at port ${node.port}`, async () =>
+      (await node.command('INFO', 'replication')).includes('master_link_status:up'),
+    )
+  }
   for (const { node } of nodes) {
     await until(`the cluster of port ${node.port}`, async () => {
       const info = await node.command('CLUSTER', 'INFO')
@@ -202,7 +214,7 @@ function command(port: number, args: string[]): Promise<string> {
   })
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().on('error', reject)
     server.listen(0, '127.0.0.1', () => {

@@ -166,7 +166,7 @@ Time limits
   ${limitsLine(project.config.timeouts)} (change them with "timeouts" in an agent or the config)
 
 Retention
-  ${retentionLine(project.config.record, project.runtime.store.fleet.shared)} (change it with "record" in the config)
+  ${retentionLine(project.config.record, project.runtime.store)} (change it with "record" in the config)
 
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}

@@ -14,7 +14,7 @@ import type { HandlerContext } from '../handler.ts'
 import { existingRun } from './existing-run.ts'
 import { cutEntry, mergeBatches, readWindow, type LogWindow } from './log-window.ts'
 
-const parameters = { after: 20, types: 2000, follow: 1, before: 20, limit: 20, merge: 1, step: 2000, cut: 20 }
+const parameters = { after: 400, types: 2000, follow: 1, before: 20, limit: 20, merge: 1, step: 2000, cut: 20 }
 /** They ask for a window. */
 const windowNames = ['before', 'limit', 'merge', 'step', 'cut'] as const
 type Query = ReturnType<typeof readQuery<keyof typeof parameters>>
@@ -24,7 +24,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   const query = readQuery(url, parameters)
   const sse = preferredType(request, ['text/event-stream', 'application/x-ndjson']) === 'text/event-stream'
   const cursor = (sse ? request.headers.get('last-event-id') : null) ?? query.after ?? '0'
-  const after = wholeNumber(cursor, 'after', 0, Number.MAX_SAFE_INTEGER)
+  const after = wholeNumber(seqOf(cursor, id), 'after', 0, Number.MAX_SAFE_INTEGER)
   // A cursor beyond the end of the log belongs to another run or to a lost log.
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
   const types = readTypes(query.types)
@@ -48,6 +48,14 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
     return answerResponse(wire, id, answer)
   }
   return snapshot(id, context.runtime.store.log.read(id, compact({ after, types })))
+}
+
+/** A cursor is a `seq`, because the address names the run. It may name the run as well: `<run>~<seq>`, as in `/api/live`. */
+function seqOf(cursor: string, id: string): string {
+  const at = cursor.lastIndexOf('~')
+  const named = cursor.slice(0, Math.max(at, 0))
+  if (at < 0 || named === id || named === encodeURIComponent(id)) return cursor.slice(at + 1)
+  throw bad('after', `a position of run ${id}, not one of ${named}`)
 }
 
 function flag(query: Query, name: 'follow' | 'merge'): boolean {

@@ -1,10 +1,15 @@
-/** Where runs go that have ended: a folder, or a SQLite file. Their rows stay in the store. */
+/** Where runs go that have ended: a folder, a SQLite file, or Postgres. Their rows stay in the store. */
 import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { StoredRow } from '../run-row.ts'
 import { folderArchive } from './folder-archive.ts'
+import { postgresArchive } from './postgres-archive.ts'
+import { isPostgresUrl } from './postgres-url.ts'
 import { sqliteArchive } from './sqlite-archive.ts'
 
 export interface Archive {
+  /** For who will write to it: rejects if a package is missing. */
+  load?(): Promise<void>
   /** Where a run is, or would be. */
   placeOf(row: Pick<StoredRow, 'startedAt'>): string
   /** Stores the entries of a run that has ended. Resolves once they survive a crash. The same again changes nothing. */
@@ -20,7 +25,16 @@ export interface Archive {
   close(): Promise<void>
 }
 
-/** A SQLite file if the name ends in `.db`, else a folder. Opened when it is first used. */
-export function openArchive(path: string): Archive {
-  return path.endsWith('.db') ? sqliteArchive(path) : folderArchive(path)
+/**
+ * Postgres if it is an address of that, a SQLite file if the name ends in `.db`, else a folder. Opened when it is first used. Throws `bad-config`
+ * for another address.
+ */
+export function openArchive(place: string): Archive {
+  if (isPostgresUrl(place)) return postgresArchive(place)
+  const scheme = /^([a-z][\w+.-]*):\/\//iu.exec(place)?.[1]
+  if (scheme !== undefined) {
+    const cure = 'Write a folder, a file that ends in .db, or postgres://host/database.'
+    throw new MillraceError('bad-config', `record.archive: there is no archive for ${scheme}://. ${cure}`)
+  }
+  return place.endsWith('.db') ? sqliteArchive(place) : folderArchive(place)
 }

@@ -21,6 +21,8 @@ import type { Archive } from './archive.ts'
 const batchLength = 256 * 1024
 /** A file that is not whole after this time, in ms, is what a crash has left. */
 const leftAfter = 3_600_000
+/** The file of a run whose id is longer has a hash as its name. File systems take 255 bytes. */
+const longestName = 200
 
 export function folderArchive(folder: string): Archive {
   const root = resolve(folder)
@@ -29,8 +31,9 @@ export function folderArchive(folder: string): Archive {
   /** `place`: the month in which the run began. */
   function fileOf(run: string, place: string): string {
     if (!/^\d{4}-\d\d$/u.test(place)) throw new Error(`no place of an archive folder: ${place}`)
-    const shard = createHash('sha256').update(run).digest('hex').slice(0, 2)
-    return join(root, place, shard, `${encodeURIComponent(run)}.ndjson.gz`)
+    const hash = createHash('sha256').update(run).digest('hex')
+    const name = encodeURIComponent(run)
+    return join(root, place, hash.slice(0, 2), `${name.length > longestName ? hash : name}.ndjson.gz`)
   }
 
   async function write(file: string, run: string, entries: AsyncIterable<readonly Entry[]>): Promise<void> {

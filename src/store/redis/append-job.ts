@@ -16,14 +16,18 @@ import type { Rows, StoredRun } from './rows.ts'
 import { listed, operation } from './script.ts'
 import type { Job, Send } from './write-queue.ts'
 
-/** Entries that are stored together. */
-export interface Appending {
+/** What an append changes. The entries are only in its `lines`: it is kept for seconds, and objects that live on cost the collector much. */
+export interface Change {
   run: string
   before: StoredRow | undefined
   row: StoredRow
-  entries: Entry[]
   lines: string
   view: { seq: number; text: string } | undefined
+}
+
+/** A change with its entries. */
+export interface Appending extends Change {
+  entries: Entry[]
 }
 
 export interface AppendContext {
@@ -52,7 +56,7 @@ const mostTries = 10
 /** `whole`: the row is sent in any case. */
 export function appendOperation(
   process: string,
-  { run, before, row, lines, view }: Appending,
+  { run, before, row, lines, view }: Change,
   { whole = false } = {},
 ): string[] {
   const isGrown = !whole && before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)

@@ -28,10 +28,12 @@ export interface Beats {
   start(): Promise<void>
   /** Those whose runs may be taken; none if this process cannot tell. */
   dead(): string[]
+  /** Of processes that own runs, those that Redis has forgotten are dead as well, until the next call. Call it when all owners are known. */
+  findForgotten(owners: ReadonlySet<string>): Promise<void>
   alive(): string[]
   /** The living ones that take runs over. */
   takers(): string[]
-  /** As of the last beat of this process, dead ones included. */
+  /** Dead ones included. Of others as of the last beat of this process; its own age is that of its last beat that was answered. */
   all(): Beat[]
   /** Whether this process may judge. */
   isSteady(): boolean
@@ -48,10 +50,10 @@ const steadyAfter = 2000
 const gap = 1000
 /** A disturbance is over after so long, in ms. */
 const calm = 3000
-/** Dead processes are forgotten after so long, in ms. */
+/** Redis forgets dead processes after so long, in ms. */
 export const forgetAfter = 60_000
 
-const beatScript = `
+const beatScript = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[2] ~= 'look' then redis.call('ZADD', KEYS[1], now, ARGV[1]) end
@@ -82,6 +84,8 @@ export function createBeats(
   let takers: string[] = []
   /** Processes that are not connected any more. */
   let gone = new Set<string>()
+  /** Processes that own runs, but whose last beat is so old that Redis has forgotten them. */
+  let forgotten: string[] = []
   /** By the clock of Redis: this process's last beat, and since when it beats without a gap. */
   let last = 0
   let steadySince = Infinity
@@ -161,11 +165,18 @@ export function createBeats(
     },
     dead() {
       if (!isJudge() || !isFresh()) return []
-      return [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [id] : []))
+      const late = [...beats].flatMap(([id, at]) => (isDead(id, last - at) ? [id] : []))
+      return [...late, ...forgotten.filter((id) => !beats.has(id))]
+    },
+    async findForgotten(owners) {
+      // Asked now, because one may have come since the last beat. Each beats before it owns a run.
+      const unknown = [...owners].filter((id) => id !== process && !beats.has(id))
+      const found = await Promise.all(unknown.map((id) => connection.send(keys.beats, ['ZSCORE', keys.beats, id])))
+      forgotten = unknown.filter((_, i) => found[i] === null)
     },
     alive,
     takers: () => alive().filter((id) => takers.includes(id)),
-    all: () => [...beats].map(([id, at]) => ({ id, age: last - at })),
+    all: () => [...beats].map(([id, at]) => ({ id, age: id === process ? performance.now() - answeredAt : last - at })),
     isSteady: () => isJudge() && isFresh(),
     isDisturbed: () => performance.now() - disturbedAt < calm || (timer !== undefined && !isFresh()),
     onBeat: (listener) => void listeners.add(listener),

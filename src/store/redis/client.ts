@@ -2,6 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import { isRefusal } from './away.ts'
 import { causeOf, connectCluster } from './cluster-client.ts'
+import { reconnect, watchLinks } from './silent-links.ts'
 import { isTlsFault, otherProtocol, tlsOptions } from './tls.ts'
 import type { RedisAddress } from './url.ts'
 
@@ -13,19 +14,22 @@ export interface Client {
   send(key: string, args: string[]): Promise<unknown>
   subscribe(channel: string, listener: Listener): Promise<void>
   unsubscribe(channel: string): Promise<void>
+  /** The connection that takes the commands of a key now; undefined: there is none. */
+  linkOf(key: string): unknown
+  /** The connections that messages come on. */
+  subscribers(): readonly { readonly isReady: boolean }[]
+  /** Connects again: the name may stand for another server now. A cluster knows its nodes itself. */
+  reconnect(): void
   close(): Promise<void>
 }
 
-export interface ClientEvents {
-  /** Connected again. */
-  up(): void
-  down(error: unknown): void
-}
+/** Called when a connection has broken, right then, and when one is ready. */
+export type Stirred = () => void
 
 /** How long to try at the start, in ms. */
 const firstTries = 5000
-/** A connection on which nothing comes for so long, pings neither, is broken, in ms. */
-const silence = 12_000
+/** How long a server that has taken a connection may say nothing, in ms. */
+const silence = 5000
 
 async function load() {
   try {
@@ -40,11 +44,11 @@ export async function connect(
   address: RedisAddress,
   shown: string,
   isCluster: boolean,
-  events: ClientEvents,
+  stirred: Stirred,
 ): Promise<Client> {
   const giveUp = new AbortController()
   const { signal } = giveUp
-  const connecting = connectClient(address, shown, isCluster, events, signal)
+  const connecting = connectClient(address, shown, isCluster, stirred, signal)
   const settled = new AbortController()
   try {
     return await Promise.race([connecting, otherProtocol(address, shown, settled.signal)])
@@ -61,7 +65,7 @@ async function connectClient(
   address: RedisAddress,
   shown: string,
   isCluster: boolean,
-  events: ClientEvents,
+  stirred: Stirred,
   signal: AbortSignal,
 ): Promise<Client> {
   const tls = tlsOptions(address, shown)
@@ -80,13 +84,9 @@ async function connectClient(
     ...(password !== undefined && { password }),
     // Who sends decides when to send again.
     disableOfflineQueue: true,
-    pingInterval: silence / 4,
     maintNotifications: 'disabled' as const,
     commandOptions: { timeout: undefined },
   }
-  const up = () => void (opened && events.up())
-  const down = (error: unknown) => void (opened && events.down(error))
-
   if (isCluster) {
     const rootNodes = hosts.map((place) => ({ ...common, socket: { ...socketOptions, ...place } }))
     const create = () =>
@@ -95,7 +95,7 @@ async function connectClient(
         defaults: { ...common, socket: socketOptions },
         topologyRefreshOnReconnectionAttemptStrategy: 500,
       })
-    const cluster = await connectCluster(create, { up, down, isFinal })
+    const cluster = await connectCluster(create, stirred, isFinal)
     opened = true
     return cluster
   }
@@ -103,7 +103,7 @@ async function connectClient(
   const client = createClient(options)
   // Large pages and many messages are not in each other's way.
   const subscriber = createClient(options)
-  for (const each of [client, subscriber]) each.on('error', down).on('ready', up)
+  for (const each of [client, subscriber]) each.on('error', stirred).on('ready', stirred)
   try {
     await Promise.all([client.connect(), subscriber.connect()])
   } catch (error) {
@@ -111,11 +111,19 @@ async function connectClient(
     throw error
   }
   opened = true
+  const unwatch = watchLinks(() => [client, subscriber], stirred)
   return {
     send: (_key, args) => client.sendCommand(args),
     subscribe: (channel, listener) => subscriber.sSubscribe(channel, listener),
     unsubscribe: async (channel) => void (await subscriber.sUnsubscribe(channel)),
+    linkOf: () => (client.isReady ? client : undefined),
+    subscribers: () => [subscriber],
+    reconnect() {
+      for (const each of [client, subscriber]) reconnect(each)
+      stirred()
+    },
     close: async () => {
+      unwatch()
       for (const each of [client, subscriber]) if (each.isOpen) each.destroy()
     },
   }

@@ -1,44 +1,58 @@
 /** The connections to the nodes of a cluster. */
 import type { RedisClusterType } from '@redis/client'
-import type { Client, ClientEvents } from './client.ts'
+import type { Client, Stirred } from './client.ts'
+import { slotOf } from './cluster-slot.ts'
+import { watchLinks } from './silent-links.ts'
 
-type Cluster = Pick<RedisClusterType, 'on' | 'connect' | 'destroy' | 'sendCommand' | 'sSubscribe' | 'sUnsubscribe'>
+type Cluster = Pick<
+  RedisClusterType,
+  'on' | 'connect' | 'destroy' | 'sendCommand' | 'sSubscribe' | 'sUnsubscribe' | 'masters' | 'slots'
+>
 
 /** How often to ask the nodes of a cluster at the start, in ms. */
 const tryEvery = 100
-/** Nodes of a cluster that are ready so long after one was not are so again, in ms. */
-const recently = 60_000
-
-export interface ClusterEvents extends ClientEvents {
-  /** Whether it makes no sense to try once more, at the start. */
-  isFinal(cause: unknown): boolean
-}
 
 /** The client wraps what its strategy returns. */
 export function causeOf(error: unknown): unknown {
   return error instanceof Error && 'originalError' in error ? error.originalError : error
 }
 
-export async function connectCluster(create: () => Cluster, events: ClusterEvents): Promise<Client> {
-  const cluster = await firstAnswer(create, events)
+/** `isFinal`: whether it makes no sense to try once more, at the start. */
+export async function connectCluster(
+  create: () => Cluster,
+  stirred: Stirred,
+  isFinal: (cause: unknown) => boolean,
+): Promise<Client> {
+  const cluster = await firstAnswer(create, isFinal)
+  for (const event of ['error', 'node-error', 'node-ready', 'node-disconnect']) cluster.on(event, stirred)
+  const subscribers = () => cluster.masters.flatMap(({ pubSub }) => (pubSub === undefined ? [] : [pubSub.client]))
+  const links = () => [
+    ...cluster.masters.flatMap(({ client }) => (client === undefined ? [] : [client])),
+    ...subscribers(),
+  ]
+  // The client asks who is in the cluster now when a connection was tried twice, which takes long where nobody refuses it.
+  const unwatch = watchLinks(links, stirred, (link) => void link.emit('reconnecting'))
   return {
     send: (key, args) => cluster.sendCommand(key, false, args),
     subscribe: (channel, listener) => cluster.sSubscribe(channel, listener),
     unsubscribe: async (channel) => void (await cluster.sUnsubscribe(channel)),
-    close: async () => cluster.destroy(),
+    linkOf(key) {
+      const client = cluster.slots[slotOf(key)]?.master.client
+      return client?.isReady === true ? client : undefined
+    },
+    subscribers,
+    reconnect: () => undefined,
+    async close() {
+      unwatch()
+      cluster.destroy()
+    },
   }
 }
 
 /** One that could not connect does not do so later. */
-async function firstAnswer(create: () => Cluster, { up, down, isFinal }: ClusterEvents): Promise<Cluster> {
+async function firstAnswer(create: () => Cluster, isFinal: (cause: unknown) => boolean): Promise<Cluster> {
   for (;;) {
     const cluster = create()
-    // A node is also ready when it is needed for the first time.
-    let brokenAt = -Infinity
-    const broken = () => void (brokenAt = performance.now())
-    cluster.on('node-reconnecting', broken).on('node-error', broken)
-    cluster.on('error', down).on('node-error', down).on('node-disconnect', up)
-    cluster.on('node-ready', () => performance.now() - brokenAt < recently && up())
     // The client says only that no node can be asked.
     let fault: unknown
     cluster.on('error', (error) => (fault = error))

@@ -1,8 +1,8 @@
 /** Why a store cannot be opened, with the cure. Nothing of what Redis says is passed on that may name its user. */
 import { MillraceError, messageOf } from '../../part/error.ts'
-import { storeFailed } from '../store-error.ts'
+import { redisFailed } from './redis-failed.ts'
 import type { Keys } from './keys.ts'
-import { allOf } from './rights.ts'
+import { channelsOf, keysOf } from './rights.ts'
 import { isTlsFault } from './tls.ts'
 import type { RedisAddress } from './url.ts'
 
@@ -24,11 +24,12 @@ export function explainFailure(error: unknown, address: RedisAddress, shown: str
     return refused('it asks for a password; write redis://user:password@host')
   }
   if (/WRONGPASS|NOAUTH|invalid password/iu.test(message)) return refused('check user and password of the URL')
+  if (message.startsWith('READONLY')) return refused('it is a replica; write the address of its primary')
   if (message.includes('SELECT is not allowed in cluster mode')) return noDatabase(shown, address)
   if (isTlsFault(error)) {
     return new MillraceError('store-failed', `cannot trust ${shown}: ${cureOf(error, address)}`, { detail: message })
   }
-  return storeFailed('cannot reach Redis', shown, error)
+  return redisFailed('cannot reach Redis', shown, error)
 }
 
 export function noDatabase(shown: string, { database }: RedisAddress): MillraceError {
@@ -43,7 +44,7 @@ export function lackingRights(shown: string, rights: readonly string[]): Millrac
 function rightIn(message: string, keys: Keys): string {
   const command = /'([\w|]+)' (?:sub)?command/u.exec(message)?.[1]
   if (command !== undefined) return `+${command.toLowerCase()}`
-  return (message.includes('channel') ? '&' : '~') + allOf(keys)
+  return message.includes('channel') ? channelsOf(keys) : keysOf(keys)
 }
 
 function cureOf(error: Error & { code: string }, { hosts, files }: RedisAddress): string {

@@ -1,19 +1,22 @@
 /** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
 import { MillraceError } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
-import { storeClosed, storeFailed } from '../store-error.ts'
+import { storeClosed } from '../store-error.ts'
+import { redisFailed } from './redis-failed.ts'
 import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
-import { connect, type Client, type ClientEvents } from './client.ts'
+import { connect, type Client, type Stirred } from './client.ts'
 import { explainFailure, lackingRights, noDatabase } from './connect-error.ts'
-import { createKeys, format, type Keys } from './keys.ts'
+import { evenFull } from './even-full.ts'
+import { createKeys, format, type Keys, type Partition } from './keys.ts'
 import { partitions } from './index-script.ts'
 import { missingRights } from './rights.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
+import { createWatch, type Area, type Watch } from './watch.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisOptions extends BeatOptions {
-  /** Where runs go some time after their end, and are read from then. It is closed with the store. Default: they stay in Redis. */
+  /** Where runs go some time after their end, and are read from then. It is closed with the store, or when that cannot be opened. Default: they stay in Redis. */
   archive?: Archive
   /** How long reads and writes wait while Redis is away, in ms. Default 15 000. Then they reject with `store-failed`. */
   timeoutMs?: number
@@ -35,20 +38,27 @@ export interface Connection {
   ask(what: string, key: string, args: string[]): Promise<unknown>
   /** Resolves when it is worth trying again. */
   again(): Promise<void>
+  /** Waits as long as a read or a write does. */
+  patiently<T>(what: string, answer: Promise<T>): Promise<T>
   subscribe: Client['subscribe']
   unsubscribe: Client['unsubscribe']
-  /** Calls back after each reconnect; in a cluster after that of any node. Returns a function that ends it. */
-  onUp(listener: () => void): () => void
-  onDown(listener: (error: unknown) => void): () => void
+  /** Whether all partitions take writes, and messages come. */
+  isWhole(): boolean
+  /** Partitions take writes again; none: messages come again, and some may have been missed. Returns a function that ends it. */
+  onUp(listener: Listener): () => void
+  /** Partitions do not answer any more; none: no messages come. */
+  onDown(listener: Listener): () => void
   close(): Promise<void>
 }
+
+type Listener = (partitions: readonly Partition[]) => void
 
 /** How often to try while nothing says that Redis is back, in ms. */
 const tryEvery = 100
 /** How long a Redis that has just been started may read its files, in ms. */
 const loadTime = 30_000
-/** A Redis that is up for less, in seconds, has just been started. */
-const fresh = 2
+/** One that is up for less, in seconds, has just been started: it does not say when it had read its files. */
+const fresh = loadTime / 1000
 
 /** Connects and checks. Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. */
 export async function openConnection(
@@ -58,21 +68,17 @@ export async function openConnection(
   const address = parseRedisUrl(url)
   const shown = redactUrl(url)
   const keys = createKeys(address.prefix)
-  const ups = new Set<() => void>()
-  const downs = new Set<(error: unknown) => void>()
+  const ups = new Set<Listener>()
+  const downs = new Set<Listener>()
   let closed = false
+  let watch: Watch | undefined
 
-  const { client, isCluster, isFresh } = await open(
-    { address, shown, keys, warn, joins },
-    {
-      up: () => {
-        if (!closed) for (const listener of ups) listener()
-      },
-      down: (error) => {
-        if (!closed) for (const listener of downs) listener(error)
-      },
-    },
-  )
+  const { client, isCluster, isFresh } = await open({ address, shown, keys, warn, joins }, () => watch?.look())
+  // Who only reads may not be allowed more.
+  watch = createWatch(client, areasOf(keys, isCluster), joins ? 'DEL' : 'EXISTS', {
+    up: (all) => ups.forEach((listener) => listener(all)),
+    down: (all) => downs.forEach((listener) => listener(all)),
+  })
 
   function again(): Promise<void> {
     return new Promise((resolve) => {
@@ -94,9 +100,17 @@ export async function openConnection(
         return await inTime(client.send(key, args), end - Date.now())
       } catch (error) {
         if (closed) throw storeClosed(what)
-        if (!isAway(error) || Date.now() >= end) throw storeFailed(`cannot ${what}`, shown, error)
+        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, shown, error)
         await again()
       }
+    }
+  }
+
+  async function patiently<T>(what: string, answer: Promise<T>): Promise<T> {
+    try {
+      return await inTime(answer, timeoutMs)
+    } catch (error) {
+      throw error instanceof TimeoutError ? redisFailed(`cannot ${what}`, shown, error) : error
     }
   }
 
@@ -109,15 +123,24 @@ export async function openConnection(
     send: (key, args) => client.send(key, args),
     ask,
     again,
+    patiently,
     subscribe: client.subscribe,
     unsubscribe: client.unsubscribe,
+    isWhole: watch.isWhole,
     onUp: (listener) => added(ups, listener),
     onDown: (listener) => added(downs, listener),
     close: async () => {
       closed = true
+      watch.end()
       await client.close()
     },
   }
+}
+
+/** In a cluster each partition may move to another node by itself, and the list of processes too. */
+function areasOf({ none }: Keys, isCluster: boolean): Area[] {
+  const all = none.map((key, partition): Area => ({ key, partitions: partition < partitions ? [partition] : [] }))
+  return isCluster ? all : [{ key: none[0]!, partitions: all.flatMap((area) => area.partitions) }]
 }
 
 function added<T>(set: Set<T>, value: T): () => void {
@@ -143,10 +166,10 @@ interface Opening {
   joins: boolean
 }
 
-async function open({ address, shown, keys, warn, joins }: Opening, events: ClientEvents) {
+async function open({ address, shown, keys, warn, joins }: Opening, stirred: Stirred) {
   try {
     let isCluster = address.hosts.length > 1
-    let client = await connect(address, shown, isCluster, events)
+    let client = await connect(address, shown, isCluster, stirred)
     try {
       const info = String(await client.send(keys.format, ['INFO', 'everything']))
       const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'mu').exec(info)?.[1] ?? ''
@@ -154,7 +177,7 @@ async function open({ address, shown, keys, warn, joins }: Opening, events: Clie
       if (!isCluster && valueOf('cluster_enabled') === '1') {
         isCluster = true
         const single = client
-        client = await connect(address, shown, true, events)
+        client = await connect(address, shown, true, stirred)
         await single.close()
       }
       if (isCluster && address.database !== 0) {
@@ -166,7 +189,9 @@ async function open({ address, shown, keys, warn, joins }: Opening, events: Clie
         asked.map((tag) => loaded(() => missingRights(client.send, keys, `${tag}:clock`))),
       )
       if (missing.flat().length > 0) throw lackingRights(shown, [...new Set(missing.flat())])
-      const known = await loaded(() => client.send(keys.format, ['SET', keys.format, format, 'NX', 'GET']))
+      const known =
+        (await loaded(() => client.send(keys.format, ['GET', keys.format]))) ??
+        (await loaded(() => client.send(keys.format, evenFull('SET', keys.format, format, 'NX', 'GET'))))
       if (known !== null && known !== format) {
         const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`
         throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another ?prefix=`)
@@ -177,7 +202,8 @@ async function open({ address, shown, keys, warn, joins }: Opening, events: Clie
           `${shown}: maxmemory-policy is ${policy}, so Redis may delete runs when memory is short. Use noeviction.`,
         )
       }
-      const hasFiles = valueOf('aof_enabled') === '1' || Number(valueOf('rdb_last_load_keys_loaded')) > 0
+      const hasFiles =
+        valueOf('aof_enabled') === '1' || valueOf('loading') === '1' || Number(valueOf('rdb_last_load_keys_loaded')) > 0
       return { client, isCluster, isFresh: hasFiles && Number(valueOf('uptime_in_seconds')) < fresh }
     } catch (error) {
       await client.close()

@@ -1,12 +1,11 @@
 /** Connections that break, answers that are lost, a Redis that is restarted with less than it had. */
-import { cpSync, rmSync } from 'node:fs'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
-import { describeRedis, freshPrefix, startRedis, type RedisServer } from '../../../test/support/redis.ts'
+import { startLossyRedis } from '../../../test/support/lossy-redis.ts'
+import { startRedisProxy } from '../../../test/support/redis-proxy.ts'
+import { describeRedis, freshPrefix, startRedis } from '../../../test/support/redis.ts'
 import { delta, firstMessages, live, readAll } from '../contract/tools.contract.ts'
 import { endEntry, entry, startEntry } from '../example-run.contract.ts'
 import { redisStore, type RedisOptions } from './redis-store.ts'
@@ -25,44 +24,9 @@ async function open(url: string, options?: RedisOptions): Promise<Store> {
 const seqs = (entries: readonly Entry[]) => entries.map(({ seq }) => seq)
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1)
 
-/** Stands between a store and Redis, and can lose answers. */
-async function createProxy(port: number) {
-  let losing = false
-  let lost = 0
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const upstream = connect(port, '127.0.0.1')
-    for (const each of [client, upstream]) {
-      sockets.add(each)
-      each
-        .on('error', () => undefined)
-        .on('close', () => {
-          client.destroy()
-          upstream.destroy()
-        })
-    }
-    client.pipe(upstream)
-    upstream.on('data', (chunk) => {
-      // The answer of a script is a list.
-      if (!losing || chunk[0] !== 0x2a) return void client.write(chunk)
-      losing = false
-      lost++
-      client.destroy()
-    })
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  return {
-    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    lose: () => void (losing = true),
-    lost: () => lost,
-    cut: () => sockets.forEach((socket) => socket.destroy()),
-    close: () => server.close(),
-  }
-}
-
 describeRedis('Redis', (redis) => {
   test('a script whose answer is lost is sent again and counts once: appends, claims and messages', async () => {
-    const proxy = await createProxy(redis().port)
+    const proxy = await startRedisProxy(redis().port)
     const prefix = freshPrefix()
     const store = await open(`${proxy.url}?prefix=${prefix}`)
     const elsewhere = await open(`${redis().url}?prefix=${prefix}`)
@@ -98,7 +62,7 @@ describeRedis('Redis', (redis) => {
   })
 
   test('connections that break at any time cost nobody an entry, and no entry is stored twice', async () => {
-    const proxy = await createProxy(redis().port)
+    const proxy = await startRedisProxy(redis().port)
     const prefix = freshPrefix()
     const store = await open(`${proxy.url}?prefix=${prefix}`)
     const elsewhere = await open(`${proxy.url}?prefix=${prefix}`)
@@ -174,29 +138,9 @@ describeRedis('Redis', (redis) => {
   })
 })
 
-/** Redis with files, started again with those of an earlier moment. */
-async function createLossy(): Promise<RedisServer & { remember(): Promise<void>; lose(): Promise<void> }> {
-  const server = await startRedis({ aof: true })
-  const [files, copy] = [join(server.dir, 'appendonlydir'), join(server.dir, 'earlier')]
-  return {
-    ...server,
-    async remember() {
-      // The file is flushed by then.
-      await sleep(50)
-      cpSync(files, copy, { recursive: true })
-    },
-    async lose() {
-      await server.kill()
-      rmSync(files, { recursive: true })
-      cpSync(copy, files, { recursive: true })
-      await server.restart()
-    },
-  }
-}
-
 describeRedis('Redis that loses its last second', () => {
   test('its owners write it again: entries, claims, messages and forks, and nobody who reads sees a gap', async () => {
-    const server = await createLossy()
+    const server = await startLossyRedis()
     const [first, second, third] = await Promise.all([0, 1, 2].map(() => open(`${server.url}?prefix=p`)))
     await first!.log.append('r', 1, [startEntry('r'), delta(2)])
     await first!.log.append('handed', 1, [startEntry('handed')])
@@ -245,7 +189,7 @@ describeRedis('Redis that loses its last second', () => {
   })
 
   test('together with the owner: a reader gets an error, also one that comes back, and never what follows something else', async () => {
-    const server = await createLossy()
+    const server = await startLossyRedis()
     const [owner, elsewhere] = [await redisStore(`${server.url}?prefix=p`), await open(`${server.url}?prefix=p`)]
     await owner.log.append('r', 1, [startEntry('r'), delta(2)])
     const reader = readAll(elsewhere, 'r', 0, live())
@@ -272,7 +216,7 @@ describeRedis('Redis that loses its last second', () => {
   })
 
   test('frozen for four seconds: writes wait, nothing is lost, nobody is refused', async () => {
-    const server = await createLossy()
+    const server = await startLossyRedis()
     const [owner, elsewhere] = await Promise.all([0, 1].map(() => open(`${server.url}?prefix=p`)))
     await owner!.log.append('r', 1, [startEntry('r')])
     const readers = [owner!, elsewhere!].map((each) => readAll(each, 'r', 0, live()))

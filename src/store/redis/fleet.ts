@@ -6,6 +6,7 @@ import { createAttendance } from './attendance.ts'
 import { createBeats, type BeatOptions } from './beats.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
+import { evenFull } from './even-full.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
 import { listed } from './script.ts'
 
@@ -32,7 +33,7 @@ export interface RedisFleetContext extends BeatOptions {
 const lookEvery = 500
 const mostProcesses = 8
 /** How often the owners of all active runs are looked at, in ms. */
-const lookForVanished = 30_000
+const lookForForgotten = 30_000
 /** Most due runs that one process takes from a partition at once. */
 const mostTaken = 64
 
@@ -53,7 +54,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
   let watching: Promise<void> | undefined
   let wake = Promise.withResolvers<void>()
-  let vanishedAt = -Infinity
+  let ownersAt = -Infinity
   let findsOrphans = false
 
   const announce = (runs: readonly string[]) => {
@@ -96,9 +97,9 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
     findsOrphans = true
     try {
       announce(await orphans.ofDead())
-      if (beats.isSteady() && performance.now() - vanishedAt > lookForVanished) {
-        vanishedAt = performance.now()
-        announce(await orphans.ofVanished())
+      if (beats.isSteady() && performance.now() - ownersAt > lookForForgotten) {
+        await beats.findForgotten(await orphans.owners())
+        ownersAt = performance.now()
       }
     } catch {
       // Redis is away: after the next beat.
@@ -127,7 +128,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   async function introduce(): Promise<void> {
     if (context.joins === false) return
     const key = keys.process(process)
-    await connection.ask('introduce this process', key, ['HSET', key, ...Object.entries(about).flat()])
+    await connection.ask('introduce this process', key, evenFull('HSET', key, ...Object.entries(about).flat()))
   }
 
   beats.onBeat(() => void lookForOrphans())

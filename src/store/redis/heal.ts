@@ -1,61 +1,76 @@
 /**
- * Writes again what Redis has lost of this process's writes: after a reconnect, before anything new. What another process wrote in between
+ * Writes again what Redis has lost of this process's writes: when a partition is back, before anything new. What another process wrote in between
  * must be there first, so a claim waits until the run is as far as it was. Meanwhile nobody claims.
  */
 import { isAway } from './away.ts'
 import { appendOperation } from './append-job.ts'
 import type { Connection } from './connection.ts'
-import { idOf, type Kept } from './kept.ts'
-import { partitionOf } from './keys.ts'
+import { partitions } from './index-script.ts'
+import { createKept, idOf } from './kept.ts'
+import { partitionOf, type Partition } from './keys.ts'
 import type { Head, Pages } from './pages.ts'
 import type { StoredRow } from '../run-row.ts'
 import { runScript } from './write-queue.ts'
 import { claimOperation, type Written } from './writes.ts'
 
-/** How long after a reconnect nobody claims, and how long a run may take to be whole again, in ms. */
-export const healingTime = 1000
-/** For so long after a reconnect, in ms, a run that is not there may be one whose owner is about to write it again. */
+/** How long after a partition is back nobody claims, and how long a run may take to be whole again, in ms. */
+const healingTime = 1000
+/** For so long after that, in ms, a run that is not there may be one whose owner is about to write it again. */
 const lateTime = 3000
 /** How often to look whether something has come, in ms. */
 export const lookEvery = 50
 
 export interface Healing {
-  /** Resolves when all that was lost is written again; undefined if that is so. */
-  healed(): Promise<void> | undefined
+  /** What was written, in case that Redis loses it. */
+  keep(written: Written): void
+  /** Resolves when the partition is there, with all that was lost; undefined if it is. */
+  healed(partition: Partition): Promise<void> | undefined
   /** Resolves when claims are allowed; undefined if they are. */
-  mayClaim(): Promise<void> | undefined
-  /** Whether Redis was away a moment ago, so that what is not there may still come. */
-  isLate(): boolean
+  mayClaim(partition: Partition): Promise<void> | undefined
+  /** Whether the partition is away, or was a moment ago, so that what is not there may still come. */
+  isLate(partition: Partition): boolean
   /** Writes a run again, as far as it is kept. */
   heal(run: string): Promise<void>
-  /** Call this after a reconnect. */
-  start(): void
+  /** Redis is away: nothing is written before `start`. */
+  pause(partitions: readonly Partition[]): void
+  /** It is back. */
+  start(partitions: readonly Partition[]): void
 }
 
 interface HealingContext {
   connection: Connection
   process: string
   pages: Pages
-  kept: Kept
 }
 
 function headOf({ epoch, lastSeq, status }: StoredRow): Head {
   return { epoch, seq: lastSeq, status }
 }
 
-export function createHealing({ connection, process, pages, kept }: HealingContext): Healing {
-  let healing: Promise<void> | undefined
-  let isDue = false
-  let claimsFrom = connection.isFresh ? Date.now() + healingTime : 0
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+export function createHealing({ connection, process, pages }: HealingContext): Healing {
+  const opened = Date.now()
+  const states = Array.from({ length: partitions }, () => ({
+    kept: createKept(),
+    /** While it is away. */
+    away: undefined as PromiseWithResolvers<void> | undefined,
+    /** Until it is healed. */
+    healing: undefined as PromiseWithResolvers<void> | undefined,
+    claimsFrom: connection.isFresh ? opened + healingTime : 0,
+    /** Counts the times that it went away or came back. */
+    round: 0,
+  }))
+  type State = (typeof states)[number]
 
   /** Runs a script, again while Redis is away. */
-  async function send(id: string, args: readonly string[]): Promise<unknown> {
+  async function send(id: string, args: readonly string[], isCurrent: () => boolean): Promise<unknown> {
     const end = Date.now() + connection.timeoutMs
     for (;;) {
       try {
         return (await runScript(connection, partitionOf(id), args))[0]
       } catch (error) {
-        if (!isAway(error) || Date.now() > end) throw error
+        if (!isAway(error) || Date.now() > end || !isCurrent()) throw error
         await connection.again()
       }
     }
@@ -71,53 +86,81 @@ export function createHealing({ connection, process, pages, kept }: HealingConte
       const isBehind = head === undefined || head.epoch < epoch || head.seq < seq
       return isBehind ? 'wait' : [claimOperation(process, written, [], { force: true })]
     }
-    const { appending } = written
-    const { before, row } = appending
+    const { change } = written
+    const { before, row } = change
     const follows = head === undefined ? before === undefined : head.epoch === row.epoch && head.seq === before?.lastSeq
     // With its whole row: what is stored may be older than what was there before.
-    return follows ? [appendOperation(process, appending, { whole: true })] : undefined
+    return follows ? [appendOperation(process, change, { whole: true })] : undefined
   }
 
-  async function healRun(run: string, all: readonly Written[]): Promise<void> {
-    const end = Date.now() + healingTime * 0.9
+  async function healRun(run: string, all: readonly Written[], isCurrent = () => true): Promise<void> {
     let head = all.some(({ type }) => type !== 'post') ? await pages.head(run) : undefined
+    // Counted from the first answer: others may not be back before.
+    const end = Date.now() + healingTime * 0.9
     for (const each of all) {
       let next = missing(head, each)
       while (next === 'wait' && Date.now() < end) {
-        await new Promise((resolve) => setTimeout(resolve, lookEvery))
+        await pause(lookEvery)
         head = await pages.head(run)
         next = missing(head, each)
       }
       if (next === undefined || next === 'wait') continue
       let result: unknown
-      for (const operation of next) result = await send(run, operation)
-      if (each.type === 'append' && result === 1) head = headOf(each.appending.row)
+      for (const operation of next) result = await send(run, operation, isCurrent)
+      if (each.type === 'append' && result === 1) head = headOf(each.change.row)
       else if (each.type !== 'post') head = await pages.head(run)
     }
   }
 
-  async function healAll(): Promise<void> {
-    while (isDue) {
-      isDue = false
-      const runs = Map.groupBy(kept.all(), idOf)
-      await Promise.allSettled(Array.from(runs, ([run, all]) => healRun(run, all)))
+  async function healAll(state: State): Promise<void> {
+    const round = ++state.round
+    const isCurrent = () => state.round === round
+    const runs = Map.groupBy(state.kept.all(), idOf)
+    await Promise.allSettled(Array.from(runs, ([run, all]) => healRun(run, all, isCurrent)))
+    if (!isCurrent()) return
+    state.kept.hold(false)
+    state.healing?.resolve()
+    state.healing = undefined
+  }
+
+  async function claimable(state: State): Promise<void> {
+    for (;;) {
+      if (state.away) await state.away.promise
+      const wait = state.claimsFrom - Date.now()
+      if (state.away === undefined && wait <= 0) return
+      await pause(Math.max(0, wait))
     }
-    healing = undefined
-    kept.hold(false)
   }
 
   return {
-    healed: () => healing,
-    mayClaim() {
-      const wait = claimsFrom - Date.now()
-      return wait > 0 ? new Promise((resolve) => setTimeout(resolve, wait)) : undefined
+    keep: (written) => states[partitionOf(idOf(written))]!.kept.add(written),
+    healed: (partition) => states[partition]!.healing?.promise,
+    mayClaim(partition) {
+      const state = states[partition]!
+      return state.away || Date.now() < state.claimsFrom ? claimable(state) : undefined
     },
-    isLate: () => Date.now() < claimsFrom - healingTime + lateTime,
-    heal: (run) => healRun(run, kept.all(run)),
-    start() {
-      isDue = true
-      claimsFrom = Date.now() + healingTime
-      healing ??= healAll()
+    isLate(partition) {
+      const { away, claimsFrom } = states[partition]!
+      return away !== undefined || Date.now() < claimsFrom - healingTime + lateTime
+    },
+    heal: (run) => healRun(run, states[partitionOf(run)]!.kept.all(run)),
+    pause(all) {
+      for (const partition of all) {
+        const state = states[partition]!
+        state.round++
+        state.away ??= Promise.withResolvers()
+        state.healing ??= Promise.withResolvers()
+        state.kept.hold(true)
+      }
+    },
+    start(all) {
+      for (const partition of all) {
+        const state = states[partition]!
+        state.claimsFrom = Date.now() + healingTime
+        state.away?.resolve()
+        state.away = undefined
+        void healAll(state)
+      }
     },
   }
 }

@@ -55,14 +55,20 @@ export function createInboxes({
     lookAtAll(Date.now() - silence)
   }
 
+  /** The channel may be that of a newer one by now. */
+  function drop(inbox: string, box: Box): void {
+    if (boxes.get(inbox) !== box) return
+    boxes.delete(inbox)
+    void channels.close(keys.bell(inbox))
+  }
+
   async function open(inbox: string, box: Box): Promise<void> {
     try {
       await channels.open(keys.bell(inbox), (count) => hear(inbox, box, Number(count)))
       await look(inbox, box)
       box.isLive = true
     } catch (error) {
-      if (boxes.get(inbox) === box) boxes.delete(inbox)
-      void channels.close(keys.bell(inbox))
+      drop(inbox, box)
       throw error
     }
   }
@@ -119,11 +125,7 @@ export function createInboxes({
           })
         },
         leave() {
-          if (box === undefined || --box.readers > 0) return
-          if (boxes.get(inbox) === box) {
-            boxes.delete(inbox)
-            void channels.close(keys.bell(inbox))
-          }
+          if (box !== undefined && --box.readers === 0) drop(inbox, box)
         },
       }
     },

@@ -1,4 +1,7 @@
-/** What this process wrote in the last seconds: Redis may lose as much when it is killed, and then it is written again. */
+/**
+ * What this process wrote in the last seconds: Redis may lose as much when it is killed, and then it is written again. While it is away nothing is
+ * written, so what is kept does not grow however long that takes.
+ */
 import type { Written } from './writes.ts'
 
 /** An append-only file that is written every second may lack somewhat more, in ms. */
@@ -6,7 +9,7 @@ export const keptFor = 3000
 
 /** The run or the inbox that it went to. */
 export function idOf(written: Written): string {
-  if (written.type === 'append') return written.appending.run
+  if (written.type === 'append') return written.change.run
   return written.type === 'post' ? written.inbox : written.run
 }
 
@@ -14,7 +17,7 @@ export interface Kept {
   add(written: Written): void
   /** In the order in which it was written. Of one run, or all. */
   all(run?: string): Written[]
-  /** How long it is kept is counted only while Redis is there. */
+  /** How long it is kept is counted only while Redis is there, and anew when it is back: what was written again can be lost again. */
   hold(isHeld: boolean): void
 }
 
@@ -42,6 +45,10 @@ export function createKept(now: () => number = Date.now): Kept {
         .map(({ written }) => written)
         .filter((written) => run === undefined || idOf(written) === run),
     hold(isHeld) {
+      if (held && !isHeld) {
+        items = items.slice(old).map(({ written }) => ({ written, at: now() }))
+        old = 0
+      }
       held = isHeld
     },
   }

@@ -46,6 +46,8 @@ export function createKeys(prefix: string) {
     beats: `{${prefix}:fleet}:beats`,
     takers: `{${prefix}:fleet}:takers`,
     process: (id: string) => `{${prefix}:fleet}:process:${id}`,
+    /** None exists; deleting it shows whether writes are taken there. */
+    none: [...tags, `{${prefix}:fleet}`].map((each) => `${each}:none`),
   }
 }
 

@@ -9,7 +9,7 @@
 /** Limit of changes in an answer. */
 const most = 256
 
-export const lookScript = String.raw`
+export const lookScript = String.raw`#!lua flags=allow-oom
 local T = string.sub(KEYS[1], 1, -7)
 local after, upto, left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local whole = function(n) return string.format('%.0f', n) end

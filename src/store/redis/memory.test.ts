@@ -85,6 +85,39 @@ describeRedis('the memory of Redis', (redis) => {
     expect(await readAll(store, 'small')).toEqual(small)
   })
 
+  test.each([
+    ['with runs', true],
+    ['that was empty', false],
+  ])('a full one %s can be opened: instances start, beat, read and follow, and make room', async (_, hasRuns) => {
+    const run = exampleRun('r', 3000)
+    if (hasRuns) {
+      const store = await open()
+      for (let i = 0; i < run.length; i += 10) await store.log.append('r', 1, run.slice(i, i + 10))
+    }
+    await limit('1mb')
+    const [one, two] = [await open(), await open({ archive: openArchive(join(root, prefix)), joins: false })]
+    await one.fleet.introduce!({ version: '1.2.3' })
+    const own = async () => (await two.fleet.processes!()).filter(({ version }) => version === '1.2.3')
+    await expect.poll(own).toMatchObject([{ alive: true }])
+    const { id } = (await own())[0]!
+    const beat = () => redis().command('ZSCORE', `{${prefix}:fleet}:beats`, id)
+    const first = await beat()
+    await expect.poll(beat).not.toBe(first)
+    const position = await one.log.position()
+    await one.positions!.keep('reader', position, 'somebody')
+    expect(await two.positions!.get('reader')).toEqual({ position, by: 'somebody' })
+    await expect(one.log.append('new', 1, exampleRun('new'))).rejects.toMatchObject({ code: 'store-failed' })
+    if (!hasRuns) return
+    for await (const changes of one.log.changes({ after: 0 })) {
+      expect(changes.length).toBeGreaterThan(0)
+      break
+    }
+    expect(await readAll(one, 'r')).toEqual(run)
+    expect(await two.upkeep!.compact('r')).toMatchObject({ entriesBefore: 3006 })
+    expect(await two.upkeep!.archive!('r')).toBe(true)
+    expect(await two.upkeep!.drop('r')).toBe(true)
+  })
+
   test('a run that cannot be stored fails with store-failed and never hangs', async () => {
     const gate = latch()
     const redisBacked = await open()

@@ -24,6 +24,8 @@ export const everyPartition: readonly Partition[] = Array.from({ length: partiti
 const ownPart = 600
 /** A dead process without runs is asked for so often, in ms: it may have been paused between a claim and its death. */
 const askAgain = 3000
+/** Runs of a dead process that nobody takes, because their tools are missing, are looked for less and less often; at least so often, in ms. */
+const askSeldom = 30_000
 const pageLength = 200
 /** A run that nobody has taken is named again after so long, in ms. */
 const nameAgain = 1500
@@ -31,8 +33,8 @@ const nameAgain = 1500
 export interface Orphans {
   /** Runs of dead processes that this one should take now. */
   ofDead(): Promise<string[]>
-  /** Active runs whose owner is unknown. Reads the names of all active runs. */
-  ofVanished(): Promise<string[]>
+  /** The processes that own active runs. Reads the names of all active runs. */
+  owners(): Promise<Set<string>>
   /** Suspended runs that were due, answered or stopped, oldest first. Reads all suspended runs. */
   suspended(): Promise<string[]>
 }
@@ -51,14 +53,13 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
     }
   }
 
-  async function collect(status: string, wants: (item: Item) => boolean): Promise<string[]> {
+  async function collect<T>(status: string, pick: (items: Item[]) => T[]): Promise<T[]> {
     const all = everyPartition.map(async (partition) => {
-      const wanted: Item[] = []
-      for await (const page of pages(partition, status)) wanted.push(...page.filter(wants))
-      return wanted
+      const picked: T[] = []
+      for await (const page of pages(partition, status)) picked.push(...pick(page))
+      return picked
     })
-    const wanted = (await Promise.all(all)).flat()
-    return wanted.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([run]) => run)
+    return (await Promise.all(all)).flat()
   }
 
   /** It is not named again while somebody is about to take it. */
@@ -74,7 +75,7 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
       const now = performance.now()
       const dead = beats.dead()
       for (const id of found.keys()) if (!dead.includes(id)) found.delete(id)
-      if (dead.length === 0) named.clear()
+      for (const [run, at] of named) if (now - at > nameAgain) named.delete(run)
       for (const id of dead) if (!found.has(id)) found.set(id, { since: now, next: now })
       const asked = dead.filter((id) => found.get(id)!.next <= now)
       const isMine = shareOf(process, beats.takers())
@@ -82,22 +83,25 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
         const kept = found.get(id)!
         const all = everyPartition.map((partition) => operate(partition, 'owned', ...listed([id])))
         const left = ((await Promise.all(all)) as string[][]).flat()
-        if (left.length === 0) kept.next = performance.now() + askAgain
+        const waited = Math.min((now - kept.since) / 4, askSeldom)
+        kept.next = performance.now() + (left.length === 0 ? askAgain : waited)
         return now - kept.since < ownPart ? left.filter(isMine) : left
       })
       return (await Promise.all(runs)).flat().filter(isNew)
     },
-    async ofVanished() {
-      const owners = new Set(beats.all().map(({ id }) => id))
-      const runs = await collect('running', ([, , owner]) => owner !== '' && !owners.has(owner))
-      return beats.isSteady() ? runs : []
+    async owners() {
+      const found = await collect('running', (page) => [...new Set(page.map(([, , owner]) => owner))])
+      return new Set(found.filter((owner) => owner !== ''))
     },
-    suspended() {
+    async suspended() {
       const now = Date.now()
-      return collect('suspended', ([, , , row, messages]) => {
-        const keys = new Set(messages)
-        return row !== '' && isWanted(toRow([row, '0', '0', '0', 'suspended']), now, (key) => keys.has(key))
-      })
+      const wanted = await collect('suspended', (page) =>
+        page.filter(([, , , row, messages]) => {
+          const keys = new Set(messages)
+          return row !== '' && isWanted(toRow([row, '0', '0', '0', 'suspended']), now, (key) => keys.has(key))
+        }),
+      )
+      return wanted.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([run]) => run)
     },
   }
 }

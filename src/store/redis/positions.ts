@@ -1,6 +1,7 @@
 /** Positions in the changes of all runs, which processes hand on to each other. */
 import type { Positions } from '../../part/log.ts'
 import type { Connection } from './connection.ts'
+import { evenFull } from './even-full.ts'
 
 export function createPositions({ ask, keys }: Connection): Positions {
   return {
@@ -13,7 +14,7 @@ export function createPositions({ ask, keys }: Connection): Positions {
     },
     async keep(name, position, by) {
       const key = keys.position(name)
-      await ask('keep a position', key, ['SET', key, `${position} ${by}`])
+      await ask('keep a position', key, evenFull('SET', key, `${position} ${by}`))
     },
   }
 }

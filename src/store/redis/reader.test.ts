@@ -5,10 +5,11 @@ import { createHeads } from '../heads.ts'
 import { entriesLost } from '../store-error.ts'
 import type { Head, Page, Pages } from './pages.ts'
 import { createReader } from './reader.ts'
+import { toRow } from './rows.ts'
 import type { Tails } from './tails.ts'
 
 /** Redis answers with these pages, one after the other; `reached` says which entries were waited for. */
-function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => {} } = {}) {
+function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => {}, heads = createHeads() } = {}) {
   const reached: number[] = []
   const pages = { page: async () => answers.shift()! }
   const state = {
@@ -24,7 +25,7 @@ function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => 
     look: async () => {},
     reach: (_: string, seq: number) => (reached.push(seq), reach()),
   }
-  const context = { heads: createHeads(), tails: tails as unknown as Tails, pages: pages as unknown as Pages }
+  const context = { heads, tails: tails as unknown as Tails, pages: pages as unknown as Pages }
   const options = { signal: new AbortController().signal }
   return { reached, ...createReader({ ...context, isLate: () => isLate }, 'r', options) }
 }
@@ -53,4 +54,13 @@ test('a page with less than was said is not the end', async () => {
   expect(await pull()).toBe('again')
   expect(reached).toEqual([2])
   expect(await pull()).toMatchObject({ value: [delta(1), delta(2)] })
+})
+
+test('the next owner gives its readers nothing before what they read of the last one was compared', async () => {
+  const heads = createHeads()
+  const { pull } = setUp([two], { tail: { ...told, isSuspect: true }, heads })
+  // It has read as another process's run; then this process claims it, with less than was read.
+  expect(await pull()).toBe('wait')
+  heads.set('r', toRow([JSON.stringify({ id: 'r', agent: 'a', status: 'running' }), '2', '1', '1', 'running']))
+  expect(await pull()).toBe('wait')
 })

@@ -28,6 +28,7 @@ export function createReader(
   let joined: Recent | undefined
   let tail: Tail | undefined
   let seen = false
+  let isThere = false
 
   function join(recent: Recent | undefined): void {
     if (joined === recent) return
@@ -38,7 +39,7 @@ export function createReader(
   }
 
   function leaveTail(): void {
-    if (tail !== undefined) tails.leave(run)
+    if (tail !== undefined) tails.leave(run, tail)
     tail = undefined
   }
 
@@ -86,11 +87,22 @@ export function createReader(
     return 'again'
   }
 
+  /** A run that has ended here may have been deleted elsewhere before anybody has read it. */
+  async function check() {
+    isThere = (await pages.head(run)) !== undefined || isLate()
+    if (!isThere) heads.forget(run)
+    return 'again' as const
+  }
+
   return {
     pull() {
+      // First: this process may be the next owner of a run of which more was read here than it knows.
+      if (tail?.error) throw tail.error
+      if (tail?.isSuspect) return 'wait'
       const own = heads.get(run)
       if (own !== undefined) {
         leaveTail()
+        if (!seen && !isThere && hasEnded(own.row.status)) return check()
         const { lastSeq: seq, epoch, status } = own.row
         return near({ seq, epoch, status }, own.recent)
       }

@@ -1,6 +1,7 @@
 /** A store in Redis or Valkey, which many processes share. decisions/0025 says how it is laid out. */
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
+import { MillraceError } from '../../part/error.ts'
 import { hasEnded, type InboxMessage, type Log, type OnStored, type RunIndex, type Store } from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
@@ -13,15 +14,16 @@ import { createChannels } from './channels.ts'
 import { openConnection, type RedisOptions } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createHealing, lookEvery } from './heal.ts'
-import { createKept } from './kept.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
 import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
 import { followClaims } from './claims.ts'
+import { partitionOf } from './keys.ts'
 import { createPages } from './pages.ts'
 import { createPositions } from './positions.ts'
 import { createReader } from './reader.ts'
+import { redisFailed } from './redis-failed.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
@@ -36,7 +38,10 @@ export type { RedisOptions } from './connection.ts'
  * cluster). Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. Needs the package `@redis/client`.
  */
 export async function redisStore(url: string, options: RedisOptions = {}): Promise<Store> {
-  const connection = await openConnection(url, options)
+  const connection = await openConnection(url, options).catch(async (error: unknown) => {
+    await options.archive?.close()
+    throw error
+  })
   const { keys } = connection
   const process = randomUUID()
   const heads = createHeads()
@@ -48,8 +53,8 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const inboxBell = createBell()
   const tails = createTails({ channels, keys, pages, bell: entryBell })
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
-  const kept = createKept()
-  const healing = createHealing({ connection, process, pages, kept })
+  const healing = createHealing({ connection, process, pages })
+  const isLate = (run: string) => healing.isLate(partitionOf(run))
   const status = createStatus(connection, () => writes.pending)
   const writes = createWrites({
     connection,
@@ -61,7 +66,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     healing,
     dead: () => fleet.dead(),
     written: (write) => {
-      kept.add(write)
+      healing.keep(write)
       if (write.type === 'claim') fleet.claimed(write.run)
     },
     appended,
@@ -74,9 +79,9 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   let closing: Promise<void> | undefined
   let closed = false
   followClaims(channels, keys, claimed)
-  connection.onDown(() => kept.hold(true))
-  connection.onUp(() => {
-    healing.start()
+  connection.onDown(healing.pause)
+  connection.onUp((partitions) => {
+    healing.start(partitions)
     // Notes may have been missed.
     for (const run of heads.runs()) {
       const look = pages.head(run).then((head) => head && claimed(run, head.epoch))
@@ -130,7 +135,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       const { step, types, signal } = options
       const limit = step === undefined && types === undefined ? options.limit : undefined
       return open<Entry[]>(entryBell, run, signal, () =>
-        selectEntries(createReader({ heads, tails, pages, isLate: healing.isLate }, run, options, limit), options),
+        selectEntries(createReader({ heads, tails, pages, isLate: () => isLate(run) }, run, options, limit), options),
       )
     },
     post: async (run, key, message) => (await log.postAll(run, [{ key, message }]))[0]!,
@@ -148,12 +153,13 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     async get(run) {
       let row = await listing.get(run)
       // Just after a reconnect it may be older than what was seen: its owner, who may be this process, writes that again.
-      const whole = heads.get(run) === undefined ? healing.mayClaim() : healing.healed()
+      const partition = partitionOf(run)
+      const whole = heads.get(run) === undefined ? healing.mayClaim(partition) : healing.healed(partition)
       if (whole) {
-        await whole
+        await connection.patiently(`read run ${run}`, whole)
         row = await listing.get(run)
       }
-      while (row === undefined && healing.isLate()) {
+      while (row === undefined && isLate(run)) {
         await new Promise((resolve) => setTimeout(resolve, lookEvery))
         row = await listing.get(run)
       }
@@ -190,7 +196,12 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     await options.archive?.close()
   }
 
-  await fleet.start()
+  try {
+    await fleet.start()
+  } catch (error) {
+    await close()
+    throw error instanceof MillraceError ? error : redisFailed('cannot join the other processes', connection.url, error)
+  }
   return {
     log,
     runs: index,

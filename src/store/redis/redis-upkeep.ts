@@ -7,6 +7,7 @@ import { compactRun } from './compact-run.ts'
 import type { Connection } from './connection.ts'
 import { createEndedRuns } from './ended-runs.ts'
 import { createExpiry } from './expiry.ts'
+import { readMarks } from './marks.ts'
 import { measureRuns } from './memory.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
@@ -31,7 +32,6 @@ export function createRedisUpkeep({ connection, rows, pages, runs, archive, chan
   const expiry = createExpiry({ connection, ended, rows, runs, archive })
   const sizes = new Map<string, number>()
   let size = { bytes: 0, until: 0 }
-  let deletions = 0
 
   const upkeep: Upkeep = {
     async size() {
@@ -59,13 +59,12 @@ export function createRedisUpkeep({ connection, rows, pages, runs, archive, chan
     },
     async drop(run) {
       if (!(await expiry.drop(run))) return false
-      deletions++
       changed(run)
       // Measuring again for each run of many would take longer than deleting them.
       size.bytes -= sizes.get(run) ?? 0
       return true
     },
-    deletions: () => deletions,
+    marks: (list) => readMarks(connection, list),
     async vacuum() {
       await expiry.completeAll()
       await ended.forgetChanges(Date.now() - changesFor)

@@ -26,8 +26,9 @@ end
 return refused
 `
 
-/** The keys, or channels, that a store uses. */
-export const allOf = ({ prefix }: Keys): string => `{${prefix}*`
+/** The keys and the channels that a store uses, as `ACL SETUSER` takes them. What follows the prefix is in them: others may begin with it. */
+export const keysOf = ({ prefix }: Keys): string => `~{${prefix}}* ~{${prefix}:*`
+export const channelsOf = ({ prefix }: Keys): string => `&{${prefix}:*`
 
 /** The name of a command as `ACL SETUSER` takes it. */
 export function commandOf(form: string): string {
@@ -45,11 +46,11 @@ export async function missingRights(
   const refused = (await send(key, ['EVAL', rightsScript, '0', ...asked])) as string[]
   const names = refused.map(commandOf)
   // Whoever runs a script may run one: it is the key that is refused.
-  if (names.includes('eval')) return [`~${allOf(keys)}`]
+  if (names.includes('eval')) return [keysOf(keys)]
   const isChannel = ['spublish', 'ssubscribe'].every((name) => names.includes(name))
   if (!isChannel || names.includes('pubsub|shardnumsub')) return names.map((name) => `+${name}`)
   return [
-    `&${allOf(keys)}`,
+    channelsOf(keys),
     ...names.filter((name) => !/^s(?:un)?(?:publish|subscribe)$/u.test(name)).map((name) => `+${name}`),
   ]
 }

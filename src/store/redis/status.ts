@@ -12,12 +12,13 @@ export function createStatus(connection: Connection, pending: () => number) {
   const commits = { count: 0, seconds: 0 }
   const claims = { won: 0, refused: 0 }
   let takeovers = 0
-  let connected = true
+  let awaySince: number | undefined
   let reconnects = 0
-  connection.onDown(() => void (connected = false))
+  connection.onDown(() => void (awaySince ??= performance.now()))
   connection.onUp(() => {
-    if (!connected) reconnects++
-    connected = true
+    if (awaySince === undefined || !connection.isWhole()) return
+    reconnects++
+    awaySince = undefined
   })
 
   async function memory(): Promise<StoreStatus['memory']> {
@@ -45,7 +46,9 @@ export function createStatus(connection: Connection, pending: () => number) {
       const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0
       const used = await memory().catch(() => undefined)
       return {
-        connected,
+        connected: connection.isWhole(),
+        awayMs: awaySince === undefined ? 0 : Math.round(performance.now() - awaySince),
+        patienceMs: connection.timeoutMs,
         reconnects,
         claims: { ...claims },
         takeovers,

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createBell } from '../bell.ts'
 import { delta } from '../contract/tools.contract.ts'
+import { createChannels } from './channels.ts'
+import type { Connection } from './connection.ts'
 import { createKeys } from './keys.ts'
 import type { Head, Pages } from './pages.ts'
 import { createTails } from './tails.ts'
@@ -90,5 +92,37 @@ test('after a reconnect waits for what was read to be written again, and compare
   tails.verifyAll()
   await vi.advanceTimersByTimeAsync(100)
   expect(tail.error).toMatchObject({ code: 'store-lost' })
+  tails.end()
+})
+
+test('one that cannot be opened takes nothing from a newer one, and neither does who leaves it', async () => {
+  const keys = createKeys('p')
+  const subscribed = new Map<string, (message: string) => void>()
+  const connection = {
+    subscribe: async (channel: string, listener: (message: string) => void) => void subscribed.set(channel, listener),
+    unsubscribe: async (channel: string) => void subscribed.delete(channel),
+  } as unknown as Connection
+  const looks: PromiseWithResolvers<Head>[] = []
+  const pages = { head: () => (looks.push(Promise.withResolvers<Head>()), looks.at(-1)!.promise) } as unknown as Pages
+  const tails = createTails({ channels: createChannels(connection), keys, pages, bell: createBell() })
+  const looked = (n: number) => expect.poll(() => looks.length).toBe(n)
+  vi.useRealTimers()
+  const first = tails.join('r')
+  tails.leave('r', first)
+  const second = tails.join('r')
+  await looked(2)
+  looks[0]!.reject(new Error('Redis is away'))
+  await expect(first.ready).rejects.toThrow('away')
+  looks[1]!.reject(new Error('Redis is away'))
+  await expect(second.ready).rejects.toThrow('away')
+  const third = tails.join('r')
+  tails.leave('r', second)
+  await looked(3)
+  looks[2]!.resolve({ epoch: 1, seq: 2, status: 'running' })
+  await third.ready
+  subscribed.get(keys.live('r'))!(`1 2 3 running\n${JSON.stringify(delta(3))}`)
+  expect(third.recent.after(2)).toEqual([delta(3)])
+  tails.leave('r', third)
+  await expect.poll(() => subscribed.size).toBe(0)
   tails.end()
 })

@@ -38,7 +38,7 @@ interface Kept extends Tail {
 
 export interface Tails {
   join(run: string): Tail
-  leave(run: string): void
+  leave(run: string, tail: Tail): void
   /** Looks what is stored of a run: for readers that hear nothing, and after messages may have been lost. */
   look(run: string): Promise<void>
   /** After a reconnect: Redis may have lost what was read here. Nobody reads on before it is there again. */
@@ -100,8 +100,11 @@ export function createTails({
   }
 
   async function reach(run: string, seq: number): Promise<void> {
-    for (const end = Date.now() + patience; ; await new Promise((resolve) => setTimeout(resolve, lookEvery))) {
+    let end: number | undefined
+    for (; ; await new Promise((resolve) => setTimeout(resolve, lookEvery))) {
       const head = await pages.head(run)
+      // Counted from the first answer: the owner cannot write before either.
+      end ??= Date.now() + patience
       if ((head?.seq ?? 0) >= seq) return
       if (Date.now() >= end) throw entriesLost(run)
     }
@@ -149,14 +152,20 @@ export function createTails({
     }
   }
 
+  /** The channel may be that of a newer one by now. */
+  function drop(run: string, tail: Tail): void {
+    if (tails.get(run) !== tail) return
+    tails.delete(run)
+    void channels.close(keys.live(run))
+  }
+
   async function open(run: string, tail: Kept): Promise<void> {
     try {
       await channels.open(keys.live(run), (message) => hear(run, tail, message))
       await look(run)
       tail.isLive = true
     } catch (error) {
-      if (tails.get(run) === tail) tails.delete(run)
-      void channels.close(keys.live(run))
+      drop(run, tail)
       throw error
     }
   }
@@ -175,11 +184,8 @@ export function createTails({
       tail.readers++
       return tail
     },
-    leave(run) {
-      const tail = tails.get(run)
-      if (tail === undefined || --tail.readers > 0) return
-      tails.delete(run)
-      void channels.close(keys.live(run))
+    leave(run, tail) {
+      if (--(tail as Kept).readers === 0) drop(run, tail)
     },
     look,
     verifyAll() {

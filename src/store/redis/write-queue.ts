@@ -3,21 +3,26 @@
  * are simple, and under load a write costs a part of a script.
  */
 import { MillraceError, messageOf } from '../../part/error.ts'
-import { storeFailed } from '../store-error.ts'
-import { isAway } from './away.ts'
+import { redisFailed } from './redis-failed.ts'
+import { isAway, isPassingReply, PassingError } from './away.ts'
 import { inTime, type Connection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { script, sha } from './script.ts'
 
+/** A function is called each time the operation is sent: what it says may change while Redis is away. */
+export type Operation = string[] | (() => string[])
+
 /** Sends operations and returns their results. */
-export type Send = (operations: readonly string[][]) => Promise<unknown[]>
+export type Send = (operations: readonly Operation[]) => Promise<unknown[]>
+
+const argsOf = (operation: Operation) => (typeof operation === 'function' ? operation() : operation)
 
 export interface Job {
   /**
    * Called right before the script is sent. Returns its operation; or `alone` if it needs to know more first; or `done`. A `MillraceError`
    * fails this job only.
    */
-  prepare(): string[] | 'alone' | 'done'
+  prepare(): Operation | 'alone' | 'done'
   /** Takes the result of its operation. Returns whether that was all; if not, `alone` is called. */
   take(result: unknown): boolean
   /**
@@ -41,23 +46,36 @@ export interface WriteContext {
   connection: Connection
   /** A script has taken so many ms. */
   committed(ms: number): void
-  /** Resolves when what Redis lost is written again; undefined if nothing was lost. */
-  healed(): Promise<void> | undefined
+  /** Resolves when Redis is there and what it lost is written again; undefined if that is so. */
+  healed(partition: Partition): Promise<void> | undefined
   /** Resolves when other processes, too, had time for that; undefined if they had. */
-  mayClaim(): Promise<void> | undefined
+  mayClaim(partition: Partition): Promise<void> | undefined
   /** Before the jobs of a script are prepared, and when their results are taken. */
   begin(partition: Partition): void
 }
 
 /** Sends a script. Only for operations that may be sent twice. */
 export async function runScript(connection: Connection, partition: Partition, args: readonly string[]) {
-  const key = `${connection.keys.tag(partition)}:clock`
+  const results = await sendScript(connection, `${connection.keys.tag(partition)}:clock`, args)
+  for (const result of results) if (isPassing(result)) throw new PassingError(result.slice(failed.length))
+  return results
+}
+
+async function sendScript({ send }: Connection, key: string, args: readonly string[]): Promise<unknown[]> {
   try {
-    return (await connection.send(key, ['EVALSHA', sha, '1', key, ...args])) as unknown[]
+    return (await send(key, ['EVALSHA', sha, '1', key, ...args])) as unknown[]
   } catch (error) {
     if (!messageOf(error).startsWith('NOSCRIPT')) throw error
-    return (await connection.send(key, ['EVAL', script, '1', key, ...args])) as unknown[]
+    return (await send(key, ['EVAL', script, '1', key, ...args])) as unknown[]
   }
+}
+
+const failed = 'failed: '
+const isFailed = (result: unknown) => typeof result === 'string' && result.startsWith(failed)
+
+/** Whether an operation was refused for now, because this server is a replica, or has too few of them. Then the others were refused as well. */
+function isPassing(result: unknown): result is string {
+  return isFailed(result) && isPassingReply(String(result).slice(failed.length))
 }
 
 interface Queued {
@@ -76,21 +94,22 @@ export function createWriteQueue(
   /** Whether the script that was sent last was sent more than once. */
   let isRepeated = false
 
-  async function send(operations: readonly string[][], what: string, end: number): Promise<unknown[]> {
+  async function send(operations: readonly Operation[], what: string, end: number): Promise<unknown[]> {
     for (let tries = 1; ; tries++) {
       try {
         isRepeated = tries > 1
-        const healing = healed()
+        const healing = healed(partition)
         if (healing) await inTime(healing, end - Date.now())
         // Who is the first decides: somebody may have been it, and writes that again.
-        const others = operations.some(([name]) => name === 'post' || name === 'claim') ? mayClaim() : undefined
+        const isFirst = operations.map(argsOf).some(([name]) => name === 'post' || name === 'claim')
+        const others = isFirst ? mayClaim(partition) : undefined
         if (others) await inTime(others, end - Date.now())
         const began = performance.now()
-        const results = await inTime(runScript(connection, partition, operations.flat()), end - Date.now())
+        const results = await inTime(runScript(connection, partition, operations.flatMap(argsOf)), end - Date.now())
         committed(performance.now() - began)
         return results
       } catch (error) {
-        if (!isAway(error) || Date.now() >= end) throw storeFailed(`cannot ${what}`, connection.url, error)
+        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, connection.url, error)
         await connection.again()
       }
     }
@@ -98,7 +117,7 @@ export function createWriteQueue(
 
   async function write(batch: readonly Queued[]): Promise<void> {
     begin(partition)
-    const sent = new Map<Queued, string[]>()
+    const sent = new Map<Queued, Operation>()
     const alone = new Set<Queued>()
     for (const each of batch) {
       try {
@@ -127,8 +146,8 @@ export function createWriteQueue(
   }
 
   function settle(job: Job, result: unknown): boolean {
-    if (typeof result === 'string' && result.startsWith('failed: ')) {
-      job.fail(failureOf(job, new Error(result)))
+    if (isFailed(result)) {
+      job.fail(failureOf(job, new Error(String(result))))
       return true
     }
     return job.take(result)
@@ -143,7 +162,7 @@ export function createWriteQueue(
   }
 
   function failureOf({ what }: Job, error: unknown): MillraceError {
-    return error instanceof MillraceError ? error : storeFailed(`cannot ${what}`, connection.url, error)
+    return error instanceof MillraceError ? error : redisFailed(`cannot ${what}`, connection.url, error)
   }
 
   async function run(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Heads } from '../heads.ts'
 import { encodeMessages } from '../post-all.ts'
 import type { StoredRow } from '../run-row.ts'
 import { storeClosed } from '../store-error.ts'
-import { createAppendJob, type AppendContext, type Appending, type AppendRequest } from './append-job.ts'
+import { createAppendJob, type AppendContext, type Appending, type AppendRequest, type Change } from './append-job.ts'
 import type { Connection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
 import type { Healing } from './heal.ts'
@@ -18,7 +18,7 @@ import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-
 
 /** What was written, for who must write it again if Redis loses it. */
 export type Written =
-  | { type: 'append'; appending: Appending }
+  | { type: 'append'; change: Change }
   | { type: 'claim'; run: string; epoch: number; token: string; seq: number }
   | { type: 'post'; inbox: string; args: string[] }
   /** `operations`: its pages, then the fork itself. */
@@ -66,7 +66,8 @@ export function createWrites(context: WritesContext) {
     doubt: (run) => void unsure.get(partitionOf(run))!.add(run),
     encode: (run, entries) => encodeEntries(run, entries, heads.get(run)?.toLine),
     stored(appending) {
-      written({ type: 'append', appending })
+      const { run, before, row, lines, view } = appending
+      written({ type: 'append', change: { run, before, row, lines, view } })
       appended(appending)
     },
     outdated: lost,
@@ -122,6 +123,12 @@ export function createWrites(context: WritesContext) {
     }))
   }
 
+  /** Before it is queued, so that appends need not wait behind it. */
+  function mayClaim(id: string, what: string): Promise<void> | undefined {
+    const wait = healing.mayClaim(partitionOf(id))
+    return wait && connection.patiently(what, wait)
+  }
+
   return {
     /** Writes that are not done yet. */
     get pending() {
@@ -134,14 +141,14 @@ export function createWrites(context: WritesContext) {
       ),
 
     async claim(run: string, epoch: number): Promise<boolean> {
-      const wait = healing.mayClaim()
+      const wait = mayClaim(run, `claim run ${run}`)
       if (wait) await wait
       const token = randomUUID()
       return write<boolean>(run, `claim run ${run}`, ({ resolve }) => ({
         prepare() {
           // Whether it counts is not known before the script has run.
           appends.doubt(run)
-          return claimOperation(process, { run, epoch, token }, dead())
+          return () => claimOperation(process, { run, epoch, token }, dead())
         },
         take(result) {
           if (Array.isArray(result)) {
@@ -159,8 +166,7 @@ export function createWrites(context: WritesContext) {
     async post(inbox: string, messages: readonly NewMessage[]): Promise<Posted[]> {
       const encoded = encodeMessages(inbox, messages)
       if (encoded.length === 0) return []
-      // Here, so that appends need not wait behind it.
-      const wait = healing.mayClaim()
+      const wait = mayClaim(inbox, `post to run ${inbox}`)
       if (wait) await wait
       const texts = encoded.flatMap(({ key, text }) => [storedKey(key), text])
       const args = operation('post', [inbox, randomUUID(), encoded.length, ...texts])
