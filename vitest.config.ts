@@ -46,6 +46,10 @@ const limits = {
   expect: { poll: { timeout: 30_000 } },
   // A machine that others use too can stand still for seconds. What passes only then is named in the closing lines.
   retry: process.env['CI'] === undefined ? 0 : 1,
+  // After those in a browser: a test of pages needs a core for itself and one for the browser.
+  sequence: { groupOrder: 1 },
+  // Many tests wait for processes most of the time: one more than the cores of a small machine.
+  maxWorkers: 3,
 }
 
 const redis = {
@@ -80,7 +84,10 @@ export default defineConfig({
       },
       { resolve: redis.resolve, test: { ...redis.test, name: 'redis-own', include: hasRedis ? onRedisAlone : [] } },
       { extends: true, test: { name: 'processes', include: processes, isolate: false } },
-      { extends: true, test: { name: 'browser', include: [browser], isolate: false } },
+      {
+        extends: true,
+        test: { name: 'browser', include: [browser], isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
       {
         extends: true,
         test: {
@@ -92,6 +99,5 @@ export default defineConfig({
     ],
     reporters: ['default', './test/closing-line.ts'],
     ...limits,
-    maxWorkers: 2,
   },
 })

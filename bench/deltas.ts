@@ -19,6 +19,11 @@ export function deltaText(index: number, sentAt?: number): string {
   return `~${digits}${stamp}.`
 }
 
+/** When a delta of fifteen characters was sent. */
+export function sentAt(delta: string): number {
+  return Number.parseInt(delta.slice(1 + indexDigits, -1), 36)
+}
+
 export interface Scanner {
   /** Deltas so far, all in order. */
   readonly count: number

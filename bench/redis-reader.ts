@@ -2,7 +2,7 @@
 import type { Store } from '../src/part/log.ts'
 import { redisStore } from '../src/store/redis/redis-store.ts'
 import { answerCalls } from './calls.ts'
-import { createScanner, nowMicros } from './deltas.ts'
+import { nowMicros, sentAt } from './deltas.ts'
 
 export interface Seen {
   /** Entries so far. */
@@ -32,11 +32,7 @@ export function createReader(store: Store): Reader {
     for await (const entries of store.log.read(run, { signal: leave.signal })) {
       at = nowMicros()
       count += entries.length
-      for (const entry of entries) {
-        if (entry.type !== 'text-delta') continue
-        // The number starts with 0 in a scanner of its own: only the moment counts here, the store keeps the order.
-        createScanner('~', true, (sent) => waits.push(at - sent)).push(Buffer.from(`~0000${entry.delta.slice(5)}`))
-      }
+      for (const entry of entries) if (entry.type === 'text-delta') waits.push(at - sentAt(entry.delta))
       onFirst()
     }
   }

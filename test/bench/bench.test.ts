@@ -87,6 +87,21 @@ test.skipIf(!hasRedis)(`redis: SQLite and Redis, read here and elsewhere, each e
   }
 })
 
+test('record: one run, asked for everything before and after its compaction, and forked to its end', async () => {
+  const args = ['--expose-gc', join(folder, 'record.ts')]
+  const child = await startChild({ args, core: core.server, awaitReady: false, channel: true })
+  const [result] = await child.call<Result[]>('measure', { quick: true }, 60_000)
+  await child.stop()
+  const asked = ['show', 'outline', 'events', 'page', 'slow', 'search', 'replay', 'export']
+  expect(result!.rows.map(({ name }) => name)).toEqual(
+    [['append', 'fill'], asked, ['fork', 'compact', 'vacuum'], asked.map((name) => `${name}-compacted`)].flat(),
+  )
+  // What users are promised of the log itself. The tables of so short a run are larger than it.
+  const [, times] = /^Compacted, its log has .* MB: ([\d.]+) × its text\.$/u.exec(result!.notes[1]!) ?? []
+  expect(Number(times)).toBeGreaterThan(1)
+  expect(Number(times)).toBeLessThan(1.5)
+})
+
 describe('with its processes', () => {
   let upstream: Child
   let load: Child
