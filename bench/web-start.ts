@@ -1,19 +1,20 @@
 /** How soon the page is there for somebody who has never opened it: nothing is cached, no worker runs. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
+import type { TestBrowser } from '../test/browser/chromium.ts'
 import { watched } from './web-frames.ts'
 
 const view = { locale: 'en-US', viewport: { width: 1440, height: 900 } }
 
 /** A tab of a profile of its own. It ends with `close`. */
-export async function freshTab(browser: Browser): Promise<{ page: Page; close(): Promise<void> }> {
+export async function freshTab(browser: TestBrowser): Promise<{ page: Page; close(): Promise<void> }> {
   const context = await browser.newContext(view)
   return { page: await context.newPage(), close: () => context.close() }
 }
 
 /** ms from the navigation to the first paint, and until one can write. */
-export async function coldStart(browser: Browser, url: string): Promise<{ paint: number; usable: number }> {
+export async function coldStart(browser: TestBrowser, url: string): Promise<{ paint: number; usable: number }> {
   const { page, close } = await freshTab(browser)
   await page.addInitScript(() => {
     const note = () => {
@@ -31,7 +32,7 @@ export async function coldStart(browser: Browser, url: string): Promise<{ paint:
 }
 
 /** A page of one word, what the machine and the browser take for themselves: ms to its first paint, and of its longest frame. */
-export async function blankStart(browser: Browser, seconds = 0): Promise<{ paint: number; frame: number }> {
+export async function blankStart(browser: TestBrowser, seconds = 0): Promise<{ paint: number; frame: number }> {
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>blank</title><p>Hello')
   })
@@ -47,7 +48,7 @@ export async function blankStart(browser: Browser, seconds = 0): Promise<{ paint
 }
 
 /** ms until the list of runs has a row, in the last of so many tabs of one window. */
-export async function lastTab(browser: Browser, url: string, tabs: number): Promise<number> {
+export async function lastTab(browser: TestBrowser, url: string, tabs: number): Promise<number> {
   const context = await browser.newContext(view)
   let took = 0
   for (let i = 0; i < tabs; i++) {

@@ -5,11 +5,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 import type { Entry } from '../src/part/entry.ts'
 import type { Log } from '../src/part/log.ts'
 import { openWebFiles } from '../src/server/web-files.ts'
-import { launchBrowser } from '../test/browser/chromium.ts'
+import { launchBrowser, type TestBrowser } from '../test/browser/chromium.ts'
 import { agent } from '../test/support/engine.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 import { answerCalls } from './calls.ts'
@@ -91,7 +91,7 @@ function sizes(add: Add): void {
   }
 }
 
-async function inTab(browser: Browser, use: (page: Page, session: CDPSession) => Promise<void>): Promise<void> {
+async function inTab(browser: TestBrowser, use: (page: Page, session: CDPSession) => Promise<void>): Promise<void> {
   const { page, close } = await freshTab(browser)
   await use(page, await page.context().newCDPSession(page))
   await close()

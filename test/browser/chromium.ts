@@ -16,10 +16,22 @@ import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createBrotliDecompress } from 'node:zlib'
-import { chromium, type Browser, type LaunchOptions } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type LaunchOptions,
+} from 'playwright-core'
+
+/** A browser that is started again when it has crashed, so that one crash fails one test. */
+export interface TestBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>
+  close(): Promise<void>
+}
 
 export interface FoundBrowser {
-  browser?: Browser
+  browser?: TestBrowser
   /** Behind the name of what is skipped: why there is no browser here. */
   fault: string
 }
@@ -33,7 +45,7 @@ async function launch(): Promise<FoundBrowser> {
   try {
     const isPacked = process.platform === 'linux' && process.arch === 'x64'
     const where: LaunchOptions = isPacked ? { executablePath: await unpack() } : { channel: 'chrome' }
-    return { browser: await start(where), fault: '' }
+    return { browser: await restarting(() => start(where)), fault: '' }
   } catch (error) {
     const reason = String((error as Error).message)
     // It ran here, or it should: a machine that lacks its libraries says so in the message.
@@ -42,12 +54,30 @@ async function launch(): Promise<FoundBrowser> {
   }
 }
 
+async function restarting(launchOne: () => Promise<Browser>): Promise<TestBrowser> {
+  let current = launchOne()
+  await current
+  return {
+    close: async () => (await current).close(),
+    async newContext(options) {
+      let browser = await current
+      if (!browser.isConnected()) browser = await (current = launchOne())
+      try {
+        return await browser.newContext(options)
+      } catch (error) {
+        if (browser.isConnected()) throw error
+        return (await (current = launchOne())).newContext(options)
+      }
+    },
+  }
+}
+
 /** A busy machine may take longer than Chromium waits for its own processes: it is tried again. */
 async function start(where: LaunchOptions): Promise<Browser> {
   for (let tries = 1; ; tries++) {
     try {
       // Tests of the build run as root, where Chromium has no sandbox. Every page is our own.
-      return await chromium.launch({ ...where, args: ['--no-sandbox', '--disable-gpu'] })
+      return await chromium.launch({ ...where, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] })
     } catch (error) {
       if (tries === 3 || String(error).includes('shared libraries')) throw error
     }

@@ -1,10 +1,11 @@
 /** An example's page in a real browser: from an origin of its own, against a server with the example's agent and a model of the test. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished } from 'vitest'
 import type { ScriptedModel } from '../../src/models/testing/scripted-model.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import type { TestBrowser } from './chromium.ts'
 import { servePage, type ServedPage } from './page.ts'
 
 export interface Example {
@@ -16,7 +17,7 @@ export interface Example {
 }
 
 /** Call it in a `describe`. */
-export function inExample(browser: Browser | undefined, name: string): Example {
+export function inExample(browser: TestBrowser | undefined, name: string): Example {
   const folder = resolve('examples', name)
   /** The agent as it stands there, with another model. Nothing but Stop stops it. */
   const shipped = readFileSync(resolve(folder, 'agents/assistant.yaml'), 'utf8')

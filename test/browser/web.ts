@@ -1,10 +1,11 @@
 /** The page of the server in a real browser. Every fault that the browser tells of fails the test. */
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { openWebFiles } from '../../src/server/web-files.ts'
 import type { HandlerOptions } from '../../src/server/handler.ts'
 import type { EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import type { TestBrowser } from './chromium.ts'
 
 export interface OpenedWeb {
   server: TestServer
@@ -23,7 +24,7 @@ export interface WebOptions {
 }
 
 /** A server with the built page (`npm run build` first), and a tab that shows it. Both end with the test. */
-export async function openWeb(browser: Browser | undefined, options: WebOptions): Promise<OpenedWeb> {
+export async function openWeb(browser: TestBrowser | undefined, options: WebOptions): Promise<OpenedWeb> {
   const { engine, handler = {}, ...rest } = options
   const server = await startServer(engine, { web: openWebFiles(), localOnly: true, ...handler })
   return { server, ...(await openTabs(browser, server, rest)) }
@@ -31,7 +32,7 @@ export async function openWeb(browser: Browser | undefined, options: WebOptions)
 
 /** A tab that shows any server's page. Both end with the test. */
 export async function openTabs(
-  browser: Browser | undefined,
+  browser: TestBrowser | undefined,
   server: { url: string; close(): Promise<unknown> },
   { path = '/', context: given, allows }: Omit<WebOptions, 'engine' | 'handler'>,
 ): Promise<Omit<OpenedWeb, 'server'>> {
