@@ -1,10 +1,19 @@
 /** What happens to a run when the last client that reads its answer here disconnects. Log followers do not count. */
-import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
+import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 
 /** The clients that read the answer of one run here. */
 export interface Readers {
   count: number
   timer: ReturnType<typeof setTimeout> | undefined
+}
+
+/** Who starts a run by one of these protocols reads its answer, too. */
+export const clientProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text', 'openai'])
+
+/** The policy of a run that a client started to read it. A client of OpenAI's API cannot come back to its answer. */
+export function startersPolicy(pipeline: Pipeline | undefined, protocol: string, durable: boolean): DisconnectPolicy {
+  const canReturn = durable && protocol !== 'openai'
+  return pipeline?.onDisconnect ?? (canReturn ? { cancelAfter: 15_000 } : 'cancel')
 }
 
 export const disconnected = 'All readers of the answer have disconnected.'

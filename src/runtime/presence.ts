@@ -5,7 +5,7 @@
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Clock } from '../engine/run-clock.ts'
 import type { Log, Store } from '../part/log.ts'
-import { disconnected } from './disconnect-policy.ts'
+import { clientProtocols, disconnected, startersPolicy } from './disconnect-policy.ts'
 import type { Supervised } from './slots.ts'
 
 export interface PresenceContext {
@@ -52,7 +52,8 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
       run.unread = undefined
       return
     }
-    const { since, policy } = (run.unread ??= { since: clock.steady(), policy: await policyOf(log, run.id) })
+    run.unread ??= { since: clock.steady(), policy: (await postedPolicy(log, run.id)) ?? ownPolicy(run) }
+    const { since, policy } = run.unread
     if (policy === undefined || policy === 'detach') return
     const patience = policy === 'cancel' ? cutGrace : policy.cancelAfter
     if (clock.steady() - since >= patience) await stop(run.id, disconnected)
@@ -79,7 +80,14 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
   }
 }
 
-async function policyOf(log: Log, run: string): Promise<DisconnectPolicy | undefined> {
+/** The instance that started the run may have died before it posted the policy of the first reader. */
+function ownPolicy({ owned, execution }: Supervised): DisconnectPolicy | undefined {
+  const start = execution?.state.start
+  if (start === undefined || start.forkedFrom !== undefined || !clientProtocols.has(start.protocol)) return undefined
+  return startersPolicy(owned?.work.type === 'execute' ? owned.work.pipeline : undefined, start.protocol, true)
+}
+
+async function postedPolicy(log: Log, run: string): Promise<DisconnectPolicy | undefined> {
   for await (const message of log.inbox(run)) if (message.key === key) return message.message as DisconnectPolicy
   return undefined
 }

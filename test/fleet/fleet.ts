@@ -20,6 +20,7 @@ export interface Instance {
   kill(): Promise<void>
   /** SIGTERM. Resolves with its exit code. */
   stop(): Promise<number | null>
+  isGone(): boolean
   stderr(): string
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
 }
@@ -72,6 +73,7 @@ export async function startFleet(
     return {
       url: said.url,
       stderr: () => stderr,
+      isGone: () => exited(child),
       signal: (name) => void child.kill(name),
       async kill() {
         child.kill('SIGKILL')

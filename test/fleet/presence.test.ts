@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { disconnected } from '../../src/runtime/disconnect-policy.ts'
+import { redisStore } from '../../src/store/redis/redis-store.ts'
 import { describeRedis } from '../support/redis.ts'
 import type { UpstreamReply } from '../support/upstream.ts'
 import { endedRun, entryOf, startFleet, startRun, type Fleet, type Instance } from './fleet.ts'
@@ -36,8 +37,14 @@ describeRedis('presence over instances', (redis) => {
     ;[a, b, c] = await Promise.all([fleet.start(), fleet.start(), fleet.start()])
   }, 30_000)
   afterAll(() => fleet?.close())
-  beforeEach(() => {
+  beforeEach(async () => {
     asked = []
+    // Those that the test before has killed.
+    ;[a, b, c] = (await Promise.all([a, b, c].map((each) => (each.isGone() ? fleet.start() : each)))) as [
+      Instance,
+      Instance,
+      Instance,
+    ]
   })
 
   /** Sends a message at an instance, as `useChat` does. The same again, at any instance, joins the run. */
@@ -65,7 +72,7 @@ describeRedis('presence over instances', (redis) => {
   /** By the policy, at most so many ms after a moment. All processes have one clock. */
   async function stopped(run: string, since: number, within: number): Promise<void> {
     const end = (await endedRun(fleet.store, run)).at(-1)!
-    expect(end).toMatchObject({ outcome: 'aborted', error: { message: disconnected } })
+    expect(end, JSON.stringify(end)).toMatchObject({ outcome: 'aborted', error: { message: disconnected } })
     expect(end.timestamp - since).toBeLessThan(within + slack)
   }
 
@@ -96,7 +103,6 @@ describeRedis('presence over instances', (redis) => {
     expect(await statusOf(run)).toBe('running')
     await c.kill()
     await stopped(run, Date.now(), cancelAfter + 1000)
-    c = await fleet.start()
   })
 
   test('the owner is killed and nobody reads: the next owner stops the run', async () => {
@@ -108,8 +114,25 @@ describeRedis('presence over instances', (redis) => {
     expect(recovered.type).toBe('warning')
     // The time after which it is dead, and in which it is taken over.
     await stopped(run, killed, 2000 + cancelAfter + 1000)
-    c = await fleet.start()
   }, 20_000)
+
+  test.each([
+    { started: 'by a client', protocol: 'ui', stops: true },
+    { started: 'by a program', protocol: 'api', stops: false },
+  ])('the owner of a run that was started $started dies before anybody has read it', async ({ protocol, stops }) => {
+    const owner = await redisStore(`${redis().url}?prefix=${fleet.prefix}`)
+    const run = `unread-${protocol}`
+    const input = { messages: [{ id: 'u', role: 'user', content: 'hi' }] }
+    const start = { runId: run, agent: 'says', pipeline: agents.says, threadId: run, protocol, input }
+    await owner.log.append(run, 1, [{ seq: 1, timestamp: Date.now(), step: '', type: 'run-start', ...start }])
+    await owner.close()
+    if (stops) return stopped(run, Date.now(), cancelAfter + 2000)
+    await entryOf(fleet.store, run, ({ type }) => type === 'text-delta')
+    await sleep(cancelAfter + 1000)
+    expect(await statusOf(run)).toBe('running')
+    await a.post(`/api/runs/${run}/stop`)
+    await endedRun(fleet.store, run)
+  })
 
   test('`cancel`: who leaves while somebody reads elsewhere stops nothing; the last one stops the run at once, wherever it reads', async () => {
     const { id, run, leave } = await chat(a, 'cancels')
@@ -128,7 +151,6 @@ describeRedis('presence over instances', (redis) => {
     await c.kill()
     // Time for a client whose connection was cut to come back.
     await stopped(lost.run, Date.now(), 1000)
-    c = await fleet.start()
   })
 
   test('a stream that breaks off because its run begins a step again is not read to its end: who does not come back has left', async () => {
@@ -158,7 +180,6 @@ describeRedis('presence over instances', (redis) => {
     for (const { leave } of again) leave()
     const since = Date.now()
     for (const { run } of back) await stopped(run, since, cancelAfter + 1000)
-    c = await fleet.start()
   }, 30_000)
 
   test('a run goes on only where its tools are; an instance that lacks them says so once', async () => {

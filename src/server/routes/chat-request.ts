@@ -4,6 +4,7 @@ import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
+import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import { listedAgents } from '../../runtime/listed.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { turnKey } from '../../runtime/turn-key.ts'
@@ -71,7 +72,7 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
 
 /** What a disconnect of a chat means. Clients can come back to a run only if the store is durable; otherwise it stops. */
 export function chatPolicy({ agents, store }: Runtime, agentId: string): DisconnectPolicy {
-  return agents.get(agentId)?.pipeline.onDisconnect ?? (store.durable ? { cancelAfter: 15_000 } : 'cancel')
+  return startersPolicy(agents.get(agentId)?.pipeline, 'ui', store.durable)
 }
 
 /** All other keys of the body are input for the pipeline. */

@@ -3,6 +3,7 @@ import { compact } from '../../part/compact.ts'
 import { messageOf } from '../../part/error.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn } from '../../runtime/continue.ts'
+import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import type { OpenAiExtension, OpenAiOptions } from '../../wire/openai/openai-output.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
@@ -52,7 +53,7 @@ export async function readCompletion(
   }
   const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
   const options = { object, model, includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
-  return { turn, stream: asked.stream, options, policy: pipeline.onDisconnect ?? 'cancel' }
+  return { turn, stream: asked.stream, options, policy: startersPolicy(pipeline, openaiWire.name, true) }
 }
 
 function readThread({ headers }: Request): string | undefined {
