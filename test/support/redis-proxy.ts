@@ -14,7 +14,10 @@ export interface RedisProxy {
   allow(): void
   /** New connections go there. */
   move(port: number): void
-  /** Connections stay, but nothing comes through those that exist now, neither way: like a peer whose machine has gone. */
+  /**
+   * Connections stay, but nothing comes through those that exist now, neither way: like a peer whose machine has gone. It takes no new
+   * ones until `allow`.
+   */
   freeze(): void
   close(): void
 }
@@ -60,7 +63,10 @@ export async function startRedisProxy(first: number): Promise<RedisProxy> {
     },
     allow: () => void (refusing = false),
     move: (to) => void (port = to),
-    freeze: () => sockets.forEach((socket) => socket.unpipe().pause()),
+    freeze() {
+      refusing = true
+      sockets.forEach((socket) => socket.unpipe().pause())
+    },
     close() {
       server.close()
       cut()

@@ -130,8 +130,9 @@ describeRedis('a connection on which nothing comes through any more', () => {
     await writesWait(
       store,
       other,
+      // New connections are refused, so that the time without one is long enough to be seen.
       async () => proxy.freeze(),
-      async () => undefined,
+      async () => proxy.allow(),
     )
     const reader = readAll(store, 'heard', 0, live())
     await other.log.append('heard', 1, [startEntry('heard'), endEntry(2)])

@@ -321,14 +321,22 @@ function told(messages: readonly Message[]) {
   const of = (...types: string[]) => parts.filter(({ type }) => types.includes(type))
   const results = of('tool-result').map((part) => {
     const { toolCallId, toolName, output } = part as unknown as ToolResultContent
-    // A provider is sent a text in both cases.
+    // A provider is sent a text in both cases. A text that is JSON comes back as JSON, so without its white space.
     const value = 'value' in output ? output.value : ''
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    return { toolCallId, toolName, isError: output.type.startsWith('error'), text }
+    return { toolCallId, toolName, isError: output.type.startsWith('error'), text: compactJson(text) }
   })
   return JSON.parse(
     JSON.stringify({ said: of('text', 'file'), reasoning: of('reasoning'), calls: of('tool-call'), results }),
   ) as unknown
+}
+
+function compactJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text))
+  } catch {
+    return text
+  }
 }
 
 test('from(to(messages)) tells a model the same, and AG-UI accepts what is in between', () => {
