@@ -40,11 +40,9 @@ describeRedis('presence over instances', (redis) => {
   beforeEach(async () => {
     asked = []
     // Those that the test before has killed.
-    ;[a, b, c] = (await Promise.all([a, b, c].map((each) => (each.isGone() ? fleet.start() : each)))) as [
-      Instance,
-      Instance,
-      Instance,
-    ]
+    if (a.isGone()) a = await fleet.start()
+    if (b.isGone()) b = await fleet.start()
+    if (c.isGone()) c = await fleet.start()
   })
 
   /** Sends a message at an instance, as `useChat` does. The same again, at any instance, joins the run. */
