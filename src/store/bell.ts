@@ -12,35 +12,37 @@ export interface Bell {
 }
 
 export function createBell(): Bell {
-  const keys = new Map<string, Set<() => void>>()
+  // A key stays until its last reader leaves. Set and deleted with each ring, the map would be built anew again and again, and each of
+  // its old tables keeps the next from the garbage collector.
+  const keys = new Map<string, (() => void)[]>()
 
   function ring(key: string): void {
     const wakes = keys.get(key)
-    if (!wakes) return
-    // Delete before waking: a reader that finds nothing waits again, for the next ring.
-    keys.delete(key)
-    for (const wake of wakes) wake()
+    // Emptied before waking: a reader that finds nothing waits again, for the next ring.
+    if (wakes?.length === 1) wakes.pop()!()
+    else if (wakes !== undefined) for (const wake of wakes.splice(0)) wake()
   }
 
   return {
     wait(key, wake) {
       const wakes = keys.get(key)
-      if (wakes) wakes.add(wake)
-      else keys.set(key, new Set([wake]))
+      if (wakes === undefined) keys.set(key, [wake])
+      else wakes.push(wake)
     },
     leave(key, wake) {
       const wakes = keys.get(key)
-      if (wakes?.delete(wake) && wakes.size === 0) keys.delete(key)
+      if (wakes === undefined) return
+      const at = wakes.indexOf(wake)
+      if (at >= 0) wakes.splice(at, 1)
+      if (wakes.length === 0) keys.delete(key)
     },
     ring,
     ringAll() {
-      // A copy, so that a key on which a reader waits again is not rung twice.
-      const waiting = [...keys.keys()]
-      for (const key of waiting) ring(key)
+      for (const key of [...keys.keys()]) ring(key)
     },
     get waiting() {
       let count = 0
-      for (const wakes of keys.values()) count += wakes.size
+      for (const wakes of keys.values()) count += wakes.length
       return count
     },
   }

@@ -61,7 +61,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const changeBell = createBell()
   /** The position of the last change. */
   let position = 0
-  const rung = new Set<string>()
+  // A new set each time, as in `sqlite-ticks.ts`.
+  let rung = new Set<string>()
   const inbox = createKeptInbox()
   const rows = () => Array.from(runs.values(), ({ row }) => row)
   // Nobody but this process has ever run these runs, so none that is running is left over.
@@ -149,8 +150,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   function ringAll(): void {
-    const appended = [...rung]
-    rung.clear()
+    const appended = rung
+    rung = new Set()
     for (const run of appended) bell.ring(run)
     changeBell.ring('')
   }

@@ -75,7 +75,9 @@ export function createTicks(
   const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
-  const gathered = new Map<string, Gathered>()
+  // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young
+  // generation keeps all that come after it, with what is in them.
+  let gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
   const sources = { heads, runs, pages, dropped }
   let version: unknown
@@ -186,7 +188,7 @@ export function createTicks(
     },
     committed() {
       const done = [...gathered]
-      gathered.clear()
+      gathered = new Map()
       if (feed.isRead) addChanges(done)
       for (const [run, { before, row, entries, lines }] of done) {
         if (row.status !== 'running') owned.delete(run)
@@ -205,7 +207,7 @@ export function createTicks(
       if (isStale) ring()
     },
     rolledBack() {
-      gathered.clear()
+      gathered = new Map()
       if (isStale) ring()
     },
     reader: (run, after, limit, types) => createTickReader(sources, { run, after, limit, types }),

@@ -2,12 +2,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { fillTick, type Tick } from './fill-run.ts'
 import { createLaterTexts } from './later-texts.ts'
-import { readState, type RunState } from './run-state.ts'
+import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
 import { createTickReader } from './tick-reader.ts'
 
 /** Runs of which it is remembered where they stand. */
-const mostStates = 200
+const mostStates = 2000
 
 export interface Fill {
   /** Call it first in each transaction, and after one that was rolled back: another process may have gone on. */
@@ -30,32 +30,33 @@ export function createFill(db: DatabaseSync): Fill {
   const origin = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
   const lastSeq = db.prepare('SELECT last_seq FROM runs WHERE id = ?')
   const states = new Map<string, RunState>()
-  /** Runs whose state was compared with the tables in this transaction. */
-  const checked = new Set<string>()
+  /** The runs that this transaction has looked at: their state is that of the tables. A new map each time, as in `sqlite-ticks.ts`. */
+  let touched = new Map<string, RunState>()
+  /** Those of them that it has filled. */
+  let filled = new Set<RunState>()
   let tick = 0
   let saved = 0
   let generation: unknown
 
   function stateOf(run: string): RunState | undefined {
+    const known = touched.get(run)
+    if (known !== undefined) return known
     let state = states.get(run)
-    if (state !== undefined && !checked.has(run)) {
-      const filled = Number(statements.filled.get(state.number)?.seq ?? 0)
-      if (filled !== state.seq) state = undefined
+    if (state !== undefined && filledTo(statements, state.number) !== state.seq) state = undefined
+    if (state === undefined) {
+      state = readState(statements, run)
+      if (state === undefined) return undefined
+      states.set(run, state)
+      // The oldest is forgotten first.
+      if (states.size > mostStates) states.delete(states.keys().next().value!)
     }
-    state ??= readState(statements, run)
-    if (state === undefined) return undefined
-    // The oldest is forgotten first.
-    states.delete(run)
-    states.set(run, state)
-    if (states.size > mostStates) states.delete(states.keys().next().value!)
-    checked.add(run)
+    touched.set(run, state)
     return state
   }
 
   function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
-    const done = fillTick(statements, state, row, { end, isOver })
-    statements.setFilled.run(state.number, state.seq)
-    return done
+    filled.add(state)
+    return fillTick(statements, state, row, { end, isOver })
   }
 
   /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */
@@ -87,8 +88,10 @@ export function createFill(db: DatabaseSync): Fill {
 
   return {
     begin() {
+      ticks.rest()
       const state = position.get()
-      checked.clear()
+      touched = new Map()
+      filled = new Set()
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
       saved = tick = Number(state?.tick ?? 0)
@@ -106,6 +109,8 @@ export function createFill(db: DatabaseSync): Fill {
       return true
     },
     save() {
+      ticks.rest()
+      for (const { number, seq } of filled) statements.setFilled.run(number, seq)
       if (tick !== saved) setPosition.run(tick)
     },
   }

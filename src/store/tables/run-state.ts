@@ -22,12 +22,18 @@ export interface RunState {
   waiting: Map<string, number>
 }
 
+/** The last entry of a run that is in the tables, 0 if none is. */
+export function filledTo(statements: Statements, number: number): number {
+  const row = statements.filled.get(number) as unknown as [number] | undefined
+  return row === undefined ? 0 : row[0]
+}
+
 /** Reads the state from the tables. Undefined for a run that does not exist. */
 export function readState(statements: Statements, id: string): RunState | undefined {
   const row = statements.runNumber.get(id)
   if (row === undefined) return undefined
   const number = Number(row.number)
-  const seq = Number(statements.filled.get(number)?.seq ?? 0)
+  const seq = filledTo(statements, number)
   const open = seq === 0 ? [] : statements.waiting.all(number)
   const waiting = new Map(open.map((each) => [String(each.path), Number(each.seq)]))
   return { number, id, thread: String(row.thread_id), seq, steps: new Map(), waiting }
