@@ -62,12 +62,13 @@ export function createAnswerSource<Out extends Piece>(
 
   // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
   // idle stream produces.
-  let asked: PromiseWithResolvers<Out | undefined> | undefined
+  let give: (piece: Out | undefined) => void
+  let fail: (error: unknown) => void
 
   function advance(): void {
     // The previous call has delivered what was written before the transfer breaks.
-    if (encoder.state === 'broken') asked!.reject(new Error('The answer is incomplete.'))
-    else if (encoder.state === 'complete') asked!.resolve(undefined)
+    if (encoder.state === 'broken') fail(new Error('The answer is incomplete.'))
+    else if (encoder.state === 'complete') give(undefined)
     else {
       try {
         reader.next().then(onBatch, onReadError)
@@ -81,7 +82,7 @@ export function createAnswerSource<Out extends Piece>(
     try {
       deliver(pieceOf(batch))
     } catch (error) {
-      asked!.reject(error)
+      fail(error)
     }
   }
 
@@ -89,7 +90,7 @@ export function createAnswerSource<Out extends Piece>(
     try {
       deliver(failed(error))
     } catch (thrown) {
-      asked!.reject(thrown)
+      fail(thrown)
     }
   }
 
@@ -109,12 +110,12 @@ export function createAnswerSource<Out extends Piece>(
 
   /** Delivers a piece for the next write; undefined at the end of the log. */
   function deliver(given: Out | undefined): void {
-    if (isDropped) return asked!.resolve(undefined)
+    if (isDropped) return give(undefined)
     const piece = given ?? encoder.fail(failure)
     if (encoder.state !== 'open') drop(true)
     lastWrite = performance.now()
     if (piece.length === 0) advance()
-    else asked!.resolve(piece)
+    else give(piece)
   }
 
   // Checks the time of the last write when it fires, instead of resetting the timer with every write.
@@ -131,11 +132,10 @@ export function createAnswerSource<Out extends Piece>(
 
   if (keepAlive.length > 0) watch(keepAliveMs)
   const source: BodySource<Out> = {
-    next() {
-      asked = Promise.withResolvers()
-      const { promise } = asked
+    next(given, failing) {
+      give = given
+      fail = failing
       advance()
-      return promise
     },
     cancel: () => drop(false),
   }

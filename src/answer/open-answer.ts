@@ -10,6 +10,7 @@ import type { AnswerContext } from './answer-context.ts'
 import { createAnswerSource, type AnswerSource } from './answer-source.ts'
 import { createRunReader, type RunReader } from './run-reader.ts'
 import { readStanding, type Standing } from './standing.ts'
+import { nextPiece } from './streamed-body.ts'
 
 export interface OpenOptions<Options extends object, Out extends Piece> {
   runId: string
@@ -80,7 +81,7 @@ export async function collectAnswer<Out extends Piece>(
   try {
     if (signal.aborted) source.cancel()
     for (;;) {
-      const piece = await source.next()
+      const piece = await nextPiece(source)
       if (signal.aborted) return undefined
       if (piece === undefined) return pieces
       pieces.push(piece)

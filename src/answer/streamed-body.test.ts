@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createNodeListener } from '../server/http/node-listener.ts'
-import { sourceOf, toBody, type BodySource } from './streamed-body.ts'
+import { fromPromises, sourceOf, toBody, type BodySource } from './streamed-body.ts'
 
 /** A source that is told what to say. */
 function createTold() {
@@ -12,10 +12,10 @@ function createTold() {
   const left = Promise.withResolvers<void>()
   let calls = 0
   const source: BodySource = {
-    next() {
+    next: fromPromises(() => {
       slot(asked, calls).resolve()
       return slot(told, calls++).promise
-    },
+    }),
     cancel: () => left.resolve(),
   }
   return {

@@ -3,8 +3,11 @@
  * writes its text to the socket, because the stream would cost CPU for every chunk and some KB while it is open.
  */
 export interface BodySource<Piece = string> {
-  /** The next chunk; undefined at the end. Rejects if the body must be aborted. One call at a time. */
-  next(): Promise<Piece | undefined>
+  /**
+   * Gives the next chunk, undefined at the end; or fails, if the body must be aborted. One call at a time. Callbacks, because promises
+   * would be a good part of a delta's garbage.
+   */
+  next(give: (piece: Piece | undefined) => void, fail: (error: unknown) => void): void
   /** The client disconnects. */
   cancel(): void
   /** Set by the sender: writes a keep-alive between chunks, unless the client has not read the last one. */
@@ -12,6 +15,15 @@ export interface BodySource<Piece = string> {
 }
 
 type Bytes = string | Uint8Array
+
+/** The `next` of a source that has promises. */
+export function fromPromises<Piece>(next: () => Promise<Piece | undefined>): BodySource<Piece>['next'] {
+  return (give, fail) => void next().then(give, fail)
+}
+
+export function nextPiece<Piece>(source: BodySource<Piece>): Promise<Piece | undefined> {
+  return new Promise((resolve, reject) => source.next(resolve, reject))
+}
 
 const sources = new WeakMap<ReadableStream, BodySource<Bytes>>()
 
@@ -27,7 +39,7 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
         }
       },
       async pull(controller) {
-        const piece = await source.next()
+        const piece = await nextPiece(source)
         if (piece === undefined) controller.close()
         else controller.enqueue(toBytes(piece))
       },
@@ -46,10 +58,18 @@ export function onBodyEnd(body: ReadableStream<Uint8Array> | null, then: () => v
   const { next, cancel } = source
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   void ended.then(then)
-  source.next = () => {
-    const piece = next()
-    piece.then((value) => value === undefined && end(), end)
-    return piece
+  let asked: Parameters<typeof next>
+  const give = (piece: Bytes | undefined) => {
+    if (piece === undefined) end()
+    asked[0](piece)
+  }
+  const fail = (error: unknown) => {
+    end()
+    asked[1](error)
+  }
+  source.next = (...given) => {
+    asked = given
+    next(give, fail)
   }
   source.cancel = () => {
     end()

@@ -38,7 +38,9 @@ export function createBell(): Bell {
     },
     ring,
     ringAll() {
-      for (const key of [...keys.keys()]) ring(key)
+      // A copy: a reader that wakes may leave and come back.
+      const known = Array.from(keys.keys())
+      for (const key of known) ring(key)
     },
     get waiting() {
       let count = 0

@@ -18,7 +18,7 @@ export interface Heads {
   get(run: string): Head | undefined
   runs(): Iterable<string>
   /** Call this after a commit, with the size of the entries in characters of JSON. */
-  add(run: string, row: StoredRow, entries: Entry[], length: number): Head
+  add(run: string, row: StoredRow, entries: readonly Entry[], length: number): Head
   /** A run that this process has just claimed: its row is known, its entries are not. */
   set(run: string, row: StoredRow): void
   /** Drops what is no longer needed. Call this when the readers that `add` may have woken have had their turn. */

@@ -21,14 +21,14 @@ export interface Recent {
   stopWaiting(): void
   /** The size of the cached entries, in characters of JSON. */
   readonly length: number
-  push(entries: Entry[], length: number): void
+  push(entries: readonly Entry[], length: number): void
   /** Returns all entries after this one; undefined if some of them are no longer cached. */
   after(seq: number): Entry[] | undefined
 }
 
 export function createRecent(): Recent {
   const readers = new Set<Position>()
-  const batches: { entries: Entry[]; length: number }[] = []
+  const batches: { entries: readonly Entry[]; length: number }[] = []
   /** Whether the first batch is still cached. */
   let whole = true
   // Plain fields: an object with getters of its own takes four times the memory.
@@ -59,7 +59,7 @@ export function createRecent(): Recent {
     trim()
   }
 
-  function push(entries: Entry[], length: number): void {
+  function push(entries: readonly Entry[], length: number): void {
     batches.push({ entries, length })
     recent.length += length
     trim()

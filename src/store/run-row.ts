@@ -10,7 +10,7 @@ import { titleOf } from './run-title.ts'
 export interface StoredRow extends RunRow {
   open: readonly OpenRequest[]
   /** The steps that answer, until the first delta of one. A process that has not seen them start takes the first delta of any step. */
-  answers?: readonly string[]
+  answers?: readonly string[] | undefined
 }
 
 export interface OpenRequest {
@@ -89,7 +89,7 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
       case 'reasoning-delta':
         if (next.firstTokenMs === undefined && isAnswer(next, entry.step)) {
           next.firstTokenMs = Math.max(0, entry.timestamp - next.startedAt)
-          delete next.answers
+          next.answers = undefined
         }
         break
       case 'step-start':
@@ -129,7 +129,7 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         setCost(next, entry.cost)
         if (entry.error !== undefined) next.error = entry.error
         if (entry.outcome === 'failed') next.errors ??= 1
-        delete next.answers
+        next.answers = undefined
         break
       default:
     }

@@ -1,4 +1,5 @@
 /** Readers of the changes of all runs. Those that keep up get them from memory, the others from the table. */
+import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 import type { Puller } from './follow.ts'
 import type { Pages } from './sqlite-pages.ts'
@@ -6,11 +7,13 @@ import type { Pages } from './sqlite-pages.ts'
 /** Maximum size of the changes that are kept for readers, in characters of JSON. */
 const most = 128 * 1024
 
+type Stored = Omit<Change, 'entries'> & { entries: readonly Entry[] }
+
 export interface ChangeFeed {
   /** Whether somebody reads. If not, `add` is not needed. */
   readonly isRead: boolean
   /** Adds a commit of this connection, with its size in characters of JSON. */
-  add(changes: Change[], length: number): void
+  add(changes: readonly Stored[], length: number): void
   /** Call this when another connection has committed: what is kept is not all. */
   clear(): void
   reader(after: number): Puller<Change[]>
@@ -18,7 +21,7 @@ export interface ChangeFeed {
 
 export function createChangeFeed(pages: Pages): ChangeFeed {
   const readers = new Set<object>()
-  let commits: { changes: Change[]; length: number }[] = []
+  let commits: { changes: readonly Stored[]; length: number }[] = []
   let total = 0
 
   function clear(): void {

@@ -7,7 +7,8 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import type { Appended, Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
+import type { Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
+import { AppendWrite } from './append-write.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeMessage } from './encode.ts'
@@ -97,7 +98,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   /** Queues a write; rejects if the store is closed. */
-  function write<T>(what: string, apply: () => T, { yields = false, pages: changes = 1 } = {}): Promise<T> {
+  function write<T>(what: string, apply: () => T, { pages: changes = 1 } = {}): Promise<T> {
     if (closing) return Promise.reject(storeClosed(what))
     return new Promise<T>((resolve, reject) => {
       let result: T
@@ -105,7 +106,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
         apply: () => void (result = apply()),
         done: () => resolve(result),
         fail: reject,
-        yields,
+        yields: false,
         pages: changes,
       }
       queue.add(job)
@@ -127,22 +128,11 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   }
 
   const log: Log = {
-    append(run, epoch, given, view) {
-      let entries: readonly Entry[] | undefined = typeof given === 'function' ? undefined : [...given]
-      let lines: string | undefined
-      let kept: { seq: number; text: string } | undefined
-      const apply = (): Appended => {
-        // A write may be applied twice: call `given` only once.
-        if (typeof given === 'function') entries ??= given()
-        lines ??= ticks.encode(run, entries!)
-        if (entries!.length === 0) return 'stored'
-        const appended = ticks.apply(run, epoch, entries!, lines)
-        const toKeep = appended === 'fenced' || kept !== undefined ? undefined : view?.()
-        if (toKeep !== undefined) kept = { seq: toKeep.seq, text: encodeMessage(run, 'view', toKeep.view) }
-        if (kept !== undefined) ticks.keepView(run, kept.seq, kept.text)
-        return appended
-      }
-      return write(`append to run ${run}`, apply, { yields: !ticks.knows(run) })
+    append(run, epoch, entries, view) {
+      if (closing) return Promise.reject(storeClosed(`append to run ${run}`))
+      return new Promise((resolve, reject) => {
+        queue.add(new AppendWrite(ticks, { run, epoch, entries, view }, resolve, reject))
+      })
     },
     claim: async (run, epoch) => {
       const claimed = await write(`claim run ${run}`, () => ticks.claim(run, epoch))

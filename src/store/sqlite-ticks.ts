@@ -20,10 +20,12 @@ import type { ViewTable } from './sqlite-views.ts'
 interface Gathered {
   before: StoredRow | undefined
   row: StoredRow
-  entries: Entry[]
+  entries: readonly Entry[]
+  /** The same array, if it was made here and not by the caller. */
+  own: Entry[] | undefined
   lines: string
   /** The view to keep, as JSON. */
-  view?: { seq: number; text: string } | undefined
+  view: { seq: number; text: string } | undefined
   /** The id of the row in the table. */
   n: number
 }
@@ -147,11 +149,13 @@ export function createTicks(
       if (typeof admitted === 'string') return admitted
       const text = admitted === entries ? lines : encodeEntries(run, admitted)
       const row = foldRow(before, run, epoch, admitted)
-      if (!open) gathered.set(run, { before, row, entries: [...admitted], lines: text, n: 0 })
+      if (!open)
+        gathered.set(run, { before, row, entries: admitted, own: undefined, lines: text, view: undefined, n: 0 })
       else {
         open.row = row
         open.lines += open.lines === '' ? text : `\n${text}`
-        for (const entry of admitted) open.entries.push(entry)
+        open.entries = open.own ??= [...open.entries]
+        for (const entry of admitted) open.own.push(entry)
       }
       return 'stored'
     },
@@ -167,7 +171,7 @@ export function createTicks(
       if (row === undefined) return false
       const open = gathered.get(run)
       if (open) open.row = row
-      else gathered.set(run, { before, row, entries: [], lines: '', n: 0 })
+      else gathered.set(run, { before, row, entries: [], own: undefined, lines: '', view: undefined, n: 0 })
       return true
     },
     flush() {

@@ -8,7 +8,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { toRequest } from './incoming-request.ts'
-import { sourceOf, type BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 
 /** ms for which the rest of a refused body is read and discarded, so that its sender receives the response. */
 const lingerMs = 1000
@@ -76,7 +76,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
   const flush = setImmediate(() => outgoing.flushHeaders())
   let isFull = false
   // Callbacks instead of `await`: see `answer-source.ts`.
-  const ask = () => void source.next().then(write, breakOff)
+  const ask = () => source.next(write, breakOff)
 
   function write(piece: string | Uint8Array | undefined): void {
     clearImmediate(flush)
@@ -115,7 +115,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
 function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   const reader = body.getReader()
   return {
-    next: async () => (await reader.read()).value,
+    next: fromPromises(async () => (await reader.read()).value),
     // The client is gone, so errors of the body's own cleanup are ignored.
     cancel: () => void reader.cancel().catch(() => undefined),
   }

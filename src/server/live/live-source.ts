@@ -1,5 +1,5 @@
 /** One live connection: rows, runs and agents in one stream of events. What it holds is bounded, however slowly it is read. */
-import type { BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { watchSilence } from '../http/sse-response.ts'
 import type { ChangesTap } from './changes-tap.ts'
 import type { RowFeed } from './row-feed.ts'
@@ -116,14 +116,14 @@ export function createLiveSource(options: LiveOptions): BodySource {
   ].filter((leave) => leave !== undefined)
 
   const source: BodySource = {
-    next() {
+    next: fromPromises(() => {
       asked = Promise.withResolvers()
       const { promise } = asked
       if (isListWanted && !isClosed) void list()
       settle()
       if (asked !== undefined) for (const cursor of cursors) cursor.ask()
       return promise
-    },
+    }),
     cancel: () => end(),
   }
   return source

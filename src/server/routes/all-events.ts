@@ -6,7 +6,7 @@ import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
 import type { Change, Log } from '../../part/log.ts'
 import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import type { BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import type { HandlerContext } from '../handler.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse, watchSilence } from '../http/sse-response.ts'
@@ -113,7 +113,7 @@ function createEventSource(
 
   const silence = watchSilence(keepAliveMs, () => source.sendKeepAlive?.(keepAlive()))
   const source: BodySource = {
-    async next() {
+    next: fromPromises(async () => {
       if (isFirst) {
         isFirst = false
         return keepAlive()
@@ -128,7 +128,7 @@ function createEventSource(
         onError(error)
         throw error
       }
-    },
+    }),
     cancel: stop,
   }
   return source

@@ -4,7 +4,7 @@ import { recordedRun } from '../../part/recording.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { answerResponse } from '../../answer/answer-response.ts'
 import { readHistory } from '../../answer/open-answer.ts'
-import type { BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { checkPlaces, checkReplay, replay } from '../../record/replay/replay.ts'
 import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Wire } from '../../wire/wire.ts'
@@ -43,7 +43,7 @@ export async function replayRun(context: HandlerContext, id: string, url: URL): 
   await checkPlaces(recordedRun(runtime.store.log, id), options)
   const pieces = replay(runtime.store, id, options)
   const source: BodySource = {
-    next: async () => (await pieces.next()).value ?? undefined,
+    next: fromPromises(async () => (await pieces.next()).value ?? undefined),
     cancel() {
       leave.abort()
       void pieces.return().catch(() => undefined)

@@ -94,7 +94,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     ...compact({ standing }),
   })
   let source: typeof answer.source | undefined = answer.source
-  const ask = () => void source?.next().then(send, fail)
+  const ask = () => source?.next(send, fail)
 
   function send(piece: NumberedEvent<AgUiEvent>[] | undefined): void {
     if (isOver) return

@@ -3,7 +3,7 @@
  * many runs it follows. Who may ask, and what is answered, is decided by the routes.
  */
 import type { Socket } from 'socket.io'
-import { sourceOf, type BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -95,7 +95,7 @@ export function createPassedRequests({ handler, onError }: SessionContext, socke
     signal.addEventListener('abort', () => (source.cancel(), wake()))
     try {
       while (!signal.aborted) {
-        const piece = await source.next()
+        const piece = await nextPiece(source)
         if (piece === undefined || signal.aborted) break
         const text = typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
         untaken++
@@ -142,7 +142,7 @@ function toldHeaders(headers: Headers): Record<string, string> {
 function toSource(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   const reader = body.getReader()
   return {
-    next: async () => (await reader.read()).value,
+    next: fromPromises(async () => (await reader.read()).value),
     cancel: () => void reader.cancel().catch(() => undefined),
   }
 }
