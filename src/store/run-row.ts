@@ -11,6 +11,8 @@ export interface StoredRow extends RunRow {
   open: readonly OpenRequest[]
   /** The steps that answer, until the first delta of one. A process that has not seen them start takes the first delta of any step. */
   answers?: readonly string[] | undefined
+  /** In SQLite: the last row of `ticks` that is in no group yet. */
+  lastTick?: number | undefined
 }
 
 export interface OpenRequest {
@@ -27,6 +29,7 @@ export function publicRow(stored: StoredRow): RunRow {
   const row: RunRow & Partial<StoredRow> = { ...stored }
   delete row.open
   delete row.answers
+  delete row.lastTick
   return row
 }
 

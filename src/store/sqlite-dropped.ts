@@ -1,5 +1,6 @@
 /** The `dropped` table: runs whose deletion has begun; and the ids of runs that were deleted lately. */
 import type { DatabaseSync } from 'node:sqlite'
+import type { TickGroups } from './sqlite-groups.ts'
 
 /** Maximum number of ids to remember: whoever reads a deleted run late must not wait for it to begin. */
 const mostRecent = 1000
@@ -17,10 +18,9 @@ export interface Dropped {
   revive(run: string): void
 }
 
-export function createDropped(db: DatabaseSync): Dropped {
+export function createDropped(db: DatabaseSync, groups: TickGroups): Dropped {
   const insert = db.prepare('INSERT OR IGNORE INTO dropped (run) VALUES (?)')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
-  const removeRows = db.prepare('DELETE FROM ticks WHERE run = ?')
   const unfinished = new Set(
     db
       .prepare('SELECT run FROM dropped')
@@ -45,7 +45,7 @@ export function createDropped(db: DatabaseSync): Dropped {
     revive(run) {
       recent.delete(run)
       if (!unfinished.delete(run)) return
-      removeRows.run(run)
+      while (groups.removeSome(run, Infinity));
       remove.run(run)
     },
   }

@@ -4,6 +4,7 @@ import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 import { decodeEntries } from './encode.ts'
 import { ofFork, type Origin } from './run-row.ts'
+import type { TickGroups } from './sqlite-groups.ts'
 
 /** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
 const pageLength = 256 * 1024
@@ -23,12 +24,7 @@ export interface Pages {
   addFork(run: string, origin: Origin): void
 }
 
-export function createPages(db: DatabaseSync): Pages {
-  const select = db.prepare(
-    `SELECT entries FROM ticks WHERE run = ?1 AND first_seq >=
-       coalesce((SELECT max(first_seq) FROM ticks WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq LIMIT ?3`,
-    { returnArrays: true },
-  )
+export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
   const later = db.prepare(`SELECT id, run, entries FROM ticks WHERE id > ? ORDER BY id LIMIT ${pageRows}`)
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
   const fork = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
@@ -46,12 +42,11 @@ export function createPages(db: DatabaseSync): Pages {
     const marks = types?.map((type) => `"type":"${type}"`)
     const texts: string[] = []
     let length = 0
-    for (const row of select.iterate(run, after + 1, rows)) {
-      const text = String((row as unknown as [string])[0])
+    for (const { entries: text } of groups.from(run, after + 1)) {
       const holdsOne = marks === undefined || marks.some((mark) => text.includes(mark))
       texts.push(holdsOne ? text : text.slice(text.lastIndexOf('\n') + 1))
       length += text.length
-      if (length >= pageLength) break
+      if (texts.length >= rows || length >= pageLength) break
     }
     const entries = decodeEntries(texts)
     // The cursor may be inside the first row.

@@ -2,20 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createCompaction } from '../fold/compaction.ts'
 import { createLineMerge, pieceLength } from './merge-lines.ts'
+import type { TickGroups, TickRow } from './sqlite-groups.ts'
 import { createMove } from './tables/move-rows.ts'
 
 /** In ms. */
 export const sliceLength = 5
 
-interface Row {
-  id: number
-  first_seq: number
-  last_seq: number
-  entries: string
-}
-
 export interface Piece {
-  rows: Row[]
+  rows: TickRow[]
   /** The merged entries as JSON lines. */
   text: string
   bytes: number
@@ -24,41 +18,30 @@ export interface Piece {
 
 export interface Pieces {
   /** Leave the loop before something is written. */
-  read(run: string, after: number): Iterable<Row>
+  read(run: string, after: number): Iterable<TickRow>
   /** The `seq`s at which forks branch off, forks of forks included. */
   bounds(run: string): Set<number>
   /** Call this inside a transaction. Changes nothing and returns false if the rows are not what they were. */
-  replace(run: string, rows: Row[], text: string): boolean
+  replace(run: string, rows: TickRow[], text: string): boolean
 }
 
-export function createPieces(db: DatabaseSync): Pieces {
-  const select = db.prepare(
-    'SELECT id, first_seq, last_seq, entries FROM ticks WHERE run = ? AND first_seq > ? ORDER BY first_seq',
-  )
+export function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
   const forks = db.prepare(
     `WITH RECURSIVE branch (run, seq) AS (
        SELECT run, seq FROM forks WHERE source = ?
        UNION SELECT forks.run, min(forks.seq, branch.seq) FROM forks JOIN branch ON forks.source = branch.run
      ) SELECT DISTINCT seq FROM branch`,
   )
-  const look = db.prepare(
-    'SELECT count(*) AS count, sum(id) AS ids FROM ticks WHERE run = ? AND first_seq BETWEEN ? AND ?',
-  )
-  const remove = db.prepare('DELETE FROM ticks WHERE run = ? AND first_seq BETWEEN ? AND ?')
-  const insert = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
   const move = createMove(db)
 
   return {
-    read: (run, after) => select.iterate(run, after) as Iterable<unknown> as Iterable<Row>,
+    read: (run, after) => groups.from(run, after + 1),
     bounds: (run) => new Set(forks.all(run).map(({ seq }) => Number(seq))),
     replace(run, rows, text) {
-      const [from, to] = [rows[0]!, rows.at(-1)!]
-      const { count, ids } = look.get(run, from.first_seq, to.first_seq)!
-      if (count !== rows.length || ids !== rows.reduce((sum, { id }) => sum + id, 0)) return false
-      remove.run(run, from.first_seq, to.first_seq)
       // The last position is kept: readers of changes that have come so far miss nothing.
-      insert.run(to.id, run, from.first_seq, to.last_seq, text)
-      move(run, { firstSeq: from.first_seq, lastSeq: to.last_seq, tick: to.id, text })
+      if (!groups.replace(run, rows, text)) return false
+      const [from, to] = [rows[0]!, rows.at(-1)!]
+      move(run, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, tick: to.id, text })
       return true
     },
   }
@@ -71,14 +54,14 @@ export function createPieces(db: DatabaseSync): Pieces {
 export function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
   const lines = createLineMerge(createCompaction(pieces.bounds(run)))
   let after = 0
-  let rows: Row[] = []
+  let rows: TickRow[] = []
   let length = 0
 
   /** Returns whether the slice ended before the piece did. */
   function readOn(): boolean {
     const began = clock()
     for (const row of pieces.read(run, after)) {
-      after = row.first_seq
+      after = row.lastSeq
       rows.push(row)
       lines.add(row.entries)
       length += row.entries.length

@@ -28,14 +28,14 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const insert = db.prepare(
     `INSERT INTO runs (id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
-       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
-  const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ? WHERE id = ?')
+  const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE id = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
-       requests = ?, due_at = ?, first_token_ms = ?, errors = ?
+       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, last_tick = ?
      WHERE id = ?`,
   )
   const lists = new Map<string, StatementSync>()
@@ -70,7 +70,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const row = get.get(run)
       if (!row) return undefined
       const open = row.requests === null ? [] : (JSON.parse(String(row.requests)) as OpenRequest[])
-      return { ...toRow(row), open }
+      const lastTick = row.last_tick === null ? undefined : Number(row.last_tick)
+      return { ...toRow(row), open, lastTick }
     },
     due: (before, limit) =>
       // An infinite limit is none.
@@ -117,19 +118,20 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.previousRunId ?? null,
         row.firstTokenMs ?? null,
         row.errors ?? null,
+        row.lastTick ?? null,
       )
     },
     rename({ id, agent }) {
       rename.run(agent, id)
     },
-    advance({ id, lastSeq, updatedAt, epoch }) {
-      advance.run(lastSeq, updatedAt, epoch, id)
+    advance({ id, lastSeq, updatedAt, epoch, lastTick }) {
+      advance.run(lastSeq, updatedAt, epoch, lastTick ?? null, id)
     },
     update(row) {
       const { id, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
       const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, id)
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, row.lastTick ?? null, id)
     },
   }
 }

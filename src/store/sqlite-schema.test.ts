@@ -158,7 +158,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs 6.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs 7.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
@@ -176,12 +176,57 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   })
 })
 
+/** Its rows of `ticks` were found by an index, and its tables had another layout. */
+function backToSchema6(db: DatabaseSync): void {
+  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
+    db.exec(`DROP VIEW ${String(name)}`)
+  db.exec(`
+    CREATE TABLE indexed_ticks (
+      id INTEGER PRIMARY KEY, run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+      entries TEXT NOT NULL, UNIQUE (run, first_seq)
+    );
+    INSERT INTO indexed_ticks SELECT id, run, first_seq, last_seq, entries FROM ticks;
+    DROP TABLE ticks;
+    ALTER TABLE indexed_ticks RENAME TO ticks;
+    DROP TABLE tick_groups;
+    ALTER TABLE runs DROP COLUMN last_tick;
+    UPDATE index_state SET layout = 3;
+    PRAGMA user_version = 6`)
+}
+
+test('of schema 6, runs are read, asked and continued, however many rows they have', async () => {
+  const logs = new Map(
+    ['long', 'short', 'open'].map((id) => [
+      id,
+      exampleRun(id, id === 'short' ? 1 : 200).slice(0, id === 'open' ? 150 : undefined),
+    ]),
+  )
+  const store = sqliteStore(path)
+  for (const [id, entries] of logs) for (const each of entries) await store.log.append(id, 1, [each])
+  await store.close()
+  const db = new DatabaseSync(path)
+  backToSchema6(db)
+  db.close()
+  const opened = sqliteStore(path)
+  const rest = exampleRun('open', 200).slice(150)
+  for (const each of rest) await opened.log.append('open', 1, [each])
+  logs.get('open')!.push(...rest)
+  await opened.records!.settle()
+  for (const [id, entries] of logs) {
+    expect(await readAll(opened, id)).toEqual(entries)
+    const { rows } = await opened.records!.query(`SELECT count(*) FROM agent_stream_events WHERE agent_id = '${id}'`)
+    expect(rows).toEqual([[entries.length]])
+  }
+  await opened.close()
+})
+
 test('of schema 5, rows get what their views know', async () => {
   const store = sqliteStore(path)
   for (const id of ['seen', 'unseen', 'odd']) await store.log.append(id, 1, exampleRun(id))
   await store.runs.keepView('seen', 10, { previousRunId: 'p', firstTokenAt: noon + 40, summary: { errors: 2 } })
   await store.close()
   const db = new DatabaseSync(path)
+  backToSchema6(db)
   for (const column of ['previous_run_id', 'first_token_ms', 'errors'])
     db.exec(`ALTER TABLE runs DROP COLUMN ${column}`)
   db.exec(`INSERT OR REPLACE INTO views VALUES ('odd', 10, 'no JSON'); PRAGMA user_version = 5`)

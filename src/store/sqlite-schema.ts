@@ -6,7 +6,10 @@
  *   the open requests as JSON, `due_at` is the earliest deadline of a suspended run.
  * - `ticks`: the log. One row has the entries of a run from one tick of the event loop: `first_seq`…`last_seq`, one JSON
  *   object per line; `id` grows in commit order over all runs. One row per entry would cost twice as much to write;
- *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text.
+ *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text. `prev` is the row of
+ *   the same run before it, unless that is in a group.
+ * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
+ *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012).
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
@@ -22,6 +25,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
+import { addGroups } from './sqlite-migrate-groups.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
 import { createIndexState, ensureTables } from './tables/layout.ts'
 
@@ -130,6 +134,7 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
      first_token_ms = max(0, v.view ->> '$.firstTokenAt' - started_at),
      errors = nullif(max(v.view ->> '$.summary.errors', status = 'failed'), 0)
    FROM views v WHERE v.run = runs.id AND json_valid(v.view);`,
+  addGroups,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */

@@ -14,6 +14,7 @@ import { readAll } from './contract/tools.contract.ts'
 import { exampleRun } from './example-run.contract.ts'
 import { verify } from './ndjson.ts'
 import { createDropped } from './sqlite-dropped.ts'
+import { createTickGroups } from './sqlite-groups.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
@@ -47,9 +48,11 @@ test('a slice ends when its time is over, and the next one goes on', async () =>
     slices++
     return result
   }
+  const groups = createTickGroups(db)
   const upkeep = createUpkeep(db, {
     runs: createRunTable(db),
-    dropped: createDropped(db),
+    groups,
+    dropped: createDropped(db, groups),
     reading: (_, read) => slice(read),
     write: async (_, apply) => {
       db.exec('BEGIN IMMEDIATE')

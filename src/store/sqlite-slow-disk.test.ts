@@ -21,8 +21,8 @@ const entry = (seq, part) => ({ seq, timestamp: seq, step: '', ...part })
 const start = (runId) => entry(1, { type: 'run-start', runId, agent: 'a', pipeline: '', threadId: runId, protocol: 'p', input: {} })
 await Promise.all(runs.map((run) => store.log.append(run, 1, [start(run)])))
 const began = Date.now()
-const delta = { type: 'text-delta', id: 't', delta: 'word '.repeat(20) }
-for (let seq = 2; seq < 400; seq++) await Promise.all(runs.map((run) => store.log.append(run, 1, [entry(seq, delta)])))
+const delta = { type: 'text-delta', id: 't', delta: 'word '.repeat(200) }
+for (let seq = 2; seq < 1600; seq++) await Promise.all(runs.map((run) => store.log.append(run, 1, [entry(seq, delta)])))
 console.log(JSON.stringify({ pid: process.pid, began, ended: Date.now() }))
 await store.close()
 `

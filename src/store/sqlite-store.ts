@@ -26,7 +26,9 @@ import { openDatabase } from './sqlite-schema.ts'
 import { createChangeFeed } from './sqlite-changes.ts'
 import { refuseMerged } from './merged.ts'
 import { createDropped } from './sqlite-dropped.ts'
+import { createTickGroups } from './sqlite-groups.ts'
 import { createPages } from './sqlite-pages.ts'
+import { createTails } from './sqlite-tails.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import { createViewTable } from './sqlite-views.ts'
@@ -62,10 +64,12 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const entryBell = createBell()
   const inboxBell = createBell()
   const changeBell = createBell()
-  const pages = createPages(db)
-  const dropped = createDropped(db)
+  const groups = createTickGroups(db)
+  const pages = createPages(db, groups)
+  const dropped = createDropped(db, groups)
+  const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, dropped, ring, ringChanges })
+  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, ring, ringChanges })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
@@ -223,6 +227,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
 
   const upkeep = createUpkeep(db, {
     runs,
+    groups,
     dropped,
     reading,
     write: (what, apply, changes) => write(what, apply, { pages: changes }),

@@ -14,6 +14,7 @@ import type { Dropped } from './sqlite-dropped.ts'
 import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader } from './sqlite-reader.ts'
+import type { Tails } from './sqlite-tails.ts'
 import type { ViewTable } from './sqlite-views.ts'
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
@@ -37,6 +38,7 @@ export interface TicksContext {
   feed: ChangeFeed
   views: ViewTable
   dropped: Dropped
+  tails: Tails
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
@@ -72,9 +74,8 @@ export interface Ticks extends Gathering {
 
 export function createTicks(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, ring, ringChanges }: TicksContext,
+  { runs, pages, feed, views, dropped, tails, ring, ringChanges }: TicksContext,
 ): Ticks {
-  const insert = db.prepare('INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?)')
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
   // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young
@@ -145,7 +146,10 @@ export function createTicks(
       const open = gathered.get(run)
       const before = rowOf(run)
       const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
-      if (admitted === 'fenced') owned.delete(run)
+      if (admitted === 'fenced') {
+        owned.delete(run)
+        tails.forget(run)
+      }
       if (typeof admitted === 'string') return admitted
       const text = admitted === entries ? lines : encodeEntries(run, admitted)
       const row = foldRow(before, run, epoch, admitted)
@@ -175,18 +179,23 @@ export function createTicks(
       return true
     },
     flush() {
-      let pages = 0
+      // The last page of the table; and of each run its row, and sometimes its group and view.
+      let pages = 1
       for (const [run, each] of gathered) {
         const { before, row, entries, lines, view } = each
         if (!before) dropped.revive(run)
-        if (entries.length > 0) each.n = Number(insert.run(run, entries[0]!.seq, row.lastSeq, lines).lastInsertRowid)
+        if (entries.length > 0) {
+          const tick = { firstSeq: entries[0]!.seq, lastSeq: row.lastSeq, entries: lines }
+          const added = tails.add(run, before?.lastTick, tick, row.status !== 'running')
+          each.n = added.id
+          row.lastTick = added.last
+        }
         if (!before) runs.insert(row)
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)
         if (view !== undefined) views.keep(run, view.seq, view.text)
-        // The last pages of the table, its index, the runs and the views.
-        pages += 3 + (lines.length + (view?.text.length ?? 0)) / 4096
+        pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096
       }
       return pages
     },

@@ -3,12 +3,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
 import type { Upkeep, UpkeepPage } from '../part/upkeep.ts'
 import type { Dropped } from './sqlite-dropped.ts'
+import type { TickGroups } from './sqlite-groups.ts'
 import { compactPieces, createPieces, sliceLength } from './sqlite-pieces.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTrim, refillRun, refillWithheld, removeRunRows } from './tables/remove-run.ts'
 
 export interface UpkeepContext {
   runs: RunTable
+  groups: TickGroups
   dropped: Dropped
   /** Does something in a transaction. `pages`: about how many pages of the file it changes. */
   write<T>(what: string, apply: () => T, pages: number): Promise<T>
@@ -29,8 +31,8 @@ const mostPages = 20
 const noRest = async (): Promise<void> => undefined
 
 export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
-  const { runs, dropped, write, reading, changed, clock = () => performance.now() } = context
-  const pieces = createPieces(db)
+  const { runs, groups, dropped, write, reading, changed, clock = () => performance.now() } = context
+  const pieces = createPieces(db, groups)
   const trim = createTrim(db)
   let deletions = 0
   const toCompact = db.prepare(
@@ -45,7 +47,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.id = r.parent_run_id AND p.ended_at IS NULL)`
   const next = db.prepare(
     `SELECT number, id, ${isFree} AS free, iif(${isFree},
-       (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT entries FROM ticks WHERE run = r.id LIMIT 1000)), 0) AS bytes
+       (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT k.entries FROM tick_groups g JOIN json_each(g.ticks) i JOIN ticks k ON k.id = i.value WHERE g.run = r.id LIMIT 1000)), 0) AS bytes
      FROM (SELECT * FROM runs WHERE number > ?2 ORDER BY number LIMIT ${window}) r ORDER BY number`,
   )
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
@@ -55,9 +57,6 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   )
   const leaveThread = db.prepare(
     'DELETE FROM inbox WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)',
-  )
-  const someRows = db.prepare(
-    `DELETE FROM ticks WHERE id IN (SELECT id FROM ticks WHERE run = ? ORDER BY first_seq LIMIT ${mostRows})`,
   )
   const pragma = (name: 'page_count' | 'page_size' | 'freelist_count') => {
     const statement = db.prepare(`PRAGMA ${name}`, { returnArrays: true })
@@ -73,7 +72,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   }
 
   async function sweep(run: string, rest = noRest): Promise<void> {
-    const rows = () => slice(() => someRows.run(run).changes > 0)
+    const rows = () => slice(() => groups.removeSome(run, mostRows))
     while (await write(`delete run ${run}`, rows, 256)) await rest()
     await write(`delete run ${run}`, () => dropped.over(run), 1)
   }

@@ -6,18 +6,15 @@ import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
+import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import { tickLines } from './tick-lines.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
-export interface Tick {
-  id: number
+export interface Tick extends TickRow {
   log: number
-  firstSeq: number
-  lastSeq: number
-  entries: string
 }
 
 /** Entries with text that can be searched once the run has them. */

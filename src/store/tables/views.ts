@@ -1,5 +1,5 @@
 /**
- * The views: what SQL reads. The columns of both halves of `agent_stream_events` must have the same affinity, or SQLite computes
+ * The views: what SQL reads. The columns of all parts of `agent_stream_events` must have the same affinity, or SQLite computes
  * all rows before it looks at a condition.
  */
 
@@ -20,6 +20,26 @@ const shared = (table: string) => `${table}.seq <= coalesce((SELECT f.seq FROM f
 /** A sum over the runs of a thread. */
 const ofThread = (what: string, table: string, more = '') =>
   `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
+
+/** The ids of the rows of a run with the deltas of a block: `l` is the run, `b` the block. Those that are in groups, and its tail. */
+const inGroups = `tick_groups g ON g.run = l.id AND g.first_seq <= coalesce(b.last_seq, 9e15) AND g.first_seq >=
+    coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = l.id AND first_seq <= b.tick_seq), 0)
+  JOIN json_each(g.ticks) i`
+const inTail = `json_each((
+  WITH RECURSIVE tail (id) AS (
+    SELECT l.last_tick UNION ALL SELECT t.prev FROM tail JOIN ticks t ON t.id = tail.id WHERE t.prev < tail.id
+  ) SELECT json_group_array(id ORDER BY id) FROM tail)) i`
+
+/** One row per delta. */
+const deltas = (ids: string) =>
+  `SELECT a.run_id || ':' || (d.value ->> 'seq'), a.id, b.type, b.event_id,
+     b.tool_name, CAST(d.value ->> 'delta' AS TEXT), CAST(d.value ->> 'timestamp' AS INTEGER),
+     ${isoTime(`(d.value ->> 'timestamp')`)}
+   FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
+     JOIN ${ids} JOIN ticks k ON k.id = i.value AND k.last_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
+     JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
+   WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
+     AND d.value ->> 'seq' > b.seq AND d.value ->> 'seq' <= coalesce(b.last_seq, 9e15)`
 
 export const views: readonly (readonly [name: string, sql: string])[] = [
   [
@@ -43,15 +63,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
     `SELECT a.run_id || ':' || e.seq AS id, a.id AS agent_id, e.type AS event_type, e.event_id AS event_id,
        e.tool_name AS tool_name, ${line} AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
      FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent JOIN ticks k ON k.id = e.tick
-     UNION ALL
-     SELECT a.run_id || ':' || (d.value ->> 'seq'), a.id, b.type, b.event_id,
-       b.tool_name, CAST(d.value ->> 'delta' AS TEXT), CAST(d.value ->> 'timestamp' AS INTEGER),
-       ${isoTime(`(d.value ->> 'timestamp')`)}
-     FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
-       JOIN ticks k ON k.run = l.id AND k.first_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
-       JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
-     WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
-       AND d.value ->> 'seq' > b.seq AND d.value ->> 'seq' <= coalesce(b.last_seq, 9e15)`,
+     UNION ALL ${deltas(inGroups)} UNION ALL ${deltas(inTail)}`,
   ],
   [
     'steps',

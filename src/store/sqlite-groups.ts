@@ -1,0 +1,160 @@
+/**
+ * Finds the rows of a run in `ticks`. That table has no index by run: with one, every row would change a page of its own run, which
+ * costs three times as much as the row. Instead a row of `tick_groups` has the ids of up to 64 rows of a run, and is written when
+ * there are that many, and when the run waits or ends. The rows since then are the run's tail, a chain: `runs.last_tick` is the
+ * last one, `prev` of each the one before.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+
+/** Maximum number of rows in a group. */
+export const mostInGroup = 64
+
+export interface TickRow {
+  id: number
+  firstSeq: number
+  lastSeq: number
+  entries: string
+}
+
+export interface TickGroups {
+  /** The rows of a run from the one on that has this entry or, if there is none, the one after it. Leave the loop before something is written. */
+  from(run: string, seq: number): Generator<TickRow>
+  /** The ids of a run's tail, whose last row this is. */
+  tail(last: number | undefined): number[]
+  /** The `first_seq` of a row. */
+  firstSeqOf(id: number): number
+  /** Call these inside a transaction. */
+  add(run: string, firstSeq: number, lastSeq: number, ids: readonly number[]): void
+  /** Replaces rows of a run without a tail by one, which is written under the last id. Returns false if they are not what they were. */
+  replace(run: string, rows: readonly TickRow[], entries: string): boolean
+  /** Removes some rows of a run without a tail. Returns whether there were any. */
+  removeSome(run: string, most: number): boolean
+}
+
+interface Group {
+  firstSeq: number
+  lastSeq: number
+  ids: number[]
+}
+
+export function createTickGroups(db: DatabaseSync): TickGroups {
+  const arrays = { returnArrays: true }
+  const idsFrom = db.prepare(
+    `SELECT ticks FROM tick_groups WHERE run = ?1 AND first_seq >=
+       coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
+    arrays,
+  )
+  const lastTick = db.prepare('SELECT last_tick FROM runs WHERE id = ?', arrays)
+  const previous = db.prepare('SELECT prev FROM ticks WHERE id = ?', arrays)
+  const seqs = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE id = ?', arrays)
+  const row = db.prepare('SELECT first_seq, last_seq, entries FROM ticks WHERE id = ?', arrays)
+  const insertGroup = db.prepare('INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES (?, ?, ?, ?)')
+  const groupsAt = db.prepare(
+    `SELECT first_seq, last_seq, ticks FROM tick_groups
+     WHERE run = ?1 AND first_seq <= ?3 AND first_seq >=
+       coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
+    arrays,
+  )
+  const removeGroup = db.prepare('DELETE FROM tick_groups WHERE run = ? AND first_seq = ?')
+  const removeRow = db.prepare('DELETE FROM ticks WHERE id = ?')
+  const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
+
+  /** The index of the first of these rows that has this entry or a later one. */
+  function indexOf(ids: readonly number[], seq: number): number {
+    let low = 0
+    let high = ids.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      const [, lastSeq = Infinity] = valuesOf(seqs.get(ids[middle]!)) as number[]
+      if (lastSeq < seq) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  function* read(ids: readonly number[], seq: number): Generator<TickRow> {
+    for (let i = indexOf(ids, seq); i < ids.length; i++) {
+      const id = ids[i]!
+      const [firstSeq, lastSeq, entries] = valuesOf(row.get(id)) as [number?, number?, string?]
+      // Rows of the tail may have been replaced by another process since its ids were read.
+      if (entries !== undefined) yield { id, firstSeq: firstSeq!, lastSeq: lastSeq!, entries }
+    }
+  }
+
+  function tail(last: number | undefined): number[] {
+    const ids: number[] = []
+    for (let id = last; id !== undefined; id = previousOf(id)) ids.push(id)
+    return ids.reverse()
+  }
+
+  function previousOf(id: number): number | undefined {
+    const [prev] = valuesOf(previous.get(id)) as (number | null | undefined)[]
+    // The ids of a run grow: anything else is a damaged file, and perhaps a circle.
+    return prev != null && prev < id ? prev : undefined
+  }
+
+  function firstSeqOf(id: number): number {
+    return (valuesOf(seqs.get(id)) as [number])[0]
+  }
+
+  /** The groups with entries between these. */
+  function between(run: string, firstSeq: number, lastSeq: number): Group[] {
+    return groupsAt.all(run, firstSeq, lastSeq).map((found) => {
+      const [first, last, ids] = valuesOf(found) as [number, number, string]
+      return { firstSeq: first, lastSeq: last, ids: JSON.parse(ids) as number[] }
+    })
+  }
+
+  function add(run: string, firstSeq: number, lastSeq: number, ids: readonly number[]): void {
+    if (ids.length > 0) insertGroup.run(run, firstSeq, lastSeq, JSON.stringify(ids))
+  }
+
+  return {
+    *from(run, seq) {
+      const [last] = valuesOf(lastTick.get(run)) as (number | null | undefined)[]
+      // Before the groups, which another process may add to meanwhile: a row that is met twice is skipped.
+      const since = tail(last ?? undefined)
+      let next = seq
+      for (const found of idsFrom.iterate(run, seq)) {
+        const [ids] = valuesOf(found) as [string]
+        for (const each of read(JSON.parse(ids) as number[], next)) {
+          next = each.lastSeq + 1
+          yield each
+        }
+      }
+      yield* read(since, next)
+    },
+    tail,
+    firstSeqOf,
+    add,
+    replace(run, rows, entries) {
+      const [from, to] = [rows[0]!, rows.at(-1)!]
+      const groups = between(run, from.firstSeq, to.lastSeq)
+      const ids = groups.flatMap((group) => group.ids)
+      const at = ids.indexOf(from.id)
+      if (at < 0 || rows.some(({ id }, i) => ids[at + i] !== id)) return false
+      for (const { id } of rows) removeRow.run(id)
+      insertRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
+      for (const { firstSeq } of groups) removeGroup.run(run, firstSeq)
+      add(run, groups[0]!.firstSeq, from.firstSeq - 1, ids.slice(0, at))
+      // A group of its own: it is large.
+      add(run, from.firstSeq, to.lastSeq, [to.id])
+      add(run, to.lastSeq + 1, groups.at(-1)!.lastSeq, ids.slice(at + rows.length))
+      return true
+    },
+    removeSome(run, most) {
+      const [group] = between(run, 0, Infinity)
+      if (group === undefined) return false
+      const left = group.ids.slice(most)
+      for (const id of group.ids.slice(0, most)) removeRow.run(id)
+      removeGroup.run(run, group.firstSeq)
+      if (left.length > 0) add(run, firstSeqOf(left[0]!), group.lastSeq, left)
+      return true
+    },
+  }
+}
+
+/** A row as an array; an empty one if there is none. */
+function valuesOf(found: unknown): unknown[] {
+  return (found ?? []) as unknown[]
+}
