@@ -1,6 +1,7 @@
 /** Calls the callbacks that an agent names. Their errors never fail the run. */
 import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
+import { LateSet } from '../fold/late-map.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -25,7 +26,7 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
 export async function notifyAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
-  { error, aborted = true, graceMs, root: under = '', notified = new Set() }: AbortNotice,
+  { error, aborted = true, graceMs, root: under = '', notified = new LateSet() }: AbortNotice,
 ): Promise<void> {
   const calls = state.toolLoops().map(async ({ root, list }) => {
     // A step that failed by itself is closed and has called `onError`.
@@ -51,7 +52,7 @@ interface AbortNotice {
   /** Only steps at or under this path. */
   root?: string
   /** Paths of steps whose callback was called. */
-  notified?: Set<string>
+  notified?: LateSet<string>
 }
 
 /** Finds a step's config by path, in the pipeline or in that of the innermost called agent around the step. */

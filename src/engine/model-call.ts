@@ -44,7 +44,7 @@ export async function runModelCall(scope: Scope, step: ModelStep): Promise<void>
   // A second attempt, after a crash, is the same step.
   if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
-  await inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
+  return inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
     const { stage, newMessages: messages, tools } = step
     let model = step.models[0]!.name
     const { system } = step.call

@@ -6,6 +6,7 @@ import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
+import { LateSet } from '../fold/late-map.ts'
 import { answerTooLong } from '../models/outside/read-limits.ts'
 import type { Speaking } from './limits.ts'
 import type { Scope } from './scope.ts'
@@ -35,7 +36,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   }
   scope.speaking.set(path, speaking)
   /** Calls whose arguments were counted as they were written. */
-  const written = new Set<string>()
+  const written = new LateSet<string>()
   const feed = { normaliser, usage: undefined as Usage | undefined, error: undefined as unknown, part }
 
   function part(part: ModelPart): void {
@@ -64,7 +65,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
 }
 
 /** What a part without a delta adds to the answer's length: its strings, including arguments and files. */
-export function lengthOf(part: SourcePart, written: ReadonlySet<string>): number {
+export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'has'>): number {
   // Its deltas are already counted.
   if (part.type === 'tool-call' && written.has(part.toolCallId)) return 1
   const { type: _, ...fields } = part

@@ -1,6 +1,7 @@
 /** The scope of a run's outermost steps. */
 import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
+import { LateSet } from '../fold/late-map.ts'
 import { defaultAnswerChars } from '../models/outside/read-limits.ts'
 import type { Leftover } from './after.ts'
 import type { Gate } from './gate.ts'
@@ -35,7 +36,7 @@ export interface RunScope {
 export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
   const { log, registry, pipeline, state, controller, graceMs } = options
   const { writer, strands, requests, gate, limit, leftover } = parts
-  const called = new Set<string>()
+  const called = new LateSet<string>()
   let ids = 0
   let history: Message[] = []
   const callAbort: RunScope['callAbort'] = (how) => notifyAbort(scope, pipeline, { ...how, graceMs, notified: called })

@@ -29,7 +29,7 @@ export interface RunState extends FoldedRun {
   /** Its last owner left it between two steps, for the next one. */
   readonly isHandedOn: boolean
   /** The codes of the run's own warnings. */
-  readonly warnings: ReadonlySet<string>
+  readonly warnings: Pick<ReadonlySet<string>, 'has'>
   /** How often a step was reset. */
   readonly resets: ReadonlyMap<string, number>
   /** The usage of each model call. */
@@ -63,8 +63,8 @@ const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'too
 export function createRunState(): RunState {
   const fold = foldRun((start) => loopKinds.has(kindOf(start)))
   const { steps, loops, apply: applyToFold } = fold
-  const finished = new Map<string, EntryOf<'step-finish'>>()
-  const warnings = new Set<string>()
+  const finished = new LateMap<string, EntryOf<'step-finish'>>()
+  const warnings = new LateSet<string>()
   const resets = new LateMap<string, number>()
   const begun = new Set<string>()
   const inputs: { seq: number; input: Record<string, unknown> }[] = []

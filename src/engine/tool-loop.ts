@@ -119,19 +119,22 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     }
     const { onChunk } = config
     const watcher = watch?.()
-    const call = runModelCall(scope, {
-      root: path,
-      stage,
-      models,
-      call: { ...settings(config), messages: messages(), tools: specs },
-      newMessages: loop.base === undefined ? config.messages : [],
-      tools: specs,
-      retries: config.retries,
-      ...compact({ onChunk }),
-      ...(watcher === undefined ? undefined : { onText: watcher.delta }),
-      verdict,
-    })
-    await call.finally(() => watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1))))
+    try {
+      await runModelCall(scope, {
+        root: path,
+        stage,
+        models,
+        call: { ...settings(config), messages: messages(), tools: specs },
+        newMessages: loop.base === undefined ? config.messages : [],
+        tools: specs,
+        retries: config.retries,
+        ...compact({ onChunk }),
+        ...(watcher === undefined ? undefined : { onText: watcher.delta }),
+        verdict,
+      })
+    } finally {
+      watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1)))
+    }
   }
 }
 

@@ -47,8 +47,8 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
   const { path, emit, newId, open, callIds, isTranscript } = context
   const loop = parentPath(path)
   /** Open blocks: the source's id → the id in the run. */
-  const texts = new Map<string, string>()
-  const reasonings = new Map<string, string>()
+  const texts = new LateMap<string, string>()
+  const reasonings = new LateMap<string, string>()
   /** Inputs whose call has not come yet, and whether they are still open. */
   const inputs = new LateMap<string, { isOpen: boolean }>()
   /** Results that came before their call, by the source's id. */
@@ -122,19 +122,19 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
     emit(path, isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
   }
 
-  function nameBlock(blocks: Map<string, string>, id: string): string {
+  function nameBlock(blocks: LateMap<string, string>, id: string): string {
     const name = newId()
     blocks.set(id, name)
     return name
   }
 
-  function startBlock(type: BlockType, blocks: Map<string, string>, sourceId: string): string {
+  function startBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): string {
     const id = nameBlock(blocks, sourceId)
     emit(path, { type: `${type}-start`, id })
     return id
   }
 
-  function closeBlock(type: BlockType, blocks: Map<string, string>, sourceId: string): void {
+  function closeBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): void {
     const id = blocks.get(sourceId)
     if (id !== undefined) emit(path, { type: `${type}-end`, id })
     blocks.delete(sourceId)

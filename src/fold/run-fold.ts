@@ -13,7 +13,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
-import { LateMap } from './late-map.ts'
+import { LateMap, LateSet } from './late-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
 
 /** Apply entries in order; read the view at any time. */
@@ -44,7 +44,7 @@ export interface FoldedRun extends RunFold {
   /** Paths of steps that answer, in the order in which they started. */
   readonly answers: ReadonlySet<string>
   /** Paths of answers that are JSON. */
-  readonly objects: ReadonlySet<string>
+  readonly objects: Pick<ReadonlySet<string>, 'has'>
   /** The declared order of parallel branches. */
   readonly orders: readonly (readonly [path: string, names: string[]])[]
   readonly ended: readonly EndedRequest[]
@@ -72,7 +72,7 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
   const loopOf = new Map<string, ToolLoop | null>()
   const answering = createAnswering()
   const answers = new Set<string>()
-  const objects = new Set<string>()
+  const objects = new LateSet<string>()
   const orders: [path: string, names: string[]][] = []
   const asked = new LateMap<string, EntryOf<'request'>>()
   const ended: EndedRequest[] = []

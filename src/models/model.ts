@@ -44,14 +44,14 @@ export interface ModelCall extends Pick<
  *
  * Errors of `onPart` and `ready` are passed on unchanged. `onPart` is never called after the promise has settled.
  */
-export async function streamModel(
+export function streamModel(
   model: LanguageModel,
   call: ModelCall,
   onPart: (part: ModelPart) => void,
   ready?: () => Promise<void> | undefined,
 ): Promise<void> {
   const { signal } = call
-  if (signal.aborted) throw abortedError(signal)
+  if (signal.aborted) return Promise.reject(abortedError(signal))
   let reading: Reading | undefined
   const start = async () => {
     const { target, options } = await prepareCall(model, call)
@@ -63,9 +63,10 @@ export async function streamModel(
       ? target.readInto(options, sink)
       : readStream(await openStream(target, options, model), sink)
     if (signal.aborted) stop(signal.reason)
-    await done
+    // Returned, not awaited: an open answer keeps what it was made of no longer.
+    return done
   }
-  await new Promise<void>((resolve, reject) => {
+  return new Promise<void>((resolve, reject) => {
     const stop = () => {
       reading?.cancel(signal.reason)
       reject(abortedError(signal))

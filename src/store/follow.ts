@@ -35,7 +35,7 @@ export interface Following<T> {
 }
 
 export function follow<T>(following: Following<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => createCursor(following) }
+  return { [Symbol.asyncIterator]: () => new Cursor(following) }
 }
 
 /** Opens readers of a store in memory: those that are open end when it is closed. */
@@ -54,75 +54,92 @@ export function createCursors(isClosed: () => boolean, pause: Following<unknown>
   }
 }
 
-function createCursor<T>({ start, bell, key, signal, pause }: Following<T>): AsyncIterator<T, undefined> {
-  const reader = start()
-  const done = { value: undefined, done: true } as const
-  let pending: PromiseWithResolvers<IteratorResult<T, undefined>> | undefined
-  let opened = false
-  let ended = false
-  let rested = true
+const done = { value: undefined, done: true } as const
 
-  function finish(): void {
-    if (!ended) reader.leave?.()
-    ended = true
-    bell.leave(key, attempt)
-    signal?.removeEventListener('abort', finish)
-    pending?.resolve(done)
-    pending = undefined
+/** A class, because its functions would cost each reader more than what it knows. */
+class Cursor<T> implements AsyncIterator<T, undefined> {
+  readonly #following: Following<T>
+  readonly #reader: Puller<T>
+  #pending: PromiseWithResolvers<IteratorResult<T, undefined>> | undefined = undefined
+  #opened = false
+  #ended = false
+  #rested = true
+
+  constructor(following: Following<T>) {
+    this.#following = following
+    this.#reader = following.start()
   }
 
-  function attempt(): void {
-    if (!pending) return
-    try {
-      const pulled = reader.pull()
-      if (pulled instanceof Promise) pulled.then(settle, fail)
-      else settle(pulled)
-    } catch (error) {
-      fail(error)
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#pending) return this.#pending.promise.then(() => this.next())
+    const { signal, pause } = this.#following
+    if (!this.#opened) {
+      this.#opened = true
+      signal?.addEventListener('abort', this)
     }
-  }
-
-  function settle(pulled: Pulled<T>): void {
-    // It has ended while it asked.
-    if (!pending) return
-    if (pulled === 'end') return finish()
-    if (pulled === 'again') return pause(attempt)
-    if (pulled === 'wait') return signal ? bell.wait(key, attempt) : finish()
-    const { resolve } = pending
-    pending = undefined
-    rested = pulled.stored !== true
-    if (pulled.last) finish()
-    resolve({ value: pulled.value, done: false })
-  }
-
-  function fail(error: unknown): void {
-    if (!pending) return
-    const { reject } = pending
-    pending = undefined
-    finish()
-    reject(error)
-  }
-
-  function next(): Promise<IteratorResult<T, undefined>> {
-    if (pending) return pending.promise.then(next)
-    if (!opened) {
-      opened = true
-      signal?.addEventListener('abort', finish)
-    }
-    if (signal?.aborted) finish()
-    if (ended) return Promise.resolve(done)
-    pending = Promise.withResolvers()
-    const { promise } = pending
-    if (rested) attempt()
-    else pause(attempt)
+    if (signal?.aborted) this.#finish()
+    if (this.#ended) return Promise.resolve(done)
+    this.#pending = Promise.withResolvers()
+    const { promise } = this.#pending
+    if (this.#rested) this.#attempt()
+    else pause(this.#attempt)
     return promise
   }
 
-  return {
-    next,
-    return() {
-      finish()
-      return Promise.resolve(done)
-    },
+  return(): Promise<IteratorResult<T, undefined>> {
+    this.#finish()
+    return Promise.resolve(done)
+  }
+
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.#finish()
+  }
+
+  #finish(): void {
+    const { bell, key, signal } = this.#following
+    if (!this.#ended) this.#reader.leave?.()
+    this.#ended = true
+    bell.leave(key, this.#attempt)
+    signal?.removeEventListener('abort', this)
+    this.#pending?.resolve(done)
+    this.#pending = undefined
+  }
+
+  readonly #attempt = (): void => {
+    if (!this.#pending) return
+    try {
+      const pulled = this.#reader.pull()
+      if (pulled instanceof Promise) {
+        pulled.then(
+          (value) => this.#settle(value),
+          (error: unknown) => this.#fail(error),
+        )
+      } else this.#settle(pulled)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #settle(pulled: Pulled<T>): void {
+    // It has ended while it asked.
+    if (!this.#pending) return
+    const { bell, key, signal, pause } = this.#following
+    if (pulled === 'end') return this.#finish()
+    if (pulled === 'again') return pause(this.#attempt)
+    if (pulled === 'wait') return signal ? bell.wait(key, this.#attempt) : this.#finish()
+    const { resolve } = this.#pending
+    this.#pending = undefined
+    this.#rested = pulled.stored !== true
+    if (pulled.last) this.#finish()
+    resolve({ value: pulled.value, done: false })
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#pending) return
+    const { reject } = this.#pending
+    this.#pending = undefined
+    this.#finish()
+    reject(error)
   }
 }

@@ -5,6 +5,7 @@
  * one attempt if all parts of that attempt came after that `start-step`, and no other path has sent parts since.
  */
 import { isUnder } from '../../part/path.ts'
+import { LateMap } from '../../fold/late-map.ts'
 
 export interface Shown {
   /** A `start-step` was sent. */
@@ -16,7 +17,7 @@ export interface Shown {
 }
 
 export function createShown(): Shown {
-  const spans = new Map<string, { first: number; last: number }>()
+  const spans = new LateMap<string, { first: number; last: number }>()
   let step = 0
   return {
     step() {

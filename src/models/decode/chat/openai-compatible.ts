@@ -17,9 +17,10 @@ import {
   reasoningPlaces,
   type ChatChunk,
   type ChatDelta,
+  type ChatToolCall,
   type ChatUsage,
 } from './chunk.ts'
-import { createCompatibleCalls } from './compatible-calls.ts'
+import { createCompatibleCalls, type CompatibleCalls } from './compatible-calls.ts'
 import { blocksOf } from './compatible-content.ts'
 import { finishReasonOf, responseMetadata, usageOf } from './parts.ts'
 import type { DecoderOptions, StreamDecoder } from '../decoder.ts'
@@ -43,7 +44,8 @@ const reasoningId = 'reasoning-0'
 
 export function createCompatibleDecoder(options: DecoderOptions & CompatibleFacts): StreamDecoder {
   const { emit, warnings, metadataKey, generateId = defaultGenerateId } = options
-  const calls = createCompatibleCalls(emit, generateId, metadataKey)
+  /** Made with the first tool call: most answers have none. */
+  let calls: CompatibleCalls | undefined
 
   let finishReason: LanguageModelV4FinishReason | undefined
   let rawReason: string | undefined
@@ -73,6 +75,10 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
     if (choice?.delta) readDelta(choice.delta, learn)
   }
 
+  function readCall(call: ChatToolCall): void {
+    calls ??= createCompatibleCalls(emit, generateId, metadataKey)
+    calls.read(call)
+  }
   function endReasoning(): void {
     if (active === 'reasoning') emit({ type: 'reasoning-end', id: reasoningId })
   }
@@ -117,13 +123,13 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
       endReasoning()
       active = undefined
     }
-    for (const each of toolCalls ?? []) calls.read(each)
+    for (const each of toolCalls ?? []) readCall(each)
 
     if (refusal || another !== undefined) return
     if (call !== undefined) {
       if (thoughts || content || !call.function.arguments) return
       const { function: named, ...rest } = call
-      const again = (text: string) => calls.read({ ...rest, function: { ...named, arguments: text } })
+      const again = (text: string) => readCall({ ...rest, function: { ...named, arguments: text } })
       learn(argumentsPlaces, again)
     } else if (thoughts) {
       if (!content && thought) learn(reasoningContentPlaces, emitReasoning)
@@ -138,7 +144,7 @@ export function createCompatibleDecoder(options: DecoderOptions & CompatibleFact
     onEnd() {
       endReasoning()
       endText()
-      calls.end()
+      calls?.end()
       if (rawReason !== undefined) finishReason = finishReasonOf(rawReason, hasRefusal)
       if (finishReason === undefined) {
         const message = 'Response stream ended without a finish reason.'
