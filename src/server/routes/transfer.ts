@@ -1,5 +1,6 @@
 /** `/api/runs/:id/export` and `/api/runs/import`: a run as a file, and a file as a run. */
 import { answerResponse } from '../../answer/answer-response.ts'
+import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { exportRun as exportLines } from '../../record/transfer/export.ts'
 import { partsWire } from '../../wire/parts/parts.ts'
@@ -13,8 +14,8 @@ const mostBytes = 256 * 1024 * 1024
 export async function exportRun(context: HandlerContext, id: string): Promise<Response> {
   await existingRun(context, id)
   const lines = exportLines(context.runtime.store, id)
-  const source = {
-    next: async () => (await lines.next()).value ?? undefined,
+  const source: BodySource = {
+    next: fromPromises(async () => (await lines.next()).value ?? undefined),
     cancel: () => void lines.return().catch(() => undefined),
   }
   const response = answerResponse(partsWire, id, { source })
