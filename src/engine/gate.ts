@@ -8,7 +8,7 @@ export interface Gate {
   /** Undefined: go on. Otherwise a promise that rejects when the run was left. Call it before a new step, and do not wait without need. */
   pass(): Promise<never> | undefined
   /** Whether a branch waits here. */
-  readonly holds: boolean
+  holds(): boolean
   /** Unwinds the branches that wait. */
   rejectAll(reason: () => unknown): void
 }
@@ -23,9 +23,7 @@ export function createGate(leaving: AbortSignal, strands: () => Pick<Strands, 'p
       strands().park()
       return held.promise
     },
-    get holds() {
-      return held !== undefined
-    },
+    holds: () => held !== undefined,
     rejectAll(reason) {
       held?.reject(reason())
     },

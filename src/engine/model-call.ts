@@ -126,11 +126,14 @@ async function streamWithFallbacks(
   for (const [i, { name, model }] of step.models.entries()) {
     asking(name)
     const failed = { hasContent: false }
+    const streamed = streamWithRetries(scope, path, { ...step, model, name, failed })
+    const next = step.models[i + 1]
+    // Not awaited, so that this function has ended while the model speaks.
+    if (next === undefined) return streamed
     try {
-      return await streamWithRetries(scope, path, { ...step, model, name, failed })
+      return await streamed
     } catch (error) {
-      const next = step.models[i + 1]
-      if (next === undefined || failed.hasContent || scope.signal.aborted) throw error
+      if (failed.hasContent || scope.signal.aborted) throw error
       scope.emit(path, {
         type: 'retry',
         attempt: 1,

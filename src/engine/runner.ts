@@ -129,8 +129,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   })
   const strands = createStrands(() => {
     if (decided !== undefined || signal.aborted) return
-    decided = gate.holds ? 'left' : 'suspended'
-    writer.emit('', gate.holds ? handedOn : { type: 'suspend', requests: [...state.open.requests.keys()] })
+    decided = gate.holds() ? 'left' : 'suspended'
+    writer.emit('', gate.holds() ? handedOn : { type: 'suspend', requests: [...state.open.requests.keys()] })
     writer.seal()
     settled.resolve({ type: decided })
   })

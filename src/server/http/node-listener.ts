@@ -73,14 +73,24 @@ function isValue({ headers }: Response): boolean {
 
 function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): void {
   // Headers and an available first chunk go out in one packet.
-  const flush = setImmediate(() => outgoing.flushHeaders())
+  let flush: NodeJS.Immediate | undefined = setImmediate(() => outgoing.flushHeaders())
   let isFull = false
   // Callbacks instead of `await`: see `answer-source.ts`.
   const ask = () => source.next(write, breakOff)
 
-  function write(piece: string | Uint8Array | undefined): void {
+  /** By itself: joined with the first chunk, an open response would keep the thirty strings that its head is made of. */
+  function sendHead(): void {
     clearImmediate(flush)
-    if (outgoing.destroyed) return
+    flush = undefined
+    const { socket } = outgoing
+    socket?.cork()
+    process.nextTick(() => socket?.uncork())
+    outgoing.flushHeaders()
+  }
+
+  function write(piece: string | Uint8Array | undefined): void {
+    if (outgoing.destroyed) return clearImmediate(flush)
+    if (flush !== undefined) sendHead()
     if (piece === undefined) return void outgoing.end()
     try {
       // Backpressure: nothing more is read until the socket has drained.
