@@ -39,7 +39,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
      WHERE id = ?`,
   )
   const lists = new Map<string, StatementSync>()
-  const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT ?')
+  // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
+  const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
   const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
   const answered = db.prepare(
     `SELECT id FROM runs WHERE status = 'suspended' AND (
@@ -55,7 +56,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
   function listing(condition: string, query: RunQuery): StatementSync {
     const known = lists.get(condition)
     if (known !== undefined) return known
-    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT ?`)
+    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT +?`)
     // A search may have any number of words.
     if (query.q === undefined && query.search === undefined) lists.set(condition, statement)
     return statement
