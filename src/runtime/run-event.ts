@@ -30,7 +30,8 @@ export function notify(onRun: ((event: RunEvent) => void) | undefined, state: Ru
 }
 
 /** Undefined for a run that has not started. */
-function toRunEvent({ start, end, usage, open, ...state }: RunState, error?: ErrorValue): RunEvent | undefined {
+function toRunEvent(state: RunState, error?: ErrorValue): RunEvent | undefined {
+  const { start, end, usage, open } = state
   if (start === undefined) return undefined
   const cost = end === undefined ? state.cost : end.cost
   const why = end?.error ?? error
