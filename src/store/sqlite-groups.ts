@@ -47,7 +47,11 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   const lastTick = db.prepare('SELECT last_tick FROM runs WHERE id = ?', arrays)
   const previous = db.prepare('SELECT prev FROM ticks WHERE id = ?', arrays)
   const seqs = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE id = ?', arrays)
-  const row = db.prepare('SELECT first_seq, last_seq, entries FROM ticks WHERE id = ?', arrays)
+  // The ids of a run grow with its entries.
+  const rowsOf = db.prepare(
+    'SELECT id, first_seq, last_seq, entries FROM ticks WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    arrays,
+  )
   const insertGroup = db.prepare('INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES (?, ?, ?, ?)')
   const groupsAt = db.prepare(
     `SELECT first_seq, last_seq, ticks FROM tick_groups
@@ -73,11 +77,10 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   }
 
   function* read(ids: readonly number[], seq: number): Generator<TickRow> {
-    for (let i = indexOf(ids, seq); i < ids.length; i++) {
-      const id = ids[i]!
-      const [firstSeq, lastSeq, entries] = valuesOf(row.get(id)) as [number?, number?, string?]
-      // Rows of the tail may have been replaced by another process since its ids were read.
-      if (entries !== undefined) yield { id, firstSeq: firstSeq!, lastSeq: lastSeq!, entries }
+    // Rows of the tail may have been replaced by another process since its ids were read: they are not found.
+    for (const found of rowsOf.iterate(JSON.stringify(ids.slice(indexOf(ids, seq))))) {
+      const [id, firstSeq, lastSeq, entries] = valuesOf(found) as [number, number, number, string]
+      yield { id, firstSeq, lastSeq, entries }
     }
   }
 
