@@ -10,27 +10,29 @@ export interface TickLine {
   isDelta: boolean
 }
 
-/** The start of a line as this version writes it; with its type, if that is a delta. Others are recognised once they are parsed. */
+/** The start of a line as this version writes it, and of a delta. Others are recognised once they are parsed. */
 const start = /\{"seq":(\d+),/y
-const delta = /"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
+const delta =
+  /\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
 
 /** `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. */
 export function* tickLines(entries: string, after = 0, wantsDeltas = () => true): Generator<TickLine> {
-  const isAscii = Buffer.byteLength(entries) === entries.length
+  let isAscii: boolean | undefined
   /** How far `at` has been counted: up to this character. */
   let counted = 0
   let at = 1
   for (let from = 0, end = 0; from < entries.length; from = end + 1) {
     const found = entries.indexOf('\n', from)
     end = found < 0 ? entries.length : found
+    delta.lastIndex = from
+    const isDelta = delta.test(entries)
+    if (isDelta && !wantsDeltas()) continue
     start.lastIndex = from
     const head = start.exec(entries)
-    delta.lastIndex = start.lastIndex
-    const isDelta = head !== null && delta.test(entries)
-    if (isDelta && !wantsDeltas()) continue
     const text = entries.slice(from, end)
     const seq = head === null ? (decodeLine(text)?.seq ?? 0) : Number(head[1])
     if (seq <= after) continue
+    isAscii ??= Buffer.byteLength(entries) === entries.length
     at += isAscii ? from - counted : Buffer.byteLength(entries.slice(counted, from))
     counted = from
     yield {
