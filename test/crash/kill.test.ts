@@ -288,7 +288,7 @@ test(
       seen.push(...clients)
     }
     // Streams were cut in their middle, or this shows nothing.
-    expect(cut).toBeGreaterThan(kills)
+    expect(cut).toBeGreaterThan(kills / 2)
     expect(begun).toBeGreaterThan(kills / 3)
     expect(lines).toBeGreaterThan(kills)
 
