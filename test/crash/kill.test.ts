@@ -255,6 +255,9 @@ test(
         begin(clients, onChunk, 'events', 'plain', 'talk'),
         begin(clients, onChunk, kinds[life % kinds.length]!, 'plain', 'tools'),
         begin(clients, onChunk, 'events', 'keep', 'tools'),
+        // Long answers, so that most lives cut some however slow the machine is.
+        begin(clients, onChunk, 'events', 'plain', 'talk'),
+        begin(clients, onChunk, 'ui', 'plain', 'talk'),
         begin(clients, onChunk, life % 2 === 0 ? 'ag-ui' : 'text', 'keep', 'talk'),
         begin(clients, onChunk, 'ui', life % 2 === 0 ? 'keep' : 'plain', 'ask'),
         // One that a life before had asked is answered in this one, and may be cut off behind its answer.
@@ -288,7 +291,7 @@ test(
       seen.push(...clients)
     }
     // Streams were cut in their middle, or this shows nothing.
-    expect(cut).toBeGreaterThan(kills / 2)
+    expect(cut).toBeGreaterThan(kills)
     expect(begun).toBeGreaterThan(kills / 3)
     expect(lines).toBeGreaterThan(kills)
 
