@@ -10,6 +10,7 @@ import type { Store } from '../part/log.ts'
 import { often } from '../../test/support/thorough.ts'
 import { collect } from './contract/tools.contract.ts'
 import { endEntry, entry, startEntry } from './example-run.contract.ts'
+import { createTickGroups } from './sqlite-groups.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'))
@@ -93,6 +94,25 @@ test('a commit that fails leaves the tail as it was', async () => {
   expect(await seqsOf(store, 'r')).toEqual(from(1, 70))
   other.close()
   await store.close()
+})
+
+test('rows in the middle of a run become one, whatever groups they are in, and what stands around them stays', async () => {
+  const store = sqliteStore(path)
+  await grow(store, 'r', 1, 200)
+  await store.log.append('r', 1, [endEntry(201)])
+  await store.close()
+  const db = new DatabaseSync(path)
+  const groups = createTickGroups(db)
+  const rows = [...groups.from('r', 1)]
+  const [before, some, after] = [rows.slice(0, 10), rows.slice(10, 140), rows.slice(140)]
+  expect(groups.replace('r', some, 'merged')).toBe(true)
+  const merged = { id: some.at(-1)!.id, firstSeq: 11, lastSeq: 140, entries: 'merged' }
+  expect([...groups.from('r', 1)]).toEqual([...before, merged, ...after])
+  expect([...groups.from('r', 141)]).toEqual(after)
+  // They are not there any more.
+  expect(groups.replace('r', some, 'again')).toBe(false)
+  db.close()
+  expect(partsOf('r').groups).toEqual([10, 1, 52, 9])
 })
 
 test('runs that are appended in turns, forked, compacted and deleted keep their entries, and only theirs', async () => {
