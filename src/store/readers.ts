@@ -15,12 +15,15 @@ export interface EntryPage {
 /** `next` returns the entries after this `seq`, as many as a page has, in an array of the reader's own. */
 export function readEntries(options: ReadOptions, next: (seq: number) => EntryPage): Puller<Entry[]> {
   let seq = options.after ?? 0
+  let end: number | undefined
   return selectEntries(
     {
       pull() {
         const { entries: value, lastSeq, hasEnded } = next(seq)
         seq = value.at(-1)?.seq ?? seq
-        const last = hasEnded && seq >= lastSeq
+        // Without a signal it ends with what is stored when it first looks.
+        end ??= options.signal ? Infinity : lastSeq
+        const last = seq >= end || (hasEnded && seq >= lastSeq)
         if (value.length === 0) return last ? 'end' : 'wait'
         return { value, last, stored: seq < lastSeq }
       },

@@ -18,21 +18,24 @@ interface Sources {
   dropped: Pick<Dropped, 'has'>
 }
 
-interface Wanted {
+export interface Wanted {
   run: string
   after: number
   limit?: number | undefined
+  /** Whether it waits for more; if not, it ends with what is stored when it first looks. */
+  follows: boolean
   types?: readonly Entry['type'][] | undefined
 }
 
 export function createTickReader(
   { heads, runs, pages, dropped }: Sources,
-  { run, after, limit = pageRows, types }: Wanted,
+  { run, after, limit = pageRows, types, follows }: Wanted,
 ): Puller<Entry[]> {
   const position: Position = { seq: after }
   const rows = Math.max(1, Math.min(limit, pageRows))
   let joined: Recent | undefined
   let seen = false
+  let end: number | undefined
 
   return {
     pull() {
@@ -51,7 +54,8 @@ export function createTickReader(
         return 'wait'
       }
       seen = true
-      if (seq >= row.lastSeq) return hasEnded(row.status) ? 'end' : 'wait'
+      end ??= follows ? Infinity : row.lastSeq
+      if (seq >= Math.min(end, row.lastSeq)) return hasEnded(row.status) ? 'end' : 'wait'
       const near = joined?.after(seq)
       const value = near ?? pages.read(run, seq, rows, types)
       refuseMerged(run, seq, value)
@@ -61,7 +65,8 @@ export function createTickReader(
         throw new Error(`${missing}: the file is damaged`)
       }
       position.seq = last.seq
-      return { value, stored: near === undefined, last: hasEnded(row.status) && last.seq >= row.lastSeq }
+      const isLast = last.seq >= end || (hasEnded(row.status) && last.seq >= row.lastSeq)
+      return { value, stored: near === undefined, last: isLast }
     },
     leave() {
       joined?.readers.delete(position)

@@ -147,7 +147,11 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       const { after = 0, step, types, signal } = options
       const limit = step === undefined && types === undefined ? options.limit : undefined
       return follow<Entry[]>({
-        start: () => live(selectEntries(ticks.reader(run, after, limit, types), options), `read run ${run}`),
+        start: () =>
+          live(
+            selectEntries(ticks.reader({ run, after, limit, types, follows: signal !== undefined }), options),
+            `read run ${run}`,
+          ),
         bell: entryBell,
         key: run,
         signal,

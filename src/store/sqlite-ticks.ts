@@ -13,7 +13,7 @@ import type { ChangeFeed } from './sqlite-changes.ts'
 import type { Dropped } from './sqlite-dropped.ts'
 import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
-import { createTickReader } from './sqlite-reader.ts'
+import { createTickReader, type Wanted } from './sqlite-reader.ts'
 import type { Tails } from './sqlite-tails.ts'
 import type { ViewTable } from './sqlite-views.ts'
 
@@ -69,7 +69,7 @@ export interface Ticks extends Gathering {
    * Creates a reader: it gets cached entries if it keeps up, else pages of the table. `limit`: it needs no more entries. `types`: it
    * needs no others, but may get some.
    */
-  reader(run: string, after: number, limit?: number, types?: readonly Entry['type'][]): Puller<Entry[]>
+  reader(wanted: Wanted): Puller<Entry[]>
 }
 
 export function createTicks(
@@ -223,7 +223,7 @@ export function createTicks(
       gathered = new Map()
       if (isStale) ring()
     },
-    reader: (run, after, limit, types) => createTickReader(sources, { run, after, limit, types }),
+    reader: (wanted) => createTickReader(sources, wanted),
   }
 }
 

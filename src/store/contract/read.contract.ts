@@ -76,6 +76,24 @@ export function readContract(current: () => Store): void {
       expect(await firstMessages(store, 'r', 1)).toEqual([])
     })
 
+    test('without a signal, ends also if the run grows faster than it is read', async () => {
+      const entries = exampleRun('r', 40_000)
+      const batches = cutAt(
+        entries,
+        entries.map((_, i) => i).filter((i) => i % 1000 === 0),
+      )
+      for (const batch of batches.splice(0, 3)) await append('r', batch)
+      const stored = 2000
+      const got: Entry[] = []
+      for await (const batch of store.log.read('r')) {
+        got.push(...batch)
+        for (const more of batches.splice(0, 3)) await append('r', more)
+      }
+      expect(batches.length).toBeGreaterThan(10)
+      expect(got.length).toBeGreaterThanOrEqual(stored)
+      expect(got).toEqual(entries.slice(0, got.length))
+    })
+
     test('a suspended run keeps its readers', async () => {
       const suspend = entry(2, { type: 'suspend', requests: [] })
       const resume = entry(3, { type: 'resume', protocol: 'chat' })

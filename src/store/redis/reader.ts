@@ -29,6 +29,7 @@ export function createReader(
   let tail: Tail | undefined
   let seen = false
   let isThere = false
+  let end: number | undefined
 
   function join(recent: Recent | undefined): void {
     if (joined === recent) return
@@ -47,7 +48,9 @@ export function createReader(
     refuseMerged(run, position.seq, value)
     position.seq = value.at(-1)!.seq
     seen = true
-    return { value, stored, last: isOver(head) && position.seq >= head.seq }
+    // Without a signal it ends with what is stored when it first looks.
+    end ??= signal ? Infinity : head.seq
+    return { value, stored, last: position.seq >= (isOver(head) ? Math.min(end, head.seq) : end) }
   }
 
   /** From the owner's own appends, or from its messages. */
