@@ -1,4 +1,7 @@
-/** A process for crash tests to kill: appends entries to a few runs forever, and prints `run seq` for each entry that a reader received. */
+/**
+ * A process for crash tests to kill: appends entries to a few runs, and prints `run seq` for each entry that a reader received. It
+ * waits when it has written 300 MB: a busy machine may kill it so late that its disk is full.
+ */
 import { writeSync } from 'node:fs'
 import { entry, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
@@ -6,10 +9,12 @@ import { sqliteStore } from './sqlite-store.ts'
 const store = sqliteStore(process.argv[2]!)
 
 const more = '.'.repeat(Number(process.argv[3] ?? 0))
+const most = 100_000_000 / (more.length + 100)
+setInterval(() => undefined, 60_000)
 
-async function write(run: string): Promise<never> {
+async function write(run: string): Promise<void> {
   await store.log.append(run, 1, [startEntry(run)])
-  for (let seq = 2; ; seq++)
+  for (let seq = 2; seq <= most; seq++)
     await store.log.append(run, 1, [entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}${more}` })])
 }
 
