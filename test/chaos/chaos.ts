@@ -14,6 +14,8 @@ export interface ChaosOptions {
   kinds?: readonly FaultKind[]
   /** Conversations that go on at the same time. */
   clients?: number
+  /** The session goes on, for half a minute at most, until clients were refused so often. Default 0. */
+  wanted?: number
   say?: (line: string) => void
 }
 
@@ -37,7 +39,7 @@ const size = 3
 const patience = 40_000
 
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, seconds, kinds = faultKinds, clients = 6, say } = options
+  const { seed, seconds, kinds = faultKinds, clients = 6, wanted = 0, say } = options
   const began = performance.now()
   const log: string[] = []
   const faults: string[] = []
@@ -60,7 +62,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   let refusals = 0
   const onRefusal = () => void refusals++
   const seen: Seen[] = []
-  const until = performance.now() + seconds * 1000
+  let until = performance.now() + seconds * 1000
 
   /** A conversation: a few turns, of which the next is sent before the last has ended. */
   async function talk(nth: number): Promise<void> {
@@ -89,7 +91,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const wrecking = wreak(fleet, seed, kinds, note)
   try {
     const load = Promise.all(Array.from({ length: clients }, (_, nth) => talk(nth)))
-    await sleep(seconds * 1000)
+    await sleep(seconds * 1000 - 200)
+    for (const last = until + 30_000; refusals < wanted && until < last; until += 100) await sleep(100)
     await wrecking.end()
     note('no more faults')
     await load
