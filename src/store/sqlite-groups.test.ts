@@ -96,6 +96,37 @@ test('a commit that fails leaves the tail as it was', async () => {
   await store.close()
 })
 
+test('rows that another process moves from the tail to a group while they are looked for are read once', async () => {
+  const store = sqliteStore(path)
+  await grow(store, 'r', 1, 100)
+  const other = new DatabaseSync(path)
+  const db = new DatabaseSync(path)
+  /** What the other process commits after the tail was read, and before the groups are. */
+  function move(): void {
+    const { tail } = partsOf('r')
+    const ids = db.prepare("SELECT id FROM ticks WHERE run = 'r' ORDER BY id").all().slice(-tail)
+    const add = other.prepare("INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES ('r', ?, 100, ?)")
+    add.run(101 - tail, JSON.stringify(ids.map(({ id }) => id)))
+    other.exec("UPDATE runs SET last_tick = NULL WHERE id = 'r'")
+  }
+  const prepare: DatabaseSync['prepare'] = (sql, options) => {
+    const statement = db.prepare(sql, options)
+    if (!sql.startsWith('SELECT ticks FROM tick_groups')) return statement
+    const iterate = statement.iterate.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.iterate>
+    statement.iterate = (...values: unknown[]) => {
+      move()
+      return iterate(...values)
+    }
+    return statement
+  }
+  const groups = createTickGroups({ prepare } as DatabaseSync)
+  expect([...groups.from('r', 1)].map(({ lastSeq }) => lastSeq)).toEqual(from(1, 100))
+  expect(partsOf('r')).toEqual({ groups: [64, 36], tail: 0 })
+  other.close()
+  db.close()
+  await store.close()
+})
+
 test('rows in the middle of a run become one, whatever groups they are in, and what stands around them stays', async () => {
   const store = sqliteStore(path)
   await grow(store, 'r', 1, 200)
