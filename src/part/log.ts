@@ -84,10 +84,11 @@ export interface Log {
    */
   claim(run: string, epoch: number): Promise<boolean>
   /**
-   * Reads entries in batches, in order. Without a signal: those stored when it begins, and perhaps a few more. With a signal: then live (also for a run that has
-   * no entry yet), until `run-end` or until the signal aborts, which ends the iteration without throwing. A reader is a cursor
-   * and costs no memory, and may be iterated again. If the run is deleted meanwhile, it either stays readable for who holds the
-   * iterable, or the iteration rejects with `unknown-run`. Rejects with `compacted` if `after` stands inside merged deltas.
+   * Reads entries in batches, in order. Without a signal: those stored when it begins, and perhaps a few more. With a signal:
+   * then live (also for a run that has no entry yet), until `run-end` or until the signal aborts, which ends the iteration
+   * without throwing. A reader is a cursor and costs no memory, and may be iterated again. If the run is deleted meanwhile, it
+   * either stays readable for who holds the iterable, or the iteration rejects with `unknown-run`. Rejects with `compacted` if
+   * `after` stands inside merged deltas.
    */
   read(run: string, options?: ReadOptions): AsyncIterable<Entry[]>
   /** Posts a message to a run's owner. The first message of a key wins, permanently; later posts return the winner's message. */

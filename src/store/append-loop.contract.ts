@@ -10,6 +10,7 @@ const store = sqliteStore(process.argv[2]!)
 
 const more = '.'.repeat(Number(process.argv[3] ?? 0))
 const most = 100_000_000 / (more.length + 100)
+// What waits for nothing but to be killed would end.
 setInterval(() => undefined, 60_000)
 
 async function write(run: string): Promise<void> {

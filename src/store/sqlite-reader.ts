@@ -55,7 +55,7 @@ export function createTickReader(
       }
       seen = true
       end ??= follows ? Infinity : row.lastSeq
-      if (seq >= Math.min(end, row.lastSeq)) return hasEnded(row.status) ? 'end' : 'wait'
+      if (seq >= row.lastSeq) return hasEnded(row.status) ? 'end' : 'wait'
       const near = joined?.after(seq)
       const value = near ?? pages.read(run, seq, rows, types)
       refuseMerged(run, seq, value)

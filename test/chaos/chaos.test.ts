@@ -16,7 +16,7 @@ const sessions: (ChaosOptions & { what: string })[] = [
     kinds: ['kill', 'stop', 'term', 'redis-kill', 'redis-freeze'],
   },
   { what: 'instances are killed and stopped', seed: 2, seconds: 6, kinds: ['kill', 'stop'] },
-  { what: 'a rolling deploy', seed: 3, seconds: 6, kinds: ['term'], wanted: 1 },
+  { what: 'a rolling deploy', seed: 3, seconds: 6, kinds: ['term'], leastRefusals: 1 },
   {
     what: 'Redis is killed, frozen, and loses its last second',
     seed: 4,

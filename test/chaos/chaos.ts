@@ -14,8 +14,8 @@ export interface ChaosOptions {
   kinds?: readonly FaultKind[]
   /** Conversations that go on at the same time. */
   clients?: number
-  /** The session goes on, for half a minute at most, until clients were refused so often. Default 0. */
-  wanted?: number
+  /** The session goes on, for half a minute at most, until there were so many refusals. Default 0. */
+  leastRefusals?: number
   say?: (line: string) => void
 }
 
@@ -39,7 +39,7 @@ const size = 3
 const patience = 40_000
 
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, seconds, kinds = faultKinds, clients = 6, wanted = 0, say } = options
+  const { seed, seconds, kinds = faultKinds, clients = 6, leastRefusals = 0, say } = options
   const began = performance.now()
   const log: string[] = []
   const faults: string[] = []
@@ -91,8 +91,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const wrecking = wreak(fleet, seed, kinds, note)
   try {
     const load = Promise.all(Array.from({ length: clients }, (_, nth) => talk(nth)))
+    // Before the clients would begin no other conversation.
     await sleep(seconds * 1000 - 200)
-    for (const last = until + 30_000; refusals < wanted && until < last; until += 100) await sleep(100)
+    for (const last = until + 30_000; refusals < leastRefusals && until < last; until += 100) await sleep(100)
     await wrecking.end()
     note('no more faults')
     await load

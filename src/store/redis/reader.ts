@@ -50,7 +50,8 @@ export function createReader(
     seen = true
     // Without a signal it ends with what is stored when it first looks.
     end ??= signal ? Infinity : head.seq
-    return { value, stored, last: position.seq >= (isOver(head) ? Math.min(end, head.seq) : end) }
+    const { seq } = position
+    return { value, stored, last: seq >= end || (isOver(head) && seq >= head.seq) }
   }
 
   /** From the owner's own appends, or from its messages. */
