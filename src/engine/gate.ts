@@ -13,12 +13,12 @@ export interface Gate {
   rejectAll(reason: () => unknown): void
 }
 
-/** `leaving`: fires when the run is to be left. */
-export function createGate(leaving: AbortSignal, strands: () => Pick<Strands, 'park'>): Gate {
+/** `isLeaving`: whether the run is to be left. */
+export function createGate(isLeaving: () => boolean, strands: () => Pick<Strands, 'park'>): Gate {
   let held: PromiseWithResolvers<never> | undefined
   return {
     pass() {
-      if (!leaving.aborted) return undefined
+      if (!isLeaving()) return undefined
       held ??= Promise.withResolvers()
       strands().park()
       return held.promise

@@ -37,8 +37,11 @@ export interface ModelStep {
   verdict?: (reply: Reply) => Verdict | undefined
 }
 
-/** Runs one call. Rejects when it has failed after its retries. */
-export async function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
+/**
+ * Runs one call. Rejects when it has failed after its retries; throws if a limit is reached before. Without `async`: what waits
+ * while a model speaks costs each open stream memory.
+ */
+export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   const loop = scope.state.loopAt(step.root)
   const path = joinPath(step.root, loop.children + 1)
   // A second attempt, after a crash, is the same step.
@@ -117,33 +120,25 @@ function emitVerdict(scope: Scope, reply: Reply, verdict: ModelStep['verdict']):
   scope.emit(reply.path, { type: 'retry', attempt, delay: 0, error: toErrorValue(found.error) })
 }
 
-async function streamWithFallbacks(
+function streamWithFallbacks(
   scope: Scope,
   path: string,
   step: ModelStep,
   asking: (name: string) => void,
+  at = 0,
 ): Promise<Usage | undefined> {
-  for (const [i, { name, model }] of step.models.entries()) {
-    asking(name)
-    const failed = { hasContent: false }
-    const streamed = streamWithRetries(scope, path, { ...step, model, name, failed })
-    const next = step.models[i + 1]
-    // Not awaited, so that this function has ended while the model speaks.
-    if (next === undefined) return streamed
-    try {
-      return await streamed
-    } catch (error) {
-      if (failed.hasContent || scope.signal.aborted) throw error
-      scope.emit(path, {
-        type: 'retry',
-        attempt: 1,
-        model: next.name,
-        delay: 0,
-        error: toErrorValue(error, 'model-failed'),
-      })
-    }
-  }
-  return undefined
+  const { name, model } = step.models[at]!
+  asking(name)
+  const failed = { hasContent: false }
+  const streamed = streamWithRetries(scope, path, { ...step, model, name, failed })
+  const next = step.models[at + 1]
+  if (next === undefined) return streamed
+  return streamed.catch((error: unknown) => {
+    if (failed.hasContent || scope.signal.aborted) throw error
+    const value = toErrorValue(error, 'model-failed')
+    scope.emit(path, { type: 'retry', attempt: 1, model: next.name, delay: 0, error: value })
+    return streamWithFallbacks(scope, path, step, asking, at + 1)
+  })
 }
 
 interface Attempts extends ModelStep {

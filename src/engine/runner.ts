@@ -63,8 +63,8 @@ export interface RunnerOptions {
   secrets: readonly string[]
   secretKeys: readonly string[]
   controller: AbortController
-  /** Fires when the run is to be left for its next owner, before its next step. */
-  leaving: AbortSignal
+  /** Whether the run is to be left for its next owner, before its next step. */
+  isLeaving(): boolean
   clock: Clock
   /** ms that the steps of a stopped run have to settle before the run ends without them. */
   graceMs: number
@@ -78,7 +78,7 @@ export interface RunnerOptions {
 }
 
 /**
- * `handed-on`: left for the next owner, as `leaving` or the abort with `abandoned` asks. `moved`: another owner has it already, so nothing more
+ * `handed-on`: left for the next owner, as `isLeaving` or the abort with `abandoned` asks. `moved`: another owner has it already, so nothing more
  * is recorded or reported. `store-failed`: nothing more is recorded, and readers must be told by other means.
  */
 export type RunnerEnd =
@@ -134,7 +134,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     writer.seal()
     settled.resolve({ type: decided })
   })
-  const gate = createGate(options.leaving, () => strands)
+  const gate = createGate(options.isLeaving, () => strands)
   const requests = createPendingRequests({ state, strands, signal, emit: writer.emit })
   const unwind = () => {
     requests.rejectAll(() => signal.reason)
@@ -153,8 +153,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const onMessage = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)
   }
-  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it.
-  const read = await readInbox(log, runId, 0, undefined, onMessage)
+  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can
+  // only have been stopped, which is as good a moment later.
+  const isNew = options.first[0]?.type === 'run-start'
+  const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
   const inbox = readInbox(log, runId, read, leaveInbox.signal, onMessage)
 
   // From here on the run ends even if a step ignores the signal.
@@ -175,7 +177,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     const { messages, cut } = await options.history()
     setHistory(messages)
     if (cut && !state.warnings.has(historyCut.code)) writer.emit('', historyCut)
-    return walk(within(scope, { input: scope.inputAt(state.lastSeq) }), pipeline, leftover)
+    const outermost = within(scope, { input: scope.inputAt(state.lastSeq) })
+    const last = await runSteps(outermost, pipeline.workflow, 'main', { answers: true, last: true })
+    if (last.answer !== undefined && !state.open.answered) {
+      writer.emit('', {
+        type: 'answer-end',
+        finishReason: last.answer.finishReason,
+        usage: state.usage ?? noUsage,
+      })
+    }
+    await runLeftover(outermost, pipeline, leftover)
+    return pipelineValue(outermost, pipeline, last)
   }
   const work = begin().then(
     (value) => settled.resolve({ type: 'done', value }),
@@ -218,15 +230,4 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
-}
-
-/** Runs the whole pipeline and resolves with its value. */
-async function walk(scope: Scope, pipeline: Pipeline, leftover: Leftover): Promise<unknown> {
-  const { state } = scope
-  const last = await runSteps(scope, pipeline.workflow, 'main', { answers: true, last: true })
-  if (last.answer !== undefined && !state.open.answered) {
-    scope.emit('', { type: 'answer-end', finishReason: last.answer.finishReason, usage: state.usage ?? noUsage })
-  }
-  await runLeftover(scope, pipeline, leftover)
-  return pipelineValue(scope, pipeline, last)
 }

@@ -157,11 +157,12 @@ export async function inStep<T>(
     if (held !== undefined) await held
     emit(path, { type: 'step-start', attempt: (state.resets.get(path) ?? 0) + 1, ...start })
   }
-  const duration = () => Math.max(0, now() - (state.open.steps.get(path)?.timestamp ?? now()))
   try {
     const { value, ...finish } = await body()
     if (scope.signal.aborted) throw scope.signal.reason
-    emit(path, { type: 'step-finish', duration: duration(), ...finish })
+    const ended = now()
+    const duration = Math.max(0, ended - (state.open.steps.get(path)?.timestamp ?? ended))
+    emit(path, { type: 'step-finish', duration, ...finish })
     return value
   } catch (thrown) {
     if (thrown instanceof Suspended || scope.signal.aborted) throw thrown

@@ -18,7 +18,7 @@ import { answersBy, runCliAgent } from './steps/cli-agent.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
 import { runCustom } from './steps/custom.ts'
-import { holdsText, runLlm } from './steps/llm.ts'
+import { holdsText, runLlm, type LlmResult } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
@@ -62,8 +62,11 @@ export async function runPipelineStep(
   }
 }
 
-/** Runs the program's handler if it has replaced this type. The handler may call the built-in step. */
-async function runByType(
+/**
+ * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Without `async`, like `runBuiltin`:
+ * what waits while a model speaks costs each open stream memory.
+ */
+function runByType(
   scope: Scope,
   step: Step,
   path: string,
@@ -97,7 +100,7 @@ const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'p
 /** Steps whose value is not recorded: it is computed again from the steps inside. */
 export const containers: ReadonlySet<string> = lazy
 
-async function runBuiltin(
+function runBuiltin(
   scope: Scope,
   step: Step,
   path: string,
@@ -126,8 +129,12 @@ async function runBuiltin(
           const config = { ...asked, ...resolveToolLoop(step.config, at) }
           const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
           const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
-          const run = runLlm({ scope, path, config, clientTools, answer })
-          const result = await run.catch((thrown: unknown) => reportError(scope, path, config, thrown))
+          let result: LlmResult
+          try {
+            result = await runLlm({ scope, path, config, clientTools, answer })
+          } catch (thrown) {
+            return reportError(scope, path, config, thrown)
+          }
           const { usage, finishReason } = result
           if (config.onFinish !== undefined) {
             const finish = () => scope.invoke(config.onFinish, result)

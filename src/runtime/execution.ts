@@ -38,7 +38,9 @@ export function startExecution(
   begun.promise.catch(() => undefined)
   let isBegun = false
   const controller = new AbortController()
-  const leaving = new AbortController()
+  let isLeaving = false
+  /** Made only for a run that waits for its turn. */
+  let waiting: AbortController | undefined
   const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
@@ -48,7 +50,12 @@ export function startExecution(
     runs: store.runs,
     records: store.records,
     agent: (id) => agents.get(id)?.pipeline,
-    turn: async (signal) => turn?.(AbortSignal.any([signal, leaving.signal])),
+    async turn(signal) {
+      if (turn === undefined) return
+      waiting = new AbortController()
+      if (isLeaving) waiting.abort()
+      await turn(AbortSignal.any([signal, waiting.signal]))
+    },
     onTurn,
     history: async () => {
       const previous = state.start?.previousRunId
@@ -69,7 +76,7 @@ export function startExecution(
     secrets: own === undefined ? secrets : [...secrets, ...secretsIn(headers)],
     secretKeys,
     controller,
-    leaving: leaving.signal,
+    isLeaving: () => isLeaving,
     clock,
     graceMs,
     defaultTimeouts,
@@ -100,7 +107,10 @@ export function startExecution(
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))
   })
-  const leave = () => leaving.abort()
+  const leave = () => {
+    isLeaving = true
+    waiting?.abort()
+  }
   return { state, controller, recover: pipeline.recover, begun: begun.promise, end, leave }
 }
 
