@@ -4,13 +4,16 @@ import { fillTick, type Tick } from './fill-run.ts'
 import { createLaterTexts } from './later-texts.ts'
 import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
-import { createTickReader } from './tick-reader.ts'
+import { hasOnlyDeltas } from './tick-lines.ts'
+import { createTickReader, type TickOfRun } from './tick-reader.ts'
 
 /** Runs of which it is remembered where they stand. */
 const mostStates = 2000
+/** Deltas of a run after which the tables are told that they have them. Who asks for events reads so many again from the log. */
+const mostUnnoted = 256
 
 export interface Fill {
-  /** Call it first in each transaction, and after one that was rolled back: another process may have gone on. */
+  /** Call it first in each transaction: another process may have gone on. After one that was rolled back, create another. */
   begin(): void
   /** Does a little, or less if the time is over. Returns false if nothing is left to do. */
   step(isOver: () => boolean): boolean
@@ -42,7 +45,7 @@ export function createFill(db: DatabaseSync): Fill {
     const known = touched.get(run)
     if (known !== undefined) return known
     let state = states.get(run)
-    if (state !== undefined && filledTo(statements, state.number) !== state.seq) state = undefined
+    if (state !== undefined && filledTo(statements, state.number) !== state.noted) state = undefined
     if (state === undefined) {
       state = readState(statements, run)
       if (state === undefined) return undefined
@@ -52,6 +55,18 @@ export function createFill(db: DatabaseSync): Fill {
     }
     touched.set(run, state)
     return state
+  }
+
+  /**
+   * Whether the row says nothing to the tables: of deltas they need only when the first of a call came. Each look at a run in a
+   * transaction, and each note of where it stands, costs as much as the delta itself.
+   */
+  function isPassed({ run, firstSeq, lastSeq, entries }: TickOfRun): boolean {
+    const state = states.get(run)
+    if (state === undefined || state.waiting.size > 0 || firstSeq !== state.seq + 1) return false
+    if (lastSeq - state.noted > mostUnnoted || !hasOnlyDeltas(entries)) return false
+    state.seq = lastSeq
+    return true
   }
 
   function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
@@ -99,7 +114,7 @@ export function createFill(db: DatabaseSync): Fill {
     step(isOver) {
       const row = ticks.after(tick)
       if (row === undefined) return stepOfQueue(isOver) || texts.step()
-      const state = stateOf(row.run)
+      const state = isPassed(row) ? undefined : stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.
         if (row.firstSeq > state.seq + 1) enqueue.run(row.run)
@@ -110,7 +125,10 @@ export function createFill(db: DatabaseSync): Fill {
     },
     save() {
       ticks.rest()
-      for (const { number, seq } of filled) statements.setFilled.run(number, seq)
+      for (const state of filled) {
+        statements.setFilled.run(state.number, state.seq)
+        state.noted = state.seq
+      }
       if (tick !== saved) setPosition.run(tick)
     },
   }

@@ -95,6 +95,66 @@ test('several processes on one file: one goes on where the other stopped, and wa
   await b.close()
 })
 
+test('rows of deltas alone are passed over: the tables say so now and then, and events come whole meanwhile', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const entries = exampleRun('run', 700)
+  const other = new DatabaseSync(path)
+  const noted = () => Number(other.prepare('SELECT seq FROM indexed_runs').get()!.seq)
+  const places = new Set<number>()
+  await store.log.append('run', 1, entries.slice(0, 3))
+  for (const each of entries.slice(3, 650)) {
+    await store.log.append('run', 1, [each])
+    await store.records!.settle()
+    expect(each.seq - noted()).toBeLessThanOrEqual(256)
+    places.add(noted())
+  }
+  // The beginning, and after each 256 deltas.
+  expect(places.size).toBe(3)
+  const types = ['text-start', 'text-end', 'step-finish']
+  const seqs = async () => (await store.records!.streamEvents('run', { types })).map(({ seq }) => seq)
+  expect(await seqs()).toEqual([3])
+
+  // Another process goes on where the tables say, and this one sees that it did.
+  const next = sqliteStore(path)
+  await next.log.append('run', 1, entries.slice(650, 690))
+  await next.records!.settle()
+  await store.log.append('run', 1, entries.slice(690))
+  await store.records!.settle()
+  expect(await seqs()).toEqual([3, 704, 705])
+  expect(noted()).toBe(706)
+  const rows = await allOf(store)
+  await next.records!.reindex()
+  expect(await allOf(store)).toEqual(rows)
+  other.close()
+  await next.close()
+  await store.close()
+})
+
+test('a slice that is undone is filled again, with what deltas came behind it', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const other = new DatabaseSync(path)
+  const entries = exampleRun('run', 20)
+  await store.log.append('run', 1, entries.slice(0, 2))
+  await store.records!.settle()
+  // What SQLite does by itself when the disk is full.
+  other.exec(`CREATE TRIGGER full BEFORE UPDATE ON indexed_runs BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END`)
+  await store.log.append('run', 1, entries.slice(2, 3))
+  for (const each of entries.slice(3, 10)) await store.log.append('run', 1, [each])
+  await expect(store.records!.settle()).rejects.toThrow('disk is full')
+  other.exec('DROP TRIGGER full')
+  other.close()
+  await store.log.append('run', 1, entries.slice(10))
+  await store.records!.settle()
+  const rows = await allOf(store)
+  await store.records!.reindex()
+  expect(await allOf(store)).toEqual(rows)
+  const { rows: events } = await store.records!.query('SELECT count(*) FROM agent_stream_events')
+  expect(events).toEqual([[entries.length]])
+  await store.close()
+})
+
 test('a process that is killed while it fills the tables leaves some that are completed at the next start', async () => {
   const path = newFile()
   const runs = fc.sample(arbitraryNestedRun, { numRuns: 25, seed: 5 })

@@ -97,6 +97,8 @@ export function createIndexer(
       fill.save()
       commit.run()
     } catch (error) {
+      // What it remembers is not in the tables.
+      made = undefined
       if (db.isTransaction) db.exec('ROLLBACK')
       throw error
     }

@@ -16,13 +16,15 @@ export interface RunState {
   thread: string
   /** The last entry that is in the tables. */
   seq: number
+  /** What the tables say it is: less, while there were only deltas. */
+  noted: number
   /** The latest step at a path, or `null` if there is none. */
   steps: Map<string, StepRow | null>
   /** Model calls without a first token, by path. */
   waiting: Map<string, number>
 }
 
-/** The last entry of a run that is in the tables, 0 if none is. */
+/** The last entry of a run that the tables say they have, 0 if none. */
 export function filledTo(statements: Statements, number: number): number {
   const row = statements.filled.get(number) as unknown as [number] | undefined
   return row === undefined ? 0 : row[0]
@@ -36,7 +38,7 @@ export function readState(statements: Statements, id: string): RunState | undefi
   const seq = filledTo(statements, number)
   const open = seq === 0 ? [] : statements.waiting.all(number)
   const waiting = new Map(open.map((each) => [String(each.path), Number(each.seq)]))
-  return { number, id, thread: String(row.thread_id), seq, steps: new Map(), waiting }
+  return { number, id, thread: String(row.thread_id), seq, noted: seq, steps: new Map(), waiting }
 }
 
 /** The latest step at a path. */
