@@ -9,6 +9,11 @@ import type { AnswerContext } from './answer-context.ts'
 import type { RunReader } from './run-reader.ts'
 import type { BodySource } from './streamed-body.ts'
 
+type Batch = Awaited<ReturnType<RunReader['next']>>
+
+const closing: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
+const unreadable: ErrorValue = { code: 'store-failed', message: 'The run can no longer be read.' }
+
 export interface SourceOptions<Out extends Piece> {
   runId: string
   encoder: Encoder<Out>
@@ -24,120 +29,154 @@ export interface SourceOptions<Out extends Piece> {
 }
 
 export interface AnswerSource<Out extends Piece> {
-  source: BodySource<Out>
+  /** Peeking with it does not consume entries. */
+  readonly reader: RunReader
+  readonly source: BodySource<Out>
   /** Ends it before its end. `finished`: the client gets another response, so this is not a disconnect. */
   drop(finished: boolean): void
 }
 
 export function createAnswerSource<Out extends Piece>(
-  { runtime, keepAliveMs, onError }: AnswerContext,
-  { runId, encoder, keepAlive, reader, from, filter = (entries) => entries, release }: SourceOptions<Out>,
+  context: AnswerContext,
+  options: SourceOptions<Out>,
 ): AnswerSource<Out> {
-  let lastWrite = performance.now()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let failure: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
-  let isDropped = false
+  return new Answer(context, options)
+}
 
-  const unwatch = runtime.onLost(runId, (error) => {
-    failure = error
-    reader.close()
-  })
+function ignore(): void {}
 
-  function drop(finished: boolean): void {
-    if (isDropped) return
-    isDropped = true
-    unwatch()
-    clearTimeout(timer)
-    reader.close()
-    release?.({ finished })
+/** It is its own source. A class, because its functions would cost each open stream more than what it knows. */
+class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
+  readonly reader: RunReader
+  readonly source: BodySource<Out> = this
+  sendKeepAlive: ((piece: Out) => void) | undefined = undefined
+  readonly #context: AnswerContext
+  readonly #encoder: Encoder<Out>
+  readonly #keepAlive: Out
+  readonly #from: number
+  readonly #filter: SourceOptions<Out>['filter']
+  readonly #release: SourceOptions<Out>['release']
+  readonly #unwatch: () => void
+  #lastWrite = performance.now()
+  #timer: ReturnType<typeof setTimeout> | undefined = undefined
+  #failure: ErrorValue = closing
+  #isDropped = false
+  #give: (piece: Out | undefined) => void = ignore
+  #fail: (error: unknown) => void = ignore
+
+  constructor(
+    context: AnswerContext,
+    { runId, encoder, keepAlive, reader, from, filter, release }: SourceOptions<Out>,
+  ) {
+    this.reader = reader
+    this.#context = context
+    this.#encoder = encoder
+    this.#keepAlive = keepAlive
+    this.#from = from
+    this.#filter = filter
+    this.#release = release
+    this.#unwatch = context.runtime.onLost(runId, (error) => {
+      this.#failure = error
+      reader.close()
+    })
+    if (keepAlive.length > 0) this.#watch(context.keepAliveMs)
   }
 
-  function encode(batch: Entry[]): Out {
+  next(give: (piece: Out | undefined) => void, fail: (error: unknown) => void): void {
+    this.#give = give
+    this.#fail = fail
+    this.#advance()
+  }
+
+  cancel(): void {
+    this.drop(false)
+  }
+
+  drop(finished: boolean): void {
+    if (this.#isDropped) return
+    this.#isDropped = true
+    this.#unwatch()
+    clearTimeout(this.#timer)
+    this.reader.close()
+    this.#release?.({ finished })
+  }
+
+  #encode(batch: Entry[]): Out {
+    const encoder = this.#encoder
     for (const entry of batch) {
-      if (entry.seq < from) encoder.skip(entry)
+      if (entry.seq < this.#from) encoder.skip(entry)
       else encoder.write(entry)
     }
     return encoder.take()
   }
 
-  // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
-  // idle stream produces.
-  let give: (piece: Out | undefined) => void
-  let fail: (error: unknown) => void
-
-  function advance(): void {
+  #advance(): void {
+    const { state } = this.#encoder
     // The previous call has delivered what was written before the transfer breaks.
-    if (encoder.state === 'broken') fail(new Error('The answer is incomplete.'))
-    else if (encoder.state === 'complete') give(undefined)
+    if (state === 'broken') this.#fail(new Error('The answer is incomplete.'))
+    else if (state === 'complete') this.#give(undefined)
     else {
       try {
-        reader.next().then(onBatch, onReadError)
+        this.reader.next().then(this.#onBatch, this.#onReadError)
       } catch (error) {
-        onReadError(error)
+        this.#onReadError(error)
       }
     }
   }
 
-  function onBatch(batch: Awaited<ReturnType<RunReader['next']>>): void {
+  // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
+  // idle stream produces.
+  readonly #onBatch = (batch: Batch): void => {
     try {
-      deliver(pieceOf(batch))
+      this.#deliver(this.#pieceOf(batch))
     } catch (error) {
-      fail(error)
+      this.#fail(error)
     }
   }
 
-  function onReadError(error: unknown): void {
+  readonly #onReadError = (error: unknown): void => {
     try {
-      deliver(failed(error))
+      this.#deliver(this.#failed(error))
     } catch (thrown) {
-      fail(thrown)
+      this.#fail(thrown)
     }
   }
 
-  function pieceOf({ done, value }: Awaited<ReturnType<RunReader['next']>>): Out | undefined {
+  #pieceOf({ done, value }: Batch): Out | undefined {
     try {
-      return done ? undefined : encode(filter(value))
+      return done ? undefined : this.#encode(this.#filter === undefined ? value : this.#filter(value))
     } catch (error) {
-      return failed(error)
+      return this.#failed(error)
     }
   }
 
-  function failed(error: unknown): undefined {
+  #failed(error: unknown): undefined {
+    const { onError } = this.#context
     onError(error)
     const isLost = error instanceof MillraceError && error.code === 'store-lost'
-    failure = isLost ? toPublicError(error) : { code: 'store-failed', message: 'The run can no longer be read.' }
+    this.#failure = isLost ? toPublicError(error) : unreadable
   }
 
   /** Delivers a piece for the next write; undefined at the end of the log. */
-  function deliver(given: Out | undefined): void {
-    if (isDropped) return give(undefined)
-    const piece = given ?? encoder.fail(failure)
-    if (encoder.state !== 'open') drop(true)
-    lastWrite = performance.now()
-    if (piece.length === 0) advance()
-    else give(piece)
+  #deliver(given: Out | undefined): void {
+    if (this.#isDropped) return this.#give(undefined)
+    const piece = given ?? this.#encoder.fail(this.#failure)
+    if (this.#encoder.state !== 'open') this.drop(true)
+    this.#lastWrite = performance.now()
+    if (piece.length === 0) this.#advance()
+    else this.#give(piece)
   }
 
   // Checks the time of the last write when it fires, instead of resetting the timer with every write.
-  function watch(ms: number): void {
-    timer = setTimeout(() => {
-      const rest = lastWrite + keepAliveMs - performance.now()
-      if (rest > 0) return watch(rest)
-      lastWrite = performance.now()
-      source.sendKeepAlive?.(keepAlive)
-      watch(keepAliveMs)
+  #watch(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const { keepAliveMs } = this.#context
+      const rest = this.#lastWrite + keepAliveMs - performance.now()
+      if (rest > 0) return this.#watch(rest)
+      this.#lastWrite = performance.now()
+      this.sendKeepAlive?.(this.#keepAlive)
+      this.#watch(keepAliveMs)
     }, ms)
-    timer.unref?.()
+    this.#timer.unref?.()
   }
-
-  if (keepAlive.length > 0) watch(keepAliveMs)
-  const source: BodySource<Out> = {
-    next(given, failing) {
-      give = given
-      fail = failing
-      advance()
-    },
-    cancel: () => drop(false),
-  }
-  return { source, drop }
 }

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Piece, Wire, WireContext } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
 import { createAnswerSource, type AnswerSource } from './answer-source.ts'
-import { createRunReader, type RunReader } from './run-reader.ts'
+import { createRunReader } from './run-reader.ts'
 import { readStanding, type Standing } from './standing.ts'
 import { nextPiece } from './streamed-body.ts'
 
@@ -30,10 +30,7 @@ export interface OpenOptions<Options extends object, Out extends Piece> {
 }
 
 /** An answer that nobody has read yet: read its source, or drop it. */
-export interface OpenAnswer<Out extends Piece> extends AnswerSource<Out> {
-  /** Peeking with it does not consume entries. */
-  reader: RunReader
-}
+export type OpenAnswer<Out extends Piece> = AnswerSource<Out>
 
 export async function openAnswer<Options extends object, Out extends Piece>(
   context: AnswerContext,
@@ -51,7 +48,7 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     const reader = createRunReader(log, runId, seeks ? from - 1 : 0, from)
     const { keepAlive } = wire
     const filter = standing?.filter
-    return { reader, ...createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, release }) }
+    return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, release })
   } catch (error) {
     release?.()
     throw error
@@ -77,9 +74,10 @@ export async function collectAnswer<Out extends Piece>(
   signal: AbortSignal,
 ): Promise<Out[] | undefined> {
   const pieces: Out[] = []
-  signal.addEventListener('abort', source.cancel, { once: true })
+  const cancel = () => source.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
   try {
-    if (signal.aborted) source.cancel()
+    if (signal.aborted) cancel()
     for (;;) {
       const piece = await nextPiece(source)
       if (signal.aborted) return undefined
@@ -87,6 +85,6 @@ export async function collectAnswer<Out extends Piece>(
       pieces.push(piece)
     }
   } finally {
-    signal.removeEventListener('abort', source.cancel)
+    signal.removeEventListener('abort', cancel)
   }
 }

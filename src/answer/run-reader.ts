@@ -24,31 +24,51 @@ const most = 256
 
 /** `from`: peeking may begin here, if the entries before it are more than would be kept. */
 export function createRunReader(log: Log, run: string, after = 0, from = 0): RunReader {
-  const leave = new AbortController()
-  const open = (start = after) => log.read(run, { after: start, signal: leave.signal })[Symbol.asyncIterator]()
-  const isLong = from - after > most
-  let cursor = isLong ? open(from - 1) : open()
-  let kept: Promise<Batch>[] | undefined = isLong ? undefined : []
-  let count = 0
+  return new Reader(log, run, after, from)
+}
 
-  return {
-    async peek() {
-      if (count > most) kept = undefined
-      const batch = cursor.next()
-      kept?.push(batch)
-      const { done, value } = await batch
-      if (!done) count += value.length
-      return batch
-    },
-    next() {
-      if (kept === undefined) {
-        void cursor.return?.()
-        cursor = open()
-        kept = []
-      }
-      count = Number.NEGATIVE_INFINITY
-      return kept.shift() ?? cursor.next()
-    },
-    close: () => leave.abort('left'),
+class Reader implements RunReader {
+  readonly #log: Log
+  readonly #run: string
+  readonly #after: number
+  readonly #leave = new AbortController()
+  #cursor: AsyncIterator<Entry[], unknown>
+  #kept: Promise<Batch>[] | undefined
+  #count = 0
+
+  constructor(log: Log, run: string, after: number, from: number) {
+    this.#log = log
+    this.#run = run
+    this.#after = after
+    const isLong = from - after > most
+    this.#cursor = this.#open(isLong ? from - 1 : after)
+    this.#kept = isLong ? undefined : []
+  }
+
+  #open(after: number): AsyncIterator<Entry[], unknown> {
+    return this.#log.read(this.#run, { after, signal: this.#leave.signal })[Symbol.asyncIterator]()
+  }
+
+  async peek(): Promise<Batch> {
+    if (this.#count > most) this.#kept = undefined
+    const batch = this.#cursor.next()
+    this.#kept?.push(batch)
+    const { done, value } = await batch
+    if (!done) this.#count += value.length
+    return batch
+  }
+
+  next(): Promise<Batch> {
+    if (this.#kept === undefined) {
+      void this.#cursor.return?.()
+      this.#cursor = this.#open(this.#after)
+      this.#kept = []
+    }
+    this.#count = Number.NEGATIVE_INFINITY
+    return this.#kept.shift() ?? this.#cursor.next()
+  }
+
+  close(): void {
+    this.#leave.abort('left')
   }
 }

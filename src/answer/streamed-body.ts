@@ -69,11 +69,11 @@ export function onBodyEnd(body: ReadableStream<Uint8Array> | null, then: () => v
   }
   source.next = (...given) => {
     asked = given
-    next(give, fail)
+    next.call(source, give, fail)
   }
   source.cancel = () => {
     end()
-    cancel()
+    cancel.call(source)
   }
   return true
 }

@@ -35,7 +35,7 @@ test('what is open is closed, then the run ends', () => {
 
 test('a fault in whatever comes before it does not keep the run from its end', () => {
   const broken: [Parameters<typeof emitEnd>[0], string[]][] = [
-    [{ ...openRun().state, toolLoops: fault }, ['text-end', 'step-finish', 'step-finish', 'run-end']],
+    [Object.assign(openRun().state, { toolLoops: fault }), ['text-end', 'step-finish', 'step-finish', 'run-end']],
   ]
   for (const [state, expected] of broken) {
     const said: string[] = []

@@ -6,7 +6,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
-import { foldRun, type FoldedRun } from '../fold/run-fold.ts'
+import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { forkedCode, handedOn, recovered } from './recovery.ts'
@@ -61,122 +61,130 @@ const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'rout
 const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'tool-call', 'client-tool'])
 
 export function createRunState(): RunState {
-  const fold = foldRun((start) => loopKinds.has(kindOf(start)))
-  const { steps, loops, apply: applyToFold } = fold
-  const finished = new LateMap<string, EntryOf<'step-finish'>>()
-  const warnings = new LateSet<string>()
-  const resets = new LateMap<string, number>()
-  const begun = new Set<string>()
-  const inputs: { seq: number; input: Record<string, unknown> }[] = []
-  const suspensions: { from: number; to: number }[] = []
-  const calls: EntryOf<'usage'>[] = []
-  const calledPipelines = new LateMap<string, string>()
-  const callIds = createCallIds()
-  const asked = new LateMap<string, AskedValue[]>()
-  const ownHeaders = new LateSet<string>()
-  const lists = new LateMap<string, readonly unknown[]>()
-  // The same object as the fold, so that nothing is held or copied twice.
-  const state = Object.assign(fold, {
-    input: {} as Record<string, unknown>,
-    lastTimestamp: 0,
-    recoveries: 0,
-    isHandedOn: false,
-    finished,
-    warnings,
-    resets,
-    calls,
-    calledPipelines,
-    callIds,
-    asked,
-    lists,
-    ownHeaders,
-    has: (path: string) => steps.has(path),
-    countCalls: (root: string) => (root === '' ? begun.size : [...begun].filter((path) => isUnder(path, root)).length),
-    suspendedSince: (moment: number) =>
-      suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0),
-    toolLoops: () => [...loops.values()].filter(({ root }) => loopKinds.has(steps.get(root)?.kind)),
-    inputAt,
-    apply,
-  })
+  return new State()
+}
 
-  function inputAt(seq: number): Record<string, unknown> {
-    return inputs.findLast((each) => each.seq <= seq)?.input ?? {}
+const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
+
+/** A class as `FoldingRun` is: one object for each open stream, without functions of its own. */
+class State extends FoldingRun implements RunState {
+  input: Record<string, unknown> = {}
+  lastTimestamp = 0
+  recoveries = 0
+  isHandedOn = false
+  readonly finished = new LateMap<string, EntryOf<'step-finish'>>()
+  readonly warnings = new LateSet<string>()
+  readonly resets = new LateMap<string, number>()
+  readonly calls: EntryOf<'usage'>[] = []
+  readonly calledPipelines = new LateMap<string, string>()
+  readonly callIds = createCallIds()
+  readonly asked = new LateMap<string, AskedValue[]>()
+  readonly lists = new LateMap<string, readonly unknown[]>()
+  readonly ownHeaders = new LateSet<string>()
+  readonly #begun = new Set<string>()
+  readonly #inputs: { seq: number; input: Record<string, unknown> }[] = []
+  readonly #suspensions: { from: number; to: number }[] = []
+
+  constructor() {
+    super(hasLoop)
   }
 
-  function apply(entry: Entry): void {
-    const before = state.lastTimestamp
-    state.lastTimestamp = Math.max(state.lastTimestamp, entry.timestamp)
+  has(path: string): boolean {
+    return this.steps.has(path)
+  }
+
+  countCalls(root: string): number {
+    return root === '' ? this.#begun.size : [...this.#begun].filter((path) => isUnder(path, root)).length
+  }
+
+  suspendedSince(moment: number): number {
+    return this.#suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0)
+  }
+
+  toolLoops(): ToolLoop[] {
+    return [...this.loops.values()].filter(({ root }) => loopKinds.has(this.steps.get(root)?.kind))
+  }
+
+  inputAt(seq: number): Record<string, unknown> {
+    return this.#inputs.findLast((each) => each.seq <= seq)?.input ?? {}
+  }
+
+  override apply(entry: Entry): void {
+    const before = this.lastTimestamp
+    this.lastTimestamp = Math.max(this.lastTimestamp, entry.timestamp)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
-      applyToFold(entry)
+      super.apply(entry)
       return
     }
-    state.isHandedOn = false
-    if (isProgress(entry)) state.recoveries = 0
-    applyToFold(entry)
-    callIds.apply(entry)
+    this.isHandedOn = false
+    if (this.#isProgress(entry)) this.recoveries = 0
+    super.apply(entry)
+    this.callIds.apply(entry)
     const { step } = entry
     switch (entry.type) {
       case 'run-start':
-        state.input = entry.input
-        for (const name of entry.ownHeaders ?? []) ownHeaders.add(name)
-        inputs.push({ seq: entry.seq, input: state.input })
+        this.input = entry.input
+        for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
+        this.#inputs.push({ seq: entry.seq, input: this.input })
         break
       case 'suspend':
-        suspensions.push({ from: entry.timestamp, to: entry.timestamp })
+        this.#suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
-        state.input = { ...state.input, ...entry.input }
-        for (const name of entry.ownHeaders ?? []) ownHeaders.add(name)
-        inputs.push({ seq: entry.seq, input: state.input })
-        const last = suspensions.at(-1)
+        this.input = { ...this.input, ...entry.input }
+        for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
+        this.#inputs.push({ seq: entry.seq, input: this.input })
+        const last = this.#suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
         break
       }
       case 'step-start':
-        if (callKinds.has(kindOf(entry))) begun.add(step)
-        if (entry.pipeline !== undefined) calledPipelines.set(step, entry.pipeline)
-        if (entry.items !== undefined) lists.set(step, entry.items)
+        if (callKinds.has(kindOf(entry))) this.#begun.add(step)
+        if (entry.pipeline !== undefined) this.calledPipelines.set(step, entry.pipeline)
+        if (entry.items !== undefined) this.lists.set(step, entry.items)
         break
       case 'step-finish':
-        finished.set(step, entry)
+        this.finished.set(step, entry)
         break
       case 'request':
-        if (entry.kind === 'input') asked.set(step, [...(asked.get(step) ?? []), { request: entry }])
+        if (entry.kind === 'input') this.asked.set(step, [...(this.asked.get(step) ?? []), { request: entry }])
         break
       case 'response': {
-        const value = asked.get(step)?.find(({ request }) => request.requestId === entry.requestId)
+        const value = this.asked.get(step)?.find(({ request }) => request.requestId === entry.requestId)
         if (value !== undefined) value.response = entry
         break
       }
       case 'step-reset':
-        for (const path of asked.keys()) if (isUnder(path, step)) asked.delete(path)
-        resets.set(step, (resets.get(step) ?? 0) + 1)
+        for (const path of this.asked.keys()) if (isUnder(path, step)) this.asked.delete(path)
+        this.resets.set(step, (this.resets.get(step) ?? 0) + 1)
         break
       case 'usage':
-        calls.push(entry)
+        this.calls.push(entry)
         break
       case 'warning':
-        if (step !== '') break
-        warnings.add(entry.code)
-        // Until it was forked nobody worked on it.
-        if (entry.code === forkedCode && !state.open.suspended) suspensions.push({ from: before, to: entry.timestamp })
-        if (entry.code === recovered.code) state.recoveries++
-        else if (entry.code === handedOn.code) {
-          state.recoveries = 0
-          state.isHandedOn = true
-        }
+        if (step === '') this.#warn(entry, before)
         break
       default:
     }
   }
 
-  /** A model call alone is not progress: the model may repeat a tool call that crashes the server. */
-  function isProgress(entry: Entry): boolean {
-    if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
-    return entry.type === 'step-finish' && !callKinds.has(steps.get(entry.step)?.kind)
+  /** `before`: the time of the entry before it. */
+  #warn({ code, timestamp }: EntryOf<'warning'>, before: number): void {
+    this.warnings.add(code)
+    // Until it was forked nobody worked on it.
+    if (code === forkedCode && !this.open.suspended) this.#suspensions.push({ from: before, to: timestamp })
+    if (code === recovered.code) this.recoveries++
+    else if (code === handedOn.code) {
+      this.recoveries = 0
+      this.isHandedOn = true
+    }
   }
 
-  return state
+  /** A model call alone is not progress: the model may repeat a tool call that crashes the server. */
+  #isProgress(entry: Entry): boolean {
+    if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
+    return entry.type === 'step-finish' && !callKinds.has(this.steps.get(entry.step)?.kind)
+  }
 }
 
 /** Reads a run's log and folds it into its state. */

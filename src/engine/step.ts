@@ -66,13 +66,7 @@ export async function runPipelineStep(
  * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Without `async`, like `runBuiltin`:
  * what waits while a model speaks costs each open stream memory.
  */
-function runByType(
-  scope: Scope,
-  step: Step,
-  path: string,
-  place: Place,
-  runSteps: RunSteps,
-): Promise<StepOutcome> {
+function runByType(scope: Scope, step: Step, path: string, place: Place, runSteps: RunSteps): Promise<StepOutcome> {
   if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const at = <T>(value: T): T => resolve(value, values) as T

@@ -25,8 +25,9 @@ export function missingUsage(loop: ToolLoop, reply: Reply): Extract<Part, { type
 }
 
 /** The missing `usage` of every open call at or under a path, for when its step is closed from outside. */
-export function missingUsages({ toolLoops, open }: RunState, root = ''): { step: string; part: Part }[] {
-  return toolLoops().flatMap((loop) => {
+export function missingUsages(state: RunState, root = ''): { step: string; part: Part }[] {
+  const { open } = state
+  return state.toolLoops().flatMap((loop) => {
     const reply = loop.list.at(-1)
     const part =
       reply !== undefined && open.steps.has(reply.path) && isUnder(reply.path, root)

@@ -55,129 +55,157 @@ function bounded(part: RecordedPart): RecordedPart {
   return 'error' in part && part.error !== undefined ? { ...part, error: cutError(part.error) } : part
 }
 
-export function createWriter({
-  log,
-  run,
-  epoch,
-  lastSeq,
-  redactor,
-  now,
-  view,
-  onEntry,
-  onStored,
-  onFailure,
-}: WriterOptions): Writer {
-  let seq = lastSeq
-  let pending: Entry[] = []
-  /** The batch of the append under way, once the store has asked for it. */
-  let sent: Entry[] | undefined
-  let weight = 0
-  /** Whether an append is under way or about to begin. */
-  let isAppending = false
-  /** Whether the batch was sent before. */
-  let isResent = false
-  /** Made only if somebody waits for the appends to end. */
-  let resting: PromiseWithResolvers<void> | undefined
-  let sealed = false
-  let failure: { error: unknown } | undefined
+export function createWriter(options: WriterOptions): Writer {
+  return new LogWriter(options)
+}
 
-  function push(step: string, part: RecordedPart): void {
+/**
+ * A class, because there is one for each open stream: its functions would take more memory than what it knows. Those that are passed
+ * on are fields, so that no append makes a function.
+ */
+class LogWriter implements Writer {
+  readonly #log: Log
+  readonly #run: string
+  readonly #epoch: number
+  readonly #redactor: Redactor | undefined
+  readonly #now: WriterOptions['now']
+  readonly #view: WriterOptions['view']
+  readonly #onEntry: WriterOptions['onEntry']
+  readonly #onStored: WriterOptions['onStored']
+  readonly #onFailure: WriterOptions['onFailure']
+  #seq: number
+  #pending: Entry[] = []
+  /** The batch of the append under way, once the store has asked for it. */
+  #sent: Entry[] | undefined = undefined
+  #weight = 0
+  /** Whether an append is under way or about to begin. */
+  #isAppending = false
+  /** Whether the batch was sent before. */
+  #isResent = false
+  /** Made only if somebody waits for the appends to end. */
+  #resting: PromiseWithResolvers<void> | undefined = undefined
+  #sealed = false
+  #failure: { error: unknown } | undefined = undefined
+
+  constructor({ log, run, epoch, lastSeq, redactor, now, view, onEntry, onStored, onFailure }: WriterOptions) {
+    this.#log = log
+    this.#run = run
+    this.#epoch = epoch
+    this.#redactor = redactor
+    this.#now = now
+    this.#view = view
+    this.#onEntry = onEntry
+    this.#onStored = onStored
+    this.#onFailure = onFailure
+    this.#seq = lastSeq
+  }
+
+  readonly emit = (step: string, part: Part): void => {
+    if (this.#sealed) return
+    if (this.#redactor === undefined && isBareDelta(part)) {
+      const { type, id, delta } = part
+      const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
+      return this.#add(entry, delta.length + 64)
+    }
+    const recorded = toRecorded(part)
+    if (this.#redactor === undefined) this.#push(step, recorded)
+    else for (const clean of this.#redactor.redact(step, recorded)) this.#push(step, clean)
+  }
+
+  #push(step: string, part: RecordedPart): void {
     // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
-    entry.seq = seq + 1
-    entry.timestamp = now()
+    entry.seq = this.#seq + 1
+    entry.timestamp = this.#now()
     entry.step = step
-    add(entry, weightOf(entry))
+    this.#add(entry, weightOf(entry))
   }
 
   /** The number is used up only if `onEntry` succeeds: after a gap the store would refuse all later entries. */
-  function add(entry: Entry, characters: number): void {
-    onEntry(entry)
-    seq = entry.seq
-    pending.push(entry)
-    weight += characters
-    if (isAppending) return
-    isAppending = true
+  #add(entry: Entry, characters: number): void {
+    this.#onEntry(entry)
+    this.#seq = entry.seq
+    this.#pending.push(entry)
+    this.#weight += characters
+    if (this.#isAppending) return
+    this.#isAppending = true
     // Waits for the caller's tick to finish, so that everything it emits is one append.
-    void soon.then(append)
+    void soon.then(this.#append)
   }
 
-  function nextBatch(): Entry[] {
-    sent = pending
-    pending = []
-    weight = 0
-    return sent
+  readonly #nextBatch = (): Entry[] => {
+    const batch = this.#pending
+    this.#sent = batch
+    this.#pending = []
+    this.#weight = 0
+    return batch
   }
 
-  function viewToKeep(): KeptView | undefined {
-    const last = sent?.at(-1)?.type
+  readonly #viewToKeep = (): KeptView | undefined => {
+    const last = this.#sent?.at(-1)?.type
     if (last !== 'run-end' && last !== 'suspend') return undefined
     try {
-      return view()
+      return this.#view()
     } catch {
       // Who needs it folds the log.
       return undefined
     }
   }
 
-  function append(): void {
+  readonly #append = (): void => {
+    const entries = this.#isResent && this.#sent !== undefined ? this.#sent : this.#nextBatch
     try {
-      log.append(run, epoch, isResent && sent !== undefined ? sent : nextBatch, viewToKeep).then(appended, notAppended)
+      this.#log.append(this.#run, this.#epoch, entries, this.#viewToKeep).then(this.#appended, this.#notAppended)
     } catch (error) {
-      notAppended(error)
+      this.#notAppended(error)
     }
   }
 
-  function appended(how: Appended): void {
-    sent = undefined
-    isResent = false
-    if (how === 'fenced') return fail(moved())
-    onStored?.()
-    if (pending.length > 0) append()
-    else rest()
+  readonly #appended = (how: Appended): void => {
+    this.#sent = undefined
+    this.#isResent = false
+    if (how === 'fenced') return this.#fail(moved())
+    this.#onStored?.()
+    if (this.#pending.length > 0) this.#append()
+    else this.#rest()
   }
 
-  function notAppended(error: unknown): void {
+  readonly #notAppended = (error: unknown): void => {
     // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
-    if (isResent || !(error instanceof MillraceError) || error.code !== 'store-failed') return fail(error)
-    isResent = true
-    append()
+    const isFinal = this.#isResent || !(error instanceof MillraceError) || error.code !== 'store-failed'
+    if (isFinal) return this.#fail(error)
+    this.#isResent = true
+    this.#append()
   }
 
-  function fail(error: unknown): void {
-    failure = { error }
-    pending = []
-    sealed = true
-    onFailure(error)
-    rest()
+  #fail(error: unknown): void {
+    this.#failure = { error }
+    this.#pending = []
+    this.#sealed = true
+    this.#onFailure(error)
+    this.#rest()
   }
 
-  function rest(): void {
-    isAppending = false
-    resting?.resolve()
-    resting = undefined
+  #rest(): void {
+    this.#isAppending = false
+    this.#resting?.resolve()
+    this.#resting = undefined
   }
 
-  const rested = () => (resting ??= Promise.withResolvers()).promise
+  #rested(): Promise<void> {
+    this.#resting ??= Promise.withResolvers()
+    return this.#resting.promise
+  }
 
-  return {
-    emit(step, part) {
-      if (sealed) return
-      if (redactor === undefined && isBareDelta(part)) {
-        const { type, id, delta } = part
-        return add({ seq: seq + 1, timestamp: now(), step, type, id, delta }, delta.length + 64)
-      }
-      const recorded = toRecorded(part)
-      if (redactor === undefined) push(step, recorded)
-      else for (const clean of redactor.redact(step, recorded)) push(step, clean)
-    },
-    ready: () => (isAppending && weight > highWater ? rested() : undefined),
-    async stored() {
-      while (isAppending) await rested()
-      if (failure !== undefined) throw failure.error
-    },
-    seal() {
-      sealed = true
-    },
+  readonly ready = (): Promise<void> | undefined =>
+    this.#isAppending && this.#weight > highWater ? this.#rested() : undefined
+
+  readonly stored = async (): Promise<void> => {
+    while (this.#isAppending) await this.#rested()
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+
+  seal(): void {
+    this.#sealed = true
   }
 }

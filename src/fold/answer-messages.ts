@@ -15,7 +15,8 @@ export function answerMessages(fold: FoldedRun): Message[] {
 }
 
 /** Answers of parallel branches in file order, as on wires with a single text; others in the order in which they started. */
-function answersInOrder({ answers, orders, loopAt }: FoldedRun): ToolLoop[] {
+function answersInOrder(fold: FoldedRun): ToolLoop[] {
+  const { answers, orders } = fold
   const inOrder = (a: string, b: string) => {
     for (const [path, names] of orders) {
       if (!isUnder(a, path) || !isUnder(b, path)) continue
@@ -24,7 +25,8 @@ function answersInOrder({ answers, orders, loopAt }: FoldedRun): ToolLoop[] {
     }
     return 0
   }
-  return (orders.length === 0 ? [...answers] : [...answers].toSorted(inOrder)).map(loopAt)
+  const paths = orders.length === 0 ? [...answers] : [...answers].toSorted(inOrder)
+  return paths.map((path) => fold.loopAt(path))
 }
 
 /** The replies of a JSON answer as clients see them: the last one has only the JSON. */

@@ -14,24 +14,28 @@ export interface Answering {
 }
 
 export function createAnswering(): Answering {
-  const places = new Map([['', false]])
-  function has(path: string): boolean {
-    const known = places.get(path)
+  return new Places()
+}
+
+/** A class, because an open stream has several: their functions would take more memory than what they know. */
+class Places implements Answering {
+  started = false
+  readonly #places = new Map([['', false]])
+
+  has(path: string): boolean {
+    const known = this.#places.get(path)
     if (known !== undefined) return known
-    const place = has(parentPath(path))
-    places.set(path, place)
+    const place = this.has(parentPath(path))
+    this.#places.set(path, place)
     return place
   }
 
-  function note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
+  note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
     if (answer === true) {
-      answering.started = true
+      this.started = true
       // Forget results that were cached before this ancestor was known to answer.
-      for (const path of places.keys()) if (path.startsWith(`${step}/`)) places.delete(path)
-      places.set(step, true)
-    } else if (toolCallId !== undefined) places.set(step, false)
+      for (const path of this.#places.keys()) if (path.startsWith(`${step}/`)) this.#places.delete(path)
+      this.#places.set(step, true)
+    } else if (toolCallId !== undefined) this.#places.set(step, false)
   }
-
-  const answering = { started: false, note, has }
-  return answering
 }

@@ -19,51 +19,58 @@ export interface CallIds {
 }
 
 export function createCallIds(): CallIds {
-  const used = new LateSet<string>()
-  /** Loop and provider's id → the log's id. */
-  const names = new LateMap<string, string>()
-  const called = new LateSet<string>()
+  return new IdsOfRun()
+}
 
-  function nameOf(root: string, id: string): string {
-    const known = names.get(`${root}\n${id}`)
+/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+class IdsOfRun implements CallIds {
+  readonly #used = new LateSet<string>()
+  /** Loop and provider's id → the log's id. */
+  readonly #names = new LateMap<string, string>()
+  readonly #called = new LateSet<string>()
+
+  apply(entry: Entry): void {
+    if (entry.type !== 'tool-input-start' && entry.type !== 'tool-call') return
+    const id = entry.type === 'tool-call' ? entry.toolCallId : entry.id
+    this.#used.add(id)
+    const key = `${parentPath(entry.step)}\n${entry.providerCallId ?? id}`
+    this.#names.set(key, id)
+    if (entry.type === 'tool-call') this.#called.add(key)
+  }
+
+  hasCall(root: string, id: string): boolean {
+    return this.#called.has(`${root}\n${id}`)
+  }
+
+  toLog<P extends SourcePart>(root: string, part: P): P {
+    switch (part.type) {
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-end': {
+        const id = this.#nameOf(root, part.id)
+        if (id === part.id) return part
+        return part.type === 'tool-input-start' ? { ...part, id, providerCallId: part.id } : { ...part, id }
+      }
+      case 'tool-call':
+      case 'tool-result':
+      case 'tool-approval-request': {
+        const toolCallId = this.#nameOf(root, part.toolCallId)
+        if (toolCallId === part.toolCallId) return part
+        const providerCallId = part.toolCallId
+        return part.type === 'tool-call' ? { ...part, toolCallId, providerCallId } : { ...part, toolCallId }
+      }
+      default:
+        return part
+    }
+  }
+
+  #nameOf(root: string, id: string): string {
+    const known = this.#names.get(`${root}\n${id}`)
     if (known !== undefined) return known
     // Every provider accepts letters, digits, `_` and `-`; the call may be sent to another provider later.
     let name = id
-    for (let n = 2; used.has(name); n++) name = `${id}-${n}`
+    for (let n = 2; this.#used.has(name); n++) name = `${id}-${n}`
     return name
-  }
-
-  return {
-    apply(entry) {
-      if (entry.type !== 'tool-input-start' && entry.type !== 'tool-call') return
-      const id = entry.type === 'tool-call' ? entry.toolCallId : entry.id
-      used.add(id)
-      const key = `${parentPath(entry.step)}\n${entry.providerCallId ?? id}`
-      names.set(key, id)
-      if (entry.type === 'tool-call') called.add(key)
-    },
-    hasCall: (root, id) => called.has(`${root}\n${id}`),
-    toLog(root, part) {
-      switch (part.type) {
-        case 'tool-input-start':
-        case 'tool-input-delta':
-        case 'tool-input-end': {
-          const id = nameOf(root, part.id)
-          if (id === part.id) return part
-          return part.type === 'tool-input-start' ? { ...part, id, providerCallId: part.id } : { ...part, id }
-        }
-        case 'tool-call':
-        case 'tool-result':
-        case 'tool-approval-request': {
-          const toolCallId = nameOf(root, part.toolCallId)
-          if (toolCallId === part.toolCallId) return part
-          const providerCallId = part.toolCallId
-          return part.type === 'tool-call' ? { ...part, toolCallId, providerCallId } : { ...part, toolCallId }
-        }
-        default:
-          return part
-      }
-    },
   }
 }
 

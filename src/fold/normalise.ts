@@ -44,152 +44,176 @@ type PartOf<T extends ModelPart['type']> = Extract<ModelPart, { type: T }>
 type BlockType = 'text' | 'reasoning'
 
 export function createNormaliser(context: NormaliserContext): Normaliser {
-  const { path, emit, newId, open, callIds, isTranscript } = context
-  const loop = parentPath(path)
+  return new SourceNormaliser(context)
+}
+
+/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+class SourceNormaliser implements Normaliser {
+  hasContent = false
+  readonly #path: string
+  readonly #loop: string
+  readonly #emit: NormaliserContext['emit']
+  readonly #newId: NormaliserContext['newId']
+  readonly #open: NormaliserContext['open']
+  readonly #callIds: CallIds
+  readonly #isTranscript: boolean
   /** Open blocks: the source's id → the id in the run. */
-  const texts = new LateMap<string, string>()
-  const reasonings = new LateMap<string, string>()
+  readonly #texts = new LateMap<string, string>()
+  readonly #reasonings = new LateMap<string, string>()
   /** Inputs whose call has not come yet, and whether they are still open. */
-  const inputs = new LateMap<string, { isOpen: boolean }>()
+  readonly #inputs = new LateMap<string, { isOpen: boolean }>()
   /** Results that came before their call, by the source's id. */
-  const early = new LateMap<string, PartOf<'tool-result'>[]>()
-  const held: PartOf<'custom'>[] = []
-  const normaliser = { hasContent: false, part, end }
+  readonly #early = new LateMap<string, PartOf<'tool-result'>[]>()
+  #held: PartOf<'custom'>[] | undefined = undefined
 
-  const isCalled = (id: string) => open.calls.has(callKey(path, id))
-
-  function part(given: SourcePart): void {
-    if (!isContent(given)) {
-      if (given.type === 'finish') end()
-      emit(path, given)
-      return
-    }
-    if (given.type === 'custom' && !normaliser.hasContent) {
-      held.push(given)
-      return
-    }
-    normaliser.hasContent = true
-    if (held.length > 0) release()
-    if (given.type === 'tool-result') result(given)
-    else content(callIds.toLog(loop, given))
+  constructor({ path, emit, newId, open, callIds, isTranscript = false }: NormaliserContext) {
+    this.#path = path
+    this.#loop = parentPath(path)
+    this.#emit = emit
+    this.#newId = newId
+    this.#open = open
+    this.#callIds = callIds
+    this.#isTranscript = isTranscript
   }
 
-  function content(part: Exclude<ContentPart, PartOf<'tool-result'>>): void {
+  #isCalled(id: string): boolean {
+    return this.#open.calls.has(callKey(this.#path, id))
+  }
+
+  part(given: SourcePart): void {
+    if (!isContent(given)) {
+      if (given.type === 'finish') this.end()
+      this.#emit(this.#path, given)
+      return
+    }
+    if (given.type === 'custom' && !this.hasContent) {
+      this.#held ??= []
+      this.#held.push(given)
+      return
+    }
+    this.hasContent = true
+    if (this.#held !== undefined) this.#release()
+    if (given.type === 'tool-result') this.#result(given)
+    else this.#content(this.#callIds.toLog(this.#loop, given))
+  }
+
+  #content(part: Exclude<ContentPart, PartOf<'tool-result'>>): void {
     switch (part.type) {
       case 'text-delta':
-        delta(part, texts.get(part.id) ?? startBlock('text', texts, part.id))
+        this.#delta(part, this.#texts.get(part.id) ?? this.#startBlock('text', this.#texts, part.id))
         return
       case 'reasoning-delta':
-        delta(part, reasonings.get(part.id) ?? startBlock('reasoning', reasonings, part.id))
+        this.#delta(part, this.#reasonings.get(part.id) ?? this.#startBlock('reasoning', this.#reasonings, part.id))
         return
       case 'text-start':
-        closeBlock('text', texts, part.id)
-        emit(path, { ...part, id: nameBlock(texts, part.id) })
+        this.#closeBlock('text', this.#texts, part.id)
+        this.#emit(this.#path, { ...part, id: this.#nameBlock(this.#texts, part.id) })
         return
       case 'reasoning-start':
-        closeBlock('reasoning', reasonings, part.id)
-        emit(path, { ...part, id: nameBlock(reasonings, part.id) })
+        this.#closeBlock('reasoning', this.#reasonings, part.id)
+        this.#emit(this.#path, { ...part, id: this.#nameBlock(this.#reasonings, part.id) })
         return
       case 'text-end':
       case 'reasoning-end': {
-        const blocks = part.type === 'text-end' ? texts : reasonings
+        const blocks = part.type === 'text-end' ? this.#texts : this.#reasonings
         const id = blocks.get(part.id)
         if (id === undefined) return
         blocks.delete(part.id)
-        emit(path, { ...part, id })
+        this.#emit(this.#path, { ...part, id })
         return
       }
       case 'tool-input-start':
-        if (inputs.get(part.id)?.isOpen === true || isCalled(part.id)) return
-        inputs.set(part.id, { isOpen: true })
-        emit(path, part)
+        if (this.#inputs.get(part.id)?.isOpen === true || this.#isCalled(part.id)) return
+        this.#inputs.set(part.id, { isOpen: true })
+        this.#emit(this.#path, part)
         return
       case 'tool-input-delta':
-        if (inputs.get(part.id)?.isOpen === true) emit(path, part)
+        if (this.#inputs.get(part.id)?.isOpen === true) this.#emit(this.#path, part)
         return
       case 'tool-input-end':
-        closeInput(part)
+        this.#closeInput(part)
         return
       case 'tool-call':
-        call(part)
+        this.#call(part)
         return
       default:
-        emit(path, part)
+        this.#emit(this.#path, part)
     }
   }
 
-  function delta(part: PartOf<'text-delta' | 'reasoning-delta'>, id: string): void {
-    emit(path, isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
+  #delta(part: PartOf<'text-delta' | 'reasoning-delta'>, id: string): void {
+    this.#emit(this.#path, isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
   }
 
-  function nameBlock(blocks: LateMap<string, string>, id: string): string {
-    const name = newId()
+  #nameBlock(blocks: LateMap<string, string>, id: string): string {
+    const name = this.#newId()
     blocks.set(id, name)
     return name
   }
 
-  function startBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): string {
-    const id = nameBlock(blocks, sourceId)
-    emit(path, { type: `${type}-start`, id })
+  #startBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): string {
+    const id = this.#nameBlock(blocks, sourceId)
+    this.#emit(this.#path, { type: `${type}-start`, id })
     return id
   }
 
-  function closeBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): void {
+  #closeBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): void {
     const id = blocks.get(sourceId)
-    if (id !== undefined) emit(path, { type: `${type}-end`, id })
+    if (id !== undefined) this.#emit(this.#path, { type: `${type}-end`, id })
     blocks.delete(sourceId)
   }
 
-  function closeInput(end: PartOf<'tool-input-end'>): void {
-    const input = inputs.get(end.id)
+  #closeInput(end: PartOf<'tool-input-end'>): void {
+    const input = this.#inputs.get(end.id)
     if (input?.isOpen !== true) return
     input.isOpen = false
-    emit(path, end)
+    this.#emit(this.#path, end)
   }
 
-  function call(part: PartOf<'tool-call'>): void {
+  #call(part: PartOf<'tool-call'>): void {
     const { toolCallId, providerCallId = toolCallId } = part
-    closeInput({ type: 'tool-input-end', id: toolCallId })
-    inputs.delete(toolCallId)
-    if (isCalled(toolCallId)) return
-    emit(path, part)
-    const waiting = early.get(providerCallId)
-    early.delete(providerCallId)
-    waiting?.forEach(result)
+    this.#closeInput({ type: 'tool-input-end', id: toolCallId })
+    this.#inputs.delete(toolCallId)
+    if (this.#isCalled(toolCallId)) return
+    this.#emit(this.#path, part)
+    const waiting = this.#early.get(providerCallId)
+    this.#early.delete(providerCallId)
+    waiting?.forEach((result) => this.#result(result))
   }
 
-  function result(given: PartOf<'tool-result'>): void {
-    const part = callIds.toLog(loop, given)
-    if (isCalled(part.toolCallId)) {
-      emit(path, part)
+  #result(given: PartOf<'tool-result'>): void {
+    const part = this.#callIds.toLog(this.#loop, given)
+    if (this.#isCalled(part.toolCallId)) {
+      this.#emit(this.#path, part)
       return
     }
     // The result of a call that has one.
-    if (callIds.hasCall(loop, given.toolCallId) && !inputs.has(part.toolCallId)) return
-    const waiting = early.get(given.toolCallId)
-    if (waiting === undefined) early.set(given.toolCallId, [given])
+    if (this.#callIds.hasCall(this.#loop, given.toolCallId) && !this.#inputs.has(part.toolCallId)) return
+    const waiting = this.#early.get(given.toolCallId)
+    if (waiting === undefined) this.#early.set(given.toolCallId, [given])
     else waiting.push(given)
   }
 
-  function release(): void {
-    for (const part of held.splice(0)) emit(path, part)
+  #release(): void {
+    const held = this.#held
+    this.#held = undefined
+    for (const part of held ?? []) this.#emit(this.#path, part)
   }
 
-  function end(): void {
-    release()
-    for (const id of texts.keys()) closeBlock('text', texts, id)
-    for (const id of reasonings.keys()) closeBlock('reasoning', reasonings, id)
-    for (const id of inputs.keys()) closeInput({ type: 'tool-input-end', id })
-    if (isTranscript !== true) return
+  end(): void {
+    this.#release()
+    for (const id of this.#texts.keys()) this.#closeBlock('text', this.#texts, id)
+    for (const id of this.#reasonings.keys()) this.#closeBlock('reasoning', this.#reasonings, id)
+    for (const id of this.#inputs.keys()) this.#closeInput({ type: 'tool-input-end', id })
+    if (!this.#isTranscript) return
     // Collected first: a result that must wait again must not keep this from ending.
-    const calls = Array.from(early, ([toolCallId, [first]]) => ({ toolCallId, toolName: first!.toolName }))
+    const calls = Array.from(this.#early, ([toolCallId, [first]]) => ({ toolCallId, toolName: first!.toolName }))
     for (const made of calls) {
-      content(callIds.toLog(loop, { type: 'tool-call', ...made, input: '{}', providerExecuted: true }))
+      const call = { type: 'tool-call', ...made, input: '{}', providerExecuted: true } as const
+      this.#content(this.#callIds.toLog(this.#loop, call))
     }
-    early.clear()
+    this.#early.clear()
   }
-
-  return normaliser
 }
 
 type Plain =

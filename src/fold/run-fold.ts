@@ -60,155 +60,161 @@ export interface FoldedRun extends RunFold {
 
 /** A fold over one run. `view()` throws a `TypeError` before the `run-start`. */
 export function createRunFold(): RunFold {
-  return foldRun(() => false)
+  const fold = foldRun()
+  return { apply: (entry) => fold.apply(entry), view: () => fold.view() }
 }
 
-/** `follows`: whether the output of a step is collected although it is not the answer. */
-export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () => false): FoldedRun {
-  const open = createOpenItems()
-  const steps = new Map<string, StepView>()
-  const loops = new Map<string, ToolLoop>()
+export function foldRun(): FoldedRun {
+  return new FoldingRun()
+}
+
+/**
+ * A class, because there is one for each open stream: its functions would take more memory than what it knows. Exported for the
+ * engine's state, which is the same object, so that nothing is held or copied twice. Plain fields: see `createOpenItems`.
+ */
+export class FoldingRun implements FoldedRun {
+  readonly open = createOpenItems()
+  start: EntryOf<'run-start'> | undefined = undefined
+  end: EntryOf<'run-end'> | undefined = undefined
+  lastSeq = 0
+  usage: Usage | undefined = undefined
+  readonly used = createUsageFold()
+  cost: number | undefined = 0
+  firstTokenAt: number | undefined = undefined
+  resumedAt = 0
+  resumedInput: Record<string, unknown> | undefined = undefined
+  readonly steps = new Map<string, StepView>()
+  readonly loops = new Map<string, ToolLoop>()
+  readonly answers = new Set<string>()
+  readonly objects = new LateSet<string>()
+  readonly orders: [path: string, names: string[]][] = []
+  readonly ended: EndedRequest[] = []
+  readonly unanswered = new LateMap<string, EntryOf<'step-start'>>()
+  facts: readonly string[] = noFacts
+  readonly summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
+  readonly #follows: (start: EntryOf<'step-start'>) => boolean
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
-  const loopOf = new Map<string, ToolLoop | null>()
-  const answering = createAnswering()
-  const answers = new Set<string>()
-  const objects = new LateSet<string>()
-  const orders: [path: string, names: string[]][] = []
-  const asked = new LateMap<string, EntryOf<'request'>>()
-  const ended: EndedRequest[] = []
-  const unanswered = new LateMap<string, EntryOf<'step-start'>>()
-  const summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
-  // Plain fields: see `createOpenItems`.
-  const fold = {
-    open,
-    start: undefined as EntryOf<'run-start'> | undefined,
-    end: undefined as EntryOf<'run-end'> | undefined,
-    lastSeq: 0,
-    usage: undefined as Usage | undefined,
-    used: createUsageFold(),
-    cost: 0 as number | undefined,
-    firstTokenAt: undefined as number | undefined,
-    resumedAt: 0,
-    resumedInput: undefined as Record<string, unknown> | undefined,
-    steps,
-    loops,
-    answers,
-    objects,
-    orders,
-    ended,
-    unanswered,
-    facts: [] as string[],
-    summary,
-    loopAt,
-    apply,
-    kept: () => toKept(fold),
-    view: () => toView(toKept(fold), { start: fold.start!, end: fold.end, steps: [...steps.values()] }),
+  readonly #loopOf = new Map<string, ToolLoop | null>()
+  readonly #answering = createAnswering()
+  readonly #asked = new LateMap<string, EntryOf<'request'>>()
+
+  /** `follows`: whether the output of a step is collected although it is not the answer. */
+  constructor(follows: (start: EntryOf<'step-start'>) => boolean = () => false) {
+    this.#follows = follows
   }
 
-  function loopAt(path: string): ToolLoop {
-    let loop = loops.get(path)
+  kept(): KeptRun {
+    return toKept(this)
+  }
+
+  view(): RunView {
+    return toView(toKept(this), { start: this.start!, end: this.end, steps: [...this.steps.values()] })
+  }
+
+  loopAt(path: string): ToolLoop {
+    let loop = this.loops.get(path)
     if (loop === undefined) {
       loop = createToolLoop(path)
-      loops.set(path, loop)
-      loopOf.clear()
+      this.loops.set(path, loop)
+      this.#loopOf.clear()
     }
     return loop
   }
 
-  function apply(entry: Entry): void {
-    fold.lastSeq = entry.seq
+  apply(entry: Entry): void {
+    this.lastSeq = entry.seq
     const { step } = entry
-    if (entry.type === 'step-start') begin(entry)
-    else if (entry.type === 'text-start' || entry.type === 'reasoning-start') beginBlock(step)
-    let loop = loopOf.get(step)
+    if (entry.type === 'step-start') this.#begin(entry)
+    else if (entry.type === 'text-start' || entry.type === 'reasoning-start') this.#beginBlock(step)
+    let loop = this.#loopOf.get(step)
     if (loop === undefined) {
-      loop = loops.get(step) ?? loops.get(parentPath(step)) ?? null
-      loopOf.set(step, loop)
+      loop = this.loops.get(step) ?? this.loops.get(parentPath(step)) ?? null
+      this.#loopOf.set(step, loop)
     }
     loop?.apply(entry)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
-      fold.firstTokenAt ??= entry.timestamp
+      this.firstTokenAt ??= entry.timestamp
       return
     }
-    open.apply(entry)
-    fold.used.apply(entry)
+    this.open.apply(entry)
+    this.used.apply(entry)
     switch (entry.type) {
       case 'run-start':
-        fold.start = entry
+        this.start = entry
         break
       case 'run-end':
-        fold.end = entry
+        this.end = entry
         break
       case 'resume':
-        fold.resumedAt = entry.seq
-        if (fold.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
-          fold.start = { ...fold.start, agent: entry.agent, pipeline: entry.pipeline }
+        this.resumedAt = entry.seq
+        if (this.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
+          this.start = { ...this.start, agent: entry.agent, pipeline: entry.pipeline }
         }
-        if (entry.input !== undefined) fold.resumedInput = { ...fold.resumedInput, ...entry.input }
+        if (entry.input !== undefined) this.resumedInput = { ...this.resumedInput, ...entry.input }
         break
       case 'usage':
-        fold.usage = addUsage(fold.usage, entry.usage)
-        fold.cost = fold.cost === undefined || entry.cost === undefined ? undefined : fold.cost + entry.cost
-        price(entry)
+        this.usage = addUsage(this.usage, entry.usage)
+        this.cost = this.cost === undefined || entry.cost === undefined ? undefined : this.cost + entry.cost
+        this.#price(entry)
         break
       case 'text-end':
-        summary.textBlocks++
+        this.summary.textBlocks++
         break
       case 'reasoning-end':
-        summary.reasoningBlocks++
+        this.summary.reasoningBlocks++
         break
       case 'tool-call':
-        if (!isHandover(entry)) summary.toolCalls++
+        if (!this.#isHandover(entry)) this.summary.toolCalls++
         break
       case 'tool-result':
-        if (entry.outcome === undefined || entry.outcome === 'denied') unanswered.delete(entry.toolCallId)
-        if (entry.preliminary !== true && !isHandover(entry)) summary.toolResults++
+        if (entry.outcome === undefined || entry.outcome === 'denied') this.unanswered.delete(entry.toolCallId)
+        if (entry.preliminary !== true && !this.#isHandover(entry)) this.summary.toolResults++
         break
       case 'error':
-        summary.errors++
+        this.summary.errors++
         break
       case 'request':
-        asked.set(entry.requestId, entry)
+        this.#asked.set(entry.requestId, entry)
         break
       case 'response': {
         const { requestId, seq, answer, reason = 'closed' } = entry
-        const toolCallId = asked.get(requestId)?.toolCallId ?? ''
-        ended.push({ requestId, toolCallId, seq, ...(answer === undefined && { closed: reason }) })
-        asked.delete(requestId)
+        const toolCallId = this.#asked.get(requestId)?.toolCallId ?? ''
+        this.ended.push({ requestId, toolCallId, seq, ...(answer === undefined && { closed: reason }) })
+        this.#asked.delete(requestId)
         break
       }
       case 'step-finish':
-        finish(entry)
+        this.#finish(entry)
         break
       default:
     }
   }
 
-  function begin(entry: EntryOf<'step-start'>): void {
+  #begin(entry: EntryOf<'step-start'>): void {
     const { step, stepType, attempt, answer, toolName, timestamp } = entry
     const kind = kindOf(entry)
     const view: StepView = { path: step, stepType, kind, attempt, startedAt: timestamp }
     if (answer) view.answer = answer
     if (toolName !== undefined) view.toolName = toolName
-    steps.set(step, view)
-    if (entry.order !== undefined) orders.push([step, entry.order])
-    if (entry.object === true) objects.add(step)
-    answering.note(entry)
-    if (kind === 'client-tool') unanswered.set(entry.toolCallId ?? '', entry)
-    if (answer) answers.add(step)
-    if (answer || follows(entry)) loopAt(step)
+    this.steps.set(step, view)
+    if (entry.order !== undefined) this.orders.push([step, entry.order])
+    if (entry.object === true) this.objects.add(step)
+    this.#answering.note(entry)
+    if (kind === 'client-tool') this.unanswered.set(entry.toolCallId ?? '', entry)
+    if (answer) this.answers.add(step)
+    if (answer || this.#follows(entry)) this.loopAt(step)
   }
 
   /** Text of the answer that comes from no model call of a known step: the step that emits it is an answer of its own. */
-  function beginBlock(step: string): void {
-    if (!answering.has(step) || loops.has(step)) return
-    if (loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
-    answers.add(step)
-    loopAt(step)
+  #beginBlock(step: string): void {
+    if (!this.#answering.has(step) || this.loops.has(step)) return
+    if (this.loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
+    this.answers.add(step)
+    this.loopAt(step)
   }
 
-  function price({ step, model, cost }: EntryOf<'usage'>): void {
-    const view = steps.get(step)
+  #price({ step, model, cost }: EntryOf<'usage'>): void {
+    const view = this.steps.get(step)
     if (view === undefined) return
     view.model = model
     if (cost === undefined) {
@@ -217,20 +223,20 @@ export function foldRun(follows: (start: EntryOf<'step-start'>) => boolean = () 
     } else if (view.unpriced !== true) view.cost = (view.cost ?? 0) + cost
   }
 
-  function finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
-    const view = steps.get(step)
+  #finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
+    const view = this.steps.get(step)
     if (view === undefined) return
     Object.assign(view, compact({ duration, finishReason, usage, error }))
     const { stored } = view.kind === 'memory' ? ((result ?? {}) as { stored?: unknown }) : {}
-    if (Array.isArray(stored)) fold.facts = [...stored.map(String), ...fold.facts].slice(0, mostFacts)
+    if (Array.isArray(stored)) this.facts = [...stored.map(String), ...this.facts].slice(0, mostFacts)
   }
 
-  function isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
-    return toolName === respondTool && steps.get(parentPath(step))?.kind === 'router'
+  #isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
+    return toolName === respondTool && this.steps.get(parentPath(step))?.kind === 'router'
   }
-
-  return fold
 }
+
+const noFacts: readonly string[] = []
 
 /** Of one run. A `memory` step stores at most 50 of 1,000 characters. */
 const mostFacts = 1000

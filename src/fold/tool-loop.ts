@@ -28,37 +28,31 @@ export interface ToolLoop {
 type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
 export function createToolLoop(root: string): ToolLoop {
-  const list: Reply[] = []
-  const blocks = new Map<string, { block: Block; add(delta: string): void }>()
-  const loop = { root, list, base: undefined as EntryOf<'prompt'> | undefined, children: 0, apply }
+  return new Loop(root)
+}
 
-  const replyAt = (path: string) => list.findLast((reply) => reply.path === path)
+/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+class Loop implements ToolLoop {
+  readonly root: string
+  readonly list: Reply[] = []
+  base: EntryOf<'prompt'> | undefined = undefined
+  children = 0
+  readonly #blocks = new Map<string, { block: Block; add(delta: string): void }>()
   // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest reply's counts, and
   // of one reply's the first.
-  const callsById = new LateMap<string, { call: Call; reply: Reply }>()
-  const callsByRequest = new LateMap<string, Call>()
-  const callOf = (id: string) => callsById.get(id)?.call
-  const index = (reply: Reply, call: Call) => {
-    if (callsById.get(call.toolCallId)?.reply !== reply) callsById.set(call.toolCallId, { call, reply })
+  readonly #callsById = new LateMap<string, { call: Call; reply: Reply }>()
+  readonly #callsByRequest = new LateMap<string, Call>()
+
+  constructor(root: string) {
+    this.root = root
   }
 
-  function reindex(): void {
-    callsById.clear()
-    callsByRequest.clear()
-    for (const reply of list) {
-      for (const call of reply.calls) {
-        index(reply, call)
-        if (call.request) callsByRequest.set(call.request.requestId, call)
-      }
-    }
-  }
-
-  function apply(entry: Entry): void {
+  apply(entry: Entry): void {
     const { step } = entry
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta': {
-        const open = blocks.get(entry.id)
+        const open = this.#blocks.get(entry.id)
         open?.add(entry.delta)
         note(open?.block, entry.providerMetadata)
         break
@@ -67,77 +61,77 @@ export function createToolLoop(root: string): ToolLoop {
       case 'reasoning-start': {
         const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
-        blocks.set(entry.id, { block, add: growing(block) })
+        this.#blocks.set(entry.id, { block, add: growing(block) })
         // A stream that a step returned is an answer without a model call: the step itself is the only reply.
-        if (step === root && replyAt(root) === undefined) list.push(newReply(root))
-        replyAt(step)?.content.push(block)
+        if (step === this.root && this.#replyAt(this.root) === undefined) this.list.push(newReply(this.root))
+        this.#replyAt(step)?.content.push(block)
         break
       }
       case 'text-end':
       case 'reasoning-end':
-        note(blocks.get(entry.id)?.block, entry.providerMetadata)
-        blocks.delete(entry.id)
+        note(this.#blocks.get(entry.id)?.block, entry.providerMetadata)
+        this.#blocks.delete(entry.id)
         break
       case 'step-start':
-        if (parentPath(step) !== root) break
+        if (parentPath(step) !== this.root) break
         // A second attempt has the same number.
-        loop.children = Math.max(loop.children, numberOf(step))
-        if (kindOf(entry) === 'model-call') list.push(newReply(step))
+        this.children = Math.max(this.children, numberOf(step))
+        if (kindOf(entry) === 'model-call') this.list.push(newReply(step))
         else if (entry.toolCallId !== undefined) {
-          const call = callOf(entry.toolCallId)
+          const call = this.#callOf(entry.toolCallId)
           if (call) call[placeOf(entry)] = step
         }
         break
       case 'step-finish': {
-        const reply = replyAt(step)
+        const reply = this.#replyAt(step)
         if (!reply) break
         reply.closed = true
         if (entry.error) reply.error = entry.error
         break
       }
       case 'step-reset': {
-        const at = list.findIndex((reply) => reply.path === step)
+        const at = this.list.findIndex((reply) => reply.path === step)
         if (at >= 0) {
-          list.splice(at, 1)
-          if (step !== root) loop.children = numberOf(step) - 1
+          this.list.splice(at, 1)
+          if (step !== this.root) this.children = numberOf(step) - 1
         }
-        for (const { calls, content } of list) {
+        for (const { calls, content } of this.list) {
           for (const call of calls) {
             if (call.startedAt === step) delete call.startedAt
             // Results of provider-executed calls stay valid, whichever reply they arrived with.
             if (call.result?.step === step) content.push(toResultContent(call.result))
           }
         }
-        if (step === root) list.length = 0
-        reindex()
-        if (step === root || loop.base?.step === step) loop.base = undefined
+        if (step === this.root) this.list.length = 0
+        this.#reindex()
+        if (step === this.root || this.base?.step === step) this.base = undefined
         break
       }
       case 'prompt': {
-        loop.base ??= entry
-        const reply = replyAt(step)
+        this.base ??= entry
+        const reply = this.#replyAt(step)
         if (reply) reply.model = entry.model
         break
       }
       case 'retry': {
-        const reply = replyAt(step)
+        const reply = this.#replyAt(step)
         if (reply && entry.model !== undefined) reply.model = entry.model
         if (reply && entry.error.code === badOutput) reply.rejected = entry.error.message
         break
       }
       case 'usage': {
-        const reply = replyAt(step)
+        const reply = this.#replyAt(step)
         if (reply) reply.usage = entry.usage
         break
       }
       case 'tool-call': {
-        const reply = replyAt(step)
+        const reply = this.#replyAt(step)
         if (!reply) break
         const { toolCallId, toolName, input, providerExecuted = false, providerMetadata, providerCallId } = entry
         const call: Call = { toolCallId, toolName, input, providerExecuted }
         if (providerCallId !== undefined) call.providerCallId = providerCallId
         reply.calls.push(call)
-        index(reply, call)
+        this.#index(reply, call)
         const content: AssistantContent = { type: 'tool-call', toolCallId, toolName, input: parseInput(input) }
         if (providerExecuted) content.providerExecuted = true
         note(content, providerMetadata)
@@ -145,23 +139,23 @@ export function createToolLoop(root: string): ToolLoop {
         break
       }
       case 'tool-result': {
-        const call = callOf(entry.toolCallId)
+        const call = this.#callOf(entry.toolCallId)
         if (entry.preliminary === true || !call) break
         call.result = entry
-        if (call.providerExecuted) replyAt(step)?.content.push(toResultContent(entry))
+        if (call.providerExecuted) this.#replyAt(step)?.content.push(toResultContent(entry))
         break
       }
       case 'request': {
-        const call = entry.toolCallId === undefined ? undefined : callOf(entry.toolCallId)
+        const call = entry.toolCallId === undefined ? undefined : this.#callOf(entry.toolCallId)
         if (!call) break
-        if (call.request) callsByRequest.delete(call.request.requestId)
+        if (call.request) this.#callsByRequest.delete(call.request.requestId)
         call.request = entry
         delete call.response
-        callsByRequest.set(entry.requestId, call)
+        this.#callsByRequest.set(entry.requestId, call)
         break
       }
       case 'response': {
-        const call = callsByRequest.get(entry.requestId)
+        const call = this.#callsByRequest.get(entry.requestId)
         if (!call) break
         call.response = entry
         const { answer } = entry
@@ -172,17 +166,17 @@ export function createToolLoop(root: string): ToolLoop {
         const { mediaType, data, providerMetadata } = entry
         const content: AssistantContent = { type: 'file', mediaType, data: typeof data === 'string' ? data : data.url }
         note(content, providerMetadata)
-        replyAt(step)?.content.push(content)
+        this.#replyAt(step)?.content.push(content)
         break
       }
       case 'custom': {
         const content: AssistantContent = { type: 'custom', kind: entry.kind as `${string}.${string}` }
         note(content, entry.providerMetadata)
-        replyAt(step)?.content.push(content)
+        this.#replyAt(step)?.content.push(content)
         break
       }
       case 'finish': {
-        const reply = replyAt(step)
+        const reply = this.#replyAt(step)
         if (!reply) break
         reply.finish = { reason: entry.finishReason }
         const usage = toUsage(entry.usage)
@@ -194,7 +188,28 @@ export function createToolLoop(root: string): ToolLoop {
     }
   }
 
-  return loop
+  #replyAt(path: string): Reply | undefined {
+    return this.list.findLast((reply) => reply.path === path)
+  }
+
+  #callOf(id: string): Call | undefined {
+    return this.#callsById.get(id)?.call
+  }
+
+  #index(reply: Reply, call: Call): void {
+    if (this.#callsById.get(call.toolCallId)?.reply !== reply) this.#callsById.set(call.toolCallId, { call, reply })
+  }
+
+  #reindex(): void {
+    this.#callsById.clear()
+    this.#callsByRequest.clear()
+    for (const reply of this.list) {
+      for (const call of reply.calls) {
+        this.#index(reply, call)
+        if (call.request) this.#callsByRequest.set(call.request.requestId, call)
+      }
+    }
+  }
 }
 
 function placeOf(start: EntryOf<'step-start'>): 'startedAt' | 'approvalAt' | 'askedAt' {

@@ -43,49 +43,55 @@ export interface UsageFold {
 }
 
 export function createUsageFold(): UsageFold {
-  const models = new LateMap<string, Used>()
-  const steps = new LateMap<string, Used>()
-  const agents = new LateMap<string, Used>()
-  /** The agents that were called, by the path of the call. */
-  const called = new LateMap<string, string>()
-  const counted = new LateSet<string>()
-  let runAgent = ''
+  return new Sums()
+}
 
-  function agentAt(path: string): string {
-    for (let at = path; called.size > 0 && at !== ''; at = parentPath(at)) {
-      const agent = called.get(at)
-      if (agent !== undefined) return agent
-    }
-    return runAgent
+/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+class Sums implements UsageFold {
+  readonly #models = new LateMap<string, Used>()
+  readonly #steps = new LateMap<string, Used>()
+  readonly #agents = new LateMap<string, Used>()
+  /** The agents that were called, by the path of the call. */
+  readonly #called = new LateMap<string, string>()
+  readonly #counted = new LateSet<string>()
+  #runAgent = ''
+
+  apply(entry: Entry): void {
+    if (entry.type === 'usage') this.#count(entry)
+    else if (entry.type === 'step-start') {
+      if (entry.agent !== undefined) this.#called.set(entry.step, entry.agent)
+    } else if (entry.type === 'run-start') this.#runAgent = entry.agent
   }
 
-  function count(entry: EntryOf<'usage'>): void {
+  read(): UsedByAll {
+    return {
+      usageByModel: [...this.#models].map(([model, used]) => ({ model, ...shown(used) })),
+      usageByStep: [...this.#steps].map(([step, used]) => ({ step, ...shown(used) })),
+      usageByAgent: [...this.#agents].map(([agent, used]) => ({ agent, ...shown(used) })),
+    }
+  }
+
+  #agentAt(path: string): string {
+    for (let at = path; this.#called.size > 0 && at !== ''; at = parentPath(at)) {
+      const agent = this.#called.get(at)
+      if (agent !== undefined) return agent
+    }
+    return this.#runAgent
+  }
+
+  #count(entry: EntryOf<'usage'>): void {
     const { step, model } = entry
-    add(models, model, entry, isNew(`${model}\n${step}`))
-    const isCall = isNew(step)
-    add(steps, step.split('/', 2).join('/'), entry, isCall)
-    add(agents, agentAt(step), entry, isCall)
+    add(this.#models, model, entry, this.#isNew(`${model}\n${step}`))
+    const isCall = this.#isNew(step)
+    add(this.#steps, step.split('/', 2).join('/'), entry, isCall)
+    add(this.#agents, this.#agentAt(step), entry, isCall)
   }
 
   /** A CLI agent reports its usage in pieces, and an attempt after a crash is the same step. */
-  function isNew(key: string): boolean {
-    const isNew = !counted.has(key)
-    counted.add(key)
+  #isNew(key: string): boolean {
+    const isNew = !this.#counted.has(key)
+    this.#counted.add(key)
     return isNew
-  }
-
-  return {
-    apply(entry) {
-      if (entry.type === 'usage') count(entry)
-      else if (entry.type === 'step-start') {
-        if (entry.agent !== undefined) called.set(entry.step, entry.agent)
-      } else if (entry.type === 'run-start') runAgent = entry.agent
-    },
-    read: () => ({
-      usageByModel: [...models].map(([model, used]) => ({ model, ...shown(used) })),
-      usageByStep: [...steps].map(([step, used]) => ({ step, ...shown(used) })),
-      usageByAgent: [...agents].map(([agent, used]) => ({ agent, ...shown(used) })),
-    }),
   }
 }
 

@@ -26,52 +26,62 @@ export interface Recent {
   after(seq: number): Entry[] | undefined
 }
 
+interface Batch {
+  entries: readonly Entry[]
+  length: number
+}
+
 export function createRecent(): Recent {
-  const readers = new Set<Position>()
-  const batches: { entries: readonly Entry[]; length: number }[] = []
+  return new Cache()
+}
+
+/** A class, because each open run has one: its functions would cost more than what it knows. */
+class Cache implements Recent {
+  readonly readers = new Set<Position>()
+  waits = true
+  length = 0
+  readonly #batches: Batch[] = []
   /** Whether the first batch is still cached. */
-  let whole = true
-  // Plain fields: an object with getters of its own takes four times the memory.
-  const recent = { readers, waits: true, stopWaiting, length: 0, push, after }
+  #whole = true
 
   /**
    * Until the first reader arrives, keeps everything up to the limit, because that reader starts at the beginning. After
    * that, keeps at least the last batch: new and waiting readers start with it.
    */
-  function trim(): void {
-    if (whole && recent.waits && recent.length <= most) return
+  #trim(): void {
+    if (this.#whole && this.waits && this.length <= most) return
+    const batches = this.#batches
     let seen = Infinity
-    for (const { seq } of readers) seen = Math.min(seen, seq)
+    for (const { seq } of this.readers) seen = Math.min(seen, seq)
     let gone = 0
     while (gone < batches.length - 1) {
       const { entries, length } = batches[gone]!
-      if (recent.length <= most && entries.at(-1)!.seq > seen) break
-      recent.length -= length
+      if (this.length <= most && entries.at(-1)!.seq > seen) break
+      this.length -= length
       gone++
     }
     if (gone === 0) return
     batches.splice(0, gone)
-    whole = false
+    this.#whole = false
   }
 
-  function stopWaiting(): void {
-    recent.waits = false
-    trim()
+  stopWaiting(): void {
+    this.waits = false
+    this.#trim()
   }
 
-  function push(entries: readonly Entry[], length: number): void {
-    batches.push({ entries, length })
-    recent.length += length
-    trim()
+  push(entries: readonly Entry[], length: number): void {
+    this.#batches.push({ entries, length })
+    this.length += length
+    this.#trim()
   }
 
-  function after(seq: number): Entry[] | undefined {
+  after(seq: number): Entry[] | undefined {
+    const batches = this.#batches
     const at = batches.findLastIndex(({ entries: [first] }) => (first!.firstSeq ?? first!.seq) <= seq + 1)
     if (at < 0) return undefined
     const { entries } = batches[at]!
     const rest = entries.slice(indexAfter(entries, seq))
     return at === batches.length - 1 ? rest : rest.concat(...batches.slice(at + 1).map((batch) => batch.entries))
   }
-
-  return recent
 }

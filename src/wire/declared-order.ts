@@ -3,6 +3,7 @@
  * them. Text of later branches is buffered in memory, with its deltas joined. (The log contains it as well. Reading it
  * back would bound the memory, but needs a reader.)
  */
+import { LateMap } from '../fold/late-map.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
 export type Spoken =
@@ -27,11 +28,20 @@ interface Parallel {
 }
 
 export function createDeclaredOrder(): DeclaredOrder {
-  /** Outer steps come before inner ones, which start later. */
-  const parallels = new Map<string, Parallel>()
+  return new Branches()
+}
 
-  function take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
-    for (const [path, { order, turn, held }] of parallels) {
+/** A class, because an answer has up to two, and most order nothing. */
+class Branches implements DeclaredOrder {
+  /** Outer steps come before inner ones, which start later. */
+  readonly #parallels = new LateMap<string, Parallel>()
+
+  waits(): boolean {
+    return this.#parallels.size > 0
+  }
+
+  take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
+    for (const [path, { order, turn, held }] of this.#parallels) {
       const name = branchOf(event.path, path)
       if (name === undefined || order.indexOf(name) <= turn) continue
       hold(held, name, event)
@@ -39,33 +49,29 @@ export function createDeclaredOrder(): DeclaredOrder {
     }
     if (event.type === 'say') return [event]
     if (event.type === 'start') {
-      parallels.set(event.path, { order: event.order, turn: 0, held: new Map() })
+      this.#parallels.set(event.path, { order: event.order, turn: 0, held: new Map() })
       return []
     }
-    const parallel = parallels.get(parentPath(event.path))
+    const parallel = this.#parallels.get(parentPath(event.path))
     if (parallel === undefined || !event.path.endsWith(`/${parallel.order[parallel.turn]}`)) return []
     const next = parallel.order[++parallel.turn]
     if (next === undefined) return []
     const waiting = parallel.held.get(next) ?? []
     parallel.held.delete(next)
     // The buffered events may include the end of that branch, which starts the next one.
-    return waiting.flatMap(take)
+    return waiting.flatMap((each) => this.take(each))
   }
 
-  return {
-    waits: () => parallels.size > 0,
-    take,
-    forget(path) {
-      for (const [at, { held }] of parallels) {
-        if (isUnder(at, path)) parallels.delete(at)
-        for (const [name, events] of held) {
-          held.set(
-            name,
-            events.filter((event) => !isUnder(event.path, path)),
-          )
-        }
+  forget(path: string): void {
+    for (const [at, { held }] of this.#parallels) {
+      if (isUnder(at, path)) this.#parallels.delete(at)
+      for (const [name, events] of held) {
+        held.set(
+          name,
+          events.filter((event) => !isUnder(event.path, path)),
+        )
       }
-    },
+    }
   }
 }
 

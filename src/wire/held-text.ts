@@ -26,18 +26,51 @@ interface Held {
 }
 
 export function createHeldText(): HeldText {
-  const roots = new LateSet<string>()
-  /** By the path of the model call. */
-  const calls = new LateMap<string, Held>()
+  return new HeldCalls()
+}
 
-  function heldAt(path: string): Held {
-    let held = calls.get(path)
-    if (held === undefined) calls.set(path, (held = { text: '', dropped: false }))
+/** A class, because each answer has one, and most hold nothing. */
+class HeldCalls implements HeldText {
+  readonly #roots = new LateSet<string>()
+  /** By the path of the model call. */
+  readonly #calls = new LateMap<string, Held>()
+
+  take(entry: Entry): Entry[] | undefined {
+    const roots = this.#roots
+    if (entry.type === 'step-start' && entry.object === true) roots.add(entry.step)
+    if (roots.size === 0) return undefined
+    switch (entry.type) {
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+        if (!roots.has(parentPath(entry.step))) return undefined
+        this.#keep(entry)
+        return []
+      case 'tool-call':
+        if (entry.providerExecuted !== true && roots.has(parentPath(entry.step))) this.#at(entry.step).dropped = true
+        return undefined
+      case 'retry':
+        if (entry.error.code === badOutput && roots.has(parentPath(entry.step))) this.#at(entry.step).dropped = true
+        return undefined
+      case 'step-finish':
+        return this.#release(entry)
+      case 'step-reset':
+        for (const path of this.#calls.keys()) if (isUnder(path, entry.step)) this.#calls.delete(path)
+        for (const path of roots) if (path !== entry.step && isUnder(path, entry.step)) roots.delete(path)
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #at(path: string): Held {
+    let held = this.#calls.get(path)
+    if (held === undefined) this.#calls.set(path, (held = { text: '', dropped: false }))
     return held
   }
 
-  function keep(entry: TextEntry): void {
-    const held = heldAt(entry.step)
+  #keep(entry: TextEntry): void {
+    const held = this.#at(entry.step)
     if (entry.type === 'text-start') held.start ??= entry
     else if (entry.type === 'text-end') held.end ??= entry
     else {
@@ -46,42 +79,13 @@ export function createHeldText(): HeldText {
     }
   }
 
-  function release(entry: EntryOf<'step-finish'>): Entry[] | undefined {
-    const held = calls.get(entry.step)
+  #release(entry: EntryOf<'step-finish'>): Entry[] | undefined {
+    const held = this.#calls.get(entry.step)
     if (held === undefined) return undefined
-    calls.delete(entry.step)
+    this.#calls.delete(entry.step)
     const { start, delta, end, text, dropped } = held
     if (dropped || entry.error !== undefined || !start || !delta || !end) return undefined
     const { id } = start
     return [start, { ...delta, id, delta: jsonOf(text) }, { ...end, id }, entry]
-  }
-
-  return {
-    take(entry) {
-      if (entry.type === 'step-start' && entry.object === true) roots.add(entry.step)
-      if (roots.size === 0) return undefined
-      switch (entry.type) {
-        case 'text-start':
-        case 'text-delta':
-        case 'text-end':
-          if (!roots.has(parentPath(entry.step))) return undefined
-          keep(entry)
-          return []
-        case 'tool-call':
-          if (entry.providerExecuted !== true && roots.has(parentPath(entry.step))) heldAt(entry.step).dropped = true
-          return undefined
-        case 'retry':
-          if (entry.error.code === badOutput && roots.has(parentPath(entry.step))) heldAt(entry.step).dropped = true
-          return undefined
-        case 'step-finish':
-          return release(entry)
-        case 'step-reset':
-          for (const path of calls.keys()) if (isUnder(path, entry.step)) calls.delete(path)
-          for (const path of roots) if (path !== entry.step && isUnder(path, entry.step)) roots.delete(path)
-          return undefined
-        default:
-          return undefined
-      }
-    },
   }
 }

@@ -41,10 +41,11 @@ async function answer(
   outgoing: ServerResponse,
 ): Promise<ReadableStream<Uint8Array> | undefined> {
   const gone = new AbortController()
-  outgoing.once('close', () => {
+  // Here and below not `once`, which keeps two more objects: a response closes only once.
+  outgoing.on('close', () => {
     if (!outgoing.writableFinished) gone.abort(new MillraceError('client-gone', 'The client has disconnected.'))
   })
-  const request = toRequest(incoming, gone.signal)
+  const request = toRequest(incoming, gone)
   const response = request === undefined ? errorResponse(badRequest()) : await handler(request)
   const { status, body } = response
   if (outgoing.destroyed) {
@@ -72,53 +73,75 @@ function isValue({ headers }: Response): boolean {
 }
 
 function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse): void {
-  // Headers and an available first chunk go out in one packet.
-  let flush: NodeJS.Immediate | undefined = setImmediate(() => outgoing.flushHeaders())
-  let isFull = false
-  // Callbacks instead of `await`: see `answer-source.ts`.
-  const ask = () => source.next(write, breakOff)
+  new Pump(source, outgoing).ask()
+}
 
-  /** By itself: joined with the first chunk, an open response would keep the thirty strings that its head is made of. */
-  function sendHead(): void {
-    clearImmediate(flush)
-    flush = undefined
-    const { socket } = outgoing
-    socket?.cork()
-    process.nextTick(() => socket?.uncork())
-    outgoing.flushHeaders()
+/** A class, because its functions would cost each open response more than what it knows. */
+class Pump {
+  readonly #source: BodySource<string | Uint8Array>
+  readonly #outgoing: ServerResponse
+  #flush: NodeJS.Immediate | undefined
+  #isFull = false
+  #drains = false
+
+  constructor(source: BodySource<string | Uint8Array>, outgoing: ServerResponse) {
+    this.#source = source
+    this.#outgoing = outgoing
+    // Headers and an available first chunk go out in one packet.
+    this.#flush = setImmediate(() => outgoing.flushHeaders())
+    outgoing.on('close', () => source.cancel())
+    source.sendKeepAlive = (piece) => {
+      if (!outgoing.writableNeedDrain) outgoing.write(piece)
+    }
   }
 
-  function write(piece: string | Uint8Array | undefined): void {
-    if (outgoing.destroyed) return clearImmediate(flush)
-    if (flush !== undefined) sendHead()
+  // Callbacks instead of `await`: see `answer-source.ts`.
+  ask(): void {
+    this.#source.next(this.#write, this.#breakOff)
+  }
+
+  /** By itself: joined with the first chunk, an open response would keep the thirty strings that its head is made of. */
+  #sendHead(): void {
+    clearImmediate(this.#flush)
+    this.#flush = undefined
+    const { socket } = this.#outgoing
+    socket?.cork()
+    process.nextTick(() => socket?.uncork())
+    this.#outgoing.flushHeaders()
+  }
+
+  readonly #write = (piece: string | Uint8Array | undefined): void => {
+    const outgoing = this.#outgoing
+    if (outgoing.destroyed) return clearImmediate(this.#flush)
+    if (this.#flush !== undefined) this.#sendHead()
     if (piece === undefined) return void outgoing.end()
     try {
       // Backpressure: nothing more is read until the socket has drained.
-      isFull = !outgoing.write(piece)
+      this.#isFull = !outgoing.write(piece)
     } catch {
       // A body from another source may contain values that are not bytes.
-      source.cancel()
-      return breakOff()
+      this.#source.cancel()
+      return this.#breakOff()
     }
-    if (!isFull) ask()
+    if (!this.#isFull) this.ask()
+    else if (!this.#drains) this.#awaitDrain()
+  }
+
+  /** Most responses are never full, so they have no listener for it. */
+  #awaitDrain(): void {
+    this.#drains = true
+    this.#outgoing.on('drain', () => {
+      if (this.#isFull) this.ask()
+      this.#isFull = false
+    })
   }
 
   /** Flushes what was written and closes without the last chunk, so that the client sees an incomplete body. */
-  function breakOff(): void {
-    clearImmediate(flush)
-    outgoing.flushHeaders()
-    outgoing.socket?.destroySoon()
+  readonly #breakOff = (): void => {
+    clearImmediate(this.#flush)
+    this.#outgoing.flushHeaders()
+    this.#outgoing.socket?.destroySoon()
   }
-
-  outgoing.once('close', () => source.cancel())
-  outgoing.on('drain', () => {
-    if (isFull) ask()
-    isFull = false
-  })
-  source.sendKeepAlive = (piece) => {
-    if (!outgoing.writableNeedDrain) outgoing.write(piece)
-  }
-  ask()
 }
 
 /** A body that is not ours. */

@@ -61,6 +61,12 @@ export function createStreams(): Streams {
   const open = new Set<ServerResponse>()
   let idle: PromiseWithResolvers<void> | undefined
 
+  /** One function for all responses, of which there may be thousands. */
+  function closed(this: ServerResponse): void {
+    open.delete(this)
+    if (open.size === 0) idle?.resolve()
+  }
+
   return {
     get size() {
       return open.size
@@ -68,10 +74,8 @@ export function createStreams(): Streams {
     add(outgoing) {
       if (outgoing.destroyed) return
       open.add(outgoing)
-      outgoing.once('close', () => {
-        open.delete(outgoing)
-        if (open.size === 0) idle?.resolve()
-      })
+      // A response closes only once.
+      outgoing.on('close', closed)
     },
     async ended(ms) {
       if (open.size === 0) return

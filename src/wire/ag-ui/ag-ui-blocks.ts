@@ -34,93 +34,112 @@ interface Block {
 }
 
 export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds): AgUiBlocks {
-  const blocks = new Map<string, Block>()
-  /** By the path of the answering step, or of the list of steps in which it stands: what its last model call has said. */
-  const said = new LateMap<string, { path: string; text: string }>()
+  return new Blocks(sink, out, ids)
+}
 
-  function lastSaid(path: string): { text: string } {
+/** A class, because its functions would cost each answer more than what it knows. */
+class Blocks implements AgUiBlocks {
+  readonly #sink: Sink<AgUiEvent>
+  readonly #out: AgUiOut
+  readonly #ids: AgUiIds
+  readonly #blocks = new Map<string, Block>()
+  /** By the path of the answering step, or of the list of steps in which it stands: what its last model call has said. */
+  readonly #said = new LateMap<string, { path: string; text: string }>()
+
+  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds) {
+    this.#sink = sink
+    this.#out = out
+    this.#ids = ids
+  }
+
+  #lastSaid(path: string): { text: string } {
     const root = parentPath(path)
-    let last = said.get(root)
-    if (last?.path !== path) said.set(root, (last = { path, text: '' }))
+    let last = this.#said.get(root)
+    if (last?.path !== path) this.#said.set(root, (last = { path, text: '' }))
     return last!
   }
 
-  function finish({ isText, messageId, metadata }: Block): void {
-    if (isText) return out.send({ type: 'TEXT_MESSAGE_END', messageId })
-    out.send({ type: 'REASONING_MESSAGE_END', messageId })
+  #finish({ isText, messageId, metadata }: Block): void {
+    if (isText) return this.#out.send({ type: 'TEXT_MESSAGE_END', messageId })
+    this.#out.send({ type: 'REASONING_MESSAGE_END', messageId })
     if (metadata !== undefined) {
       const encryptedValue = toEncryptedValue(metadata)
-      out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'message', entityId: messageId, encryptedValue })
+      this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'message', entityId: messageId, encryptedValue })
     }
-    out.send({ type: 'REASONING_END', messageId })
+    this.#out.send({ type: 'REASONING_END', messageId })
   }
 
-  return {
-    startAnswer(path) {
-      if (!said.has(path)) said.set(path, { path: '', text: '' })
-    },
-    startText({ id, step: path }) {
-      const messageId = ids.text(path)
-      const sendDelta = sink.prepare((delta, timestamp) => {
-        return { type: 'TEXT_MESSAGE_CONTENT', timestamp, messageId, delta }
-      })
-      blocks.set(id, {
-        path,
+  startAnswer(path: string): void {
+    if (!this.#said.has(path)) this.#said.set(path, { path: '', text: '' })
+  }
+
+  startText({ id, step: path }: EntryOf<'text-start'>): void {
+    const messageId = this.#ids.text(path)
+    const sendDelta = this.#sink.prepare((delta, timestamp) => {
+      return { type: 'TEXT_MESSAGE_CONTENT', timestamp, messageId, delta }
+    })
+    this.#blocks.set(id, {
+      path,
+      messageId,
+      isText: true,
+      said: this.#lastSaid(path),
+      metadata: undefined,
+      sendDelta,
+    })
+    this.#out.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
+  }
+
+  startReasoning({ id, step: path, providerMetadata }: EntryOf<'reasoning-start'>): void {
+    const messageId = this.#ids.next()
+    const sendDelta = this.#sink.prepare((delta, timestamp) => {
+      return {
+        type: 'REASONING_MESSAGE_CONTENT',
+        timestamp,
         messageId,
-        isText: true,
-        said: lastSaid(path),
-        metadata: undefined,
-        sendDelta,
-      })
-      out.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
-    },
-    startReasoning({ id, step: path, providerMetadata }) {
-      const messageId = ids.next()
-      const sendDelta = sink.prepare((delta, timestamp) => {
-        return {
-          type: 'REASONING_MESSAGE_CONTENT',
-          timestamp,
-          messageId,
-          delta,
-        }
-      })
-      blocks.set(id, {
-        path,
-        messageId,
-        isText: false,
-        said: { text: '' },
-        metadata: providerMetadata,
-        sendDelta,
-      })
-      out.send({ type: 'REASONING_START', messageId })
-      out.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
-    },
-    delta({ id, delta, providerMetadata }) {
-      const block = blocks.get(id)
-      if (block === undefined) return
-      if (providerMetadata !== undefined) block.metadata = providerMetadata
-      // Clients older than 1.0 fail on an empty delta.
-      if (delta === '') return
-      if (block.isText) block.said.text += delta
-      block.sendDelta(delta, out.timestamp)
-    },
-    end({ id, providerMetadata }) {
-      const block = blocks.get(id)
-      if (block === undefined) return
-      blocks.delete(id)
-      finish({ ...block, metadata: providerMetadata ?? block.metadata })
-    },
-    close() {
-      for (const block of blocks.values()) finish(block)
-      blocks.clear()
-    },
-    forget(path) {
-      for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
-      for (const [root, last] of said) if (isUnder(last.path, path)) said.delete(root)
-    },
-    finalText() {
-      const texts = [...said.values()].flatMap(({ text }) => (text === '' ? [] : [text]))
-      return texts.length === 0 ? undefined : texts.join('\n\n')
-    },
+        delta,
+      }
+    })
+    this.#blocks.set(id, {
+      path,
+      messageId,
+      isText: false,
+      said: { text: '' },
+      metadata: providerMetadata,
+      sendDelta,
+    })
+    this.#out.send({ type: 'REASONING_START', messageId })
+    this.#out.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
+  }
+
+  delta({ id, delta, providerMetadata }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void {
+    const block = this.#blocks.get(id)
+    if (block === undefined) return
+    if (providerMetadata !== undefined) block.metadata = providerMetadata
+    // Clients older than 1.0 fail on an empty delta.
+    if (delta === '') return
+    if (block.isText) block.said.text += delta
+    block.sendDelta(delta, this.#out.timestamp)
+  }
+
+  end({ id, providerMetadata }: Pick<EntryOf<'text-end'> | EntryOf<'reasoning-end'>, 'id' | 'providerMetadata'>): void {
+    const block = this.#blocks.get(id)
+    if (block === undefined) return
+    this.#blocks.delete(id)
+    this.#finish({ ...block, metadata: providerMetadata ?? block.metadata })
+  }
+
+  close(): void {
+    for (const block of this.#blocks.values()) this.#finish(block)
+    this.#blocks.clear()
+  }
+
+  forget(path: string): void {
+    for (const [id, block] of this.#blocks) if (isUnder(block.path, path)) this.#blocks.delete(id)
+    for (const [root, last] of this.#said) if (isUnder(last.path, path)) this.#said.delete(root)
+  }
+
+  finalText(): string | undefined {
+    const texts = [...this.#said.values()].flatMap(({ text }) => (text === '' ? [] : [text]))
+    return texts.length === 0 ? undefined : texts.join('\n\n')
   }
 }

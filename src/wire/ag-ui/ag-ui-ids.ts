@@ -25,33 +25,44 @@ export interface AgUiIds {
 }
 
 export function createAgUiIds(): AgUiIds {
-  let runId = ''
-  let count = 0
-  /** The message of each model call that runs. */
-  const messages = new LateMap<string, { id: string; hasText: boolean }>()
-  const next = () => `${runId}:${++count}`
+  return new Ids()
+}
 
-  return {
-    begin(id) {
-      runId = id
-    },
-    next,
-    result: (toolCallId) => resultId(runId, toolCallId),
-    text(path) {
-      const message = messages.get(path)
-      if (message?.hasText === true) return next()
-      const id = message?.id ?? next()
-      messages.set(path, { id, hasText: true })
-      return id
-    },
-    calls(path) {
-      let message = messages.get(path)
-      if (message === undefined) messages.set(path, (message = { id: next(), hasText: false }))
-      return message.id
-    },
-    end(path) {
-      if (messages.size === 0) return
-      for (const at of messages.keys()) if (isUnder(at, path)) messages.delete(at)
-    },
+/** A class, because its functions would cost each answer more than what it knows. */
+class Ids implements AgUiIds {
+  #runId = ''
+  #count = 0
+  /** The message of each model call that runs. */
+  readonly #messages = new LateMap<string, { id: string; hasText: boolean }>()
+
+  begin(id: string): void {
+    this.#runId = id
+  }
+
+  next(): string {
+    return `${this.#runId}:${++this.#count}`
+  }
+
+  result(toolCallId: string): string {
+    return resultId(this.#runId, toolCallId)
+  }
+
+  text(path: string): string {
+    const message = this.#messages.get(path)
+    if (message?.hasText === true) return this.next()
+    const id = message?.id ?? this.next()
+    this.#messages.set(path, { id, hasText: true })
+    return id
+  }
+
+  calls(path: string): string {
+    let message = this.#messages.get(path)
+    if (message === undefined) this.#messages.set(path, (message = { id: this.next(), hasText: false }))
+    return message.id
+  }
+
+  end(path: string): void {
+    if (this.#messages.size === 0) return
+    for (const at of this.#messages.keys()) if (isUnder(at, path)) this.#messages.delete(at)
   }
 }

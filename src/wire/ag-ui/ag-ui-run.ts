@@ -24,61 +24,78 @@ export interface AgUiRun extends AgUiOut {
 
 /** `warnings` are told at the beginning. */
 export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[] = []): AgUiRun {
-  const usage = createAgUiUsage()
-  let started: EntryOf<'run-start'> | undefined
-  let runId = ''
-  let isOpen = false
-  /** What came while none was open. */
-  let late: AgUiEvent[] = []
+  return new Run(sink, warnings)
+}
 
-  function begin(
+/** A class, because its functions would cost each answer more than what it knows. */
+class Run implements AgUiRun {
+  timestamp = 0
+  readonly #sink: Sink<AgUiEvent>
+  readonly #warnings: readonly string[]
+  readonly #usage = createAgUiUsage()
+  #started: EntryOf<'run-start'> | undefined = undefined
+  #runId = ''
+  #isOpen = false
+  /** What came while none was open. */
+  #late: AgUiEvent[] | undefined = undefined
+
+  constructor(sink: Sink<AgUiEvent>, warnings: readonly string[]) {
+    this.#sink = sink
+    this.#warnings = warnings
+  }
+
+  send({ type, ...fields }: AgUiEvent): void {
+    const timestamp = this.timestamp === 0 ? undefined : this.timestamp
+    const event = compact({ type, timestamp, ...fields }) as AgUiEvent
+    if (this.#isOpen || type === 'RUN_ERROR') this.#sink.send(event)
+    else (this.#late ??= []).push(event)
+  }
+
+  #begin(
     { labels, input }: Pick<EntryOf<'resume'>, 'labels' | 'input'>,
     messages?: () => readonly AgUiMessage[],
   ): void {
-    if (started === undefined) return
-    const { threadId, runId: own } = started
-    runId = labels?.['runId'] ?? own
-    isOpen = true
-    run.send({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', metadata: { millrace: { runId: own } } })
-    if (messages !== undefined && !sink.muted) run.send({ type: 'MESSAGES_SNAPSHOT', messages: [...messages()] })
+    if (this.#started === undefined) return
+    const { threadId, runId: own } = this.#started
+    const runId = labels?.['runId'] ?? own
+    this.#runId = runId
+    this.#isOpen = true
+    this.send({ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0', metadata: { millrace: { runId: own } } })
+    if (messages !== undefined && !this.#sink.muted) this.send({ type: 'MESSAGES_SNAPSHOT', messages: [...messages()] })
     const state = input?.['state']
-    if (state !== undefined && state !== null) run.send({ type: 'STATE_SNAPSHOT', snapshot: state })
-    for (const message of warnings) run.send({ type: 'CUSTOM', name: 'warning', value: message })
-    for (const event of late) sink.send(event)
-    late = []
+    if (state !== undefined && state !== null) this.send({ type: 'STATE_SNAPSHOT', snapshot: state })
+    for (const message of this.#warnings) this.send({ type: 'CUSTOM', name: 'warning', value: message })
+    for (const event of this.#late ?? []) this.#sink.send(event)
+    this.#late = undefined
   }
 
-  const run: AgUiRun = {
-    timestamp: 0,
-    send({ type, ...fields }) {
-      const timestamp = run.timestamp === 0 ? undefined : run.timestamp
-      const event = compact({ type, timestamp, ...fields }) as AgUiEvent
-      if (isOpen || type === 'RUN_ERROR') sink.send(event)
-      else late.push(event)
-    },
-    start(entry, messages) {
-      started = entry
-      begin(entry, messages)
-    },
-    resume(entry, messages) {
-      if (isOpen) return
-      // The usage of the one before was in its end.
-      usage.clear()
-      begin(entry, messages)
-    },
-    addUsage: usage.add,
-    finish(outcome, result) {
-      if (started === undefined || !isOpen) return
-      const { threadId } = started
-      run.send({ type: 'RUN_FINISHED', threadId, runId, result, outcome, usage: usage.all() })
-      isOpen = false
-    },
-    fail(error) {
-      run.send({ type: 'RUN_ERROR', message: errorText(error), code: error.code, usage: usage.all() })
-      isOpen = false
-    },
+  start(entry: EntryOf<'run-start'>, messages: () => readonly AgUiMessage[]): void {
+    this.#started = entry
+    this.#begin(entry, messages)
   }
-  return run
+
+  resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void {
+    if (this.#isOpen) return
+    // The usage of the one before was in its end.
+    this.#usage.clear()
+    this.#begin(entry, messages)
+  }
+
+  addUsage(entry: EntryOf<'usage'>): void {
+    this.#usage.add(entry)
+  }
+
+  finish(outcome: AgUiOutcome, result?: unknown): void {
+    if (this.#started === undefined || !this.#isOpen) return
+    const { threadId } = this.#started
+    this.send({ type: 'RUN_FINISHED', threadId, runId: this.#runId, result, outcome, usage: this.#usage.all() })
+    this.#isOpen = false
+  }
+
+  fail(error: ErrorValue): void {
+    this.send({ type: 'RUN_ERROR', message: errorText(error), code: error.code, usage: this.#usage.all() })
+    this.#isOpen = false
+  }
 }
 
 /** The conversation with which a run begins. */

@@ -26,7 +26,7 @@ export interface AgUiTools {
    * Sends the call first if the client does not know it, because it can only answer a call that it knows. Returns the id by which the
    * client knows it.
    */
-  request(entry: EntryOf<'request'> & { kind: 'tool' | 'approval' }): string
+  request(entry: Asked): string
   response(entry: EntryOf<'response'>): void
   /** The calls that the client has to answer, in their order. */
   pending(): string[]
@@ -34,6 +34,15 @@ export interface AgUiTools {
   close(path?: string): void
   /** Forgets the calls of an attempt that a crash superseded. */
   forget(path: string): void
+}
+
+type Asked = EntryOf<'request'> & { kind: 'tool' | 'approval' }
+
+interface AgUiToolsOptions {
+  ids: AgUiIds
+  names: AgUiCallNames
+  old: boolean
+  showsAnswers: boolean
 }
 
 interface Input {
@@ -59,137 +68,165 @@ interface Call {
   isAnswered?: true
 }
 
-export function createAgUiTools(
-  sink: Sink<AgUiEvent>,
-  out: AgUiOut,
-  { ids, names, old, showsAnswers }: { ids: AgUiIds; names: AgUiCallNames; old: boolean; showsAnswers: boolean },
-): AgUiTools {
-  const inputs = new LateMap<string, Input>()
-  const calls = new LateMap<string, Call>()
-  const handedOver: Call[] = []
+export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: AgUiToolsOptions): AgUiTools {
+  return new Tools(sink, out, options)
+}
+
+/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+class Tools implements AgUiTools {
+  readonly #sink: Sink<AgUiEvent>
+  readonly #out: AgUiOut
+  readonly #ids: AgUiIds
+  readonly #names: AgUiCallNames
+  readonly #old: boolean
+  readonly #showsAnswers: boolean
+  readonly #inputs = new LateMap<string, Input>()
+  readonly #calls = new LateMap<string, Call>()
+  #handedOver: Call[] | undefined = undefined
   /** Client tools that need approval, by tool loop. */
-  const gated = new LateMap<string, ReadonlySet<string>>()
-  const isGated = (path: string, toolName: string) => gated.get(parentPath(path))?.has(toolName) === true
-  let count = 0
+  readonly #gated = new LateMap<string, ReadonlySet<string>>()
+  #count = 0
 
-  function start(path: string, toolCallId: string, toolCallName: string): void {
-    out.send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: ids.calls(path) })
+  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, { ids, names, old, showsAnswers }: AgUiToolsOptions) {
+    this.#sink = sink
+    this.#out = out
+    this.#ids = ids
+    this.#names = names
+    this.#old = old
+    this.#showsAnswers = showsAnswers
   }
 
-  function end(toolCallId: string, args: string | undefined): void {
-    if (args !== undefined) out.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: args.trim() === '' ? '{}' : args })
-    out.send({ type: 'TOOL_CALL_END', toolCallId })
+  #isGated(path: string, toolName: string): boolean {
+    return this.#gated.get(parentPath(path))?.has(toolName) === true
   }
 
-  function sendResult(toolCallId: string, content: Content, metadata: Record<string, unknown> | undefined): void {
-    const messageId = ids.result(toolCallId)
-    out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata })
+  #start(path: string, toolCallId: string, toolCallName: string): void {
+    this.#out.send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#ids.calls(path) })
   }
 
-  function keep(key: string, path: string, toolCallId: string): Call {
-    const call: Call = { path, toolCallId, n: ++count }
-    calls.set(key, call)
+  #end(toolCallId: string, args: string | undefined): void {
+    if (args !== undefined)
+      this.#out.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: args.trim() === '' ? '{}' : args })
+    this.#out.send({ type: 'TOOL_CALL_END', toolCallId })
+  }
+
+  #sendResult(toolCallId: string, content: Content, metadata: Record<string, unknown> | undefined): void {
+    const messageId = this.#ids.result(toolCallId)
+    this.#out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata })
+  }
+
+  #keep(key: string, path: string, toolCallId: string): Call {
+    const call: Call = { path, toolCallId, n: ++this.#count }
+    this.#calls.set(key, call)
     return call
   }
 
-  function sign(toolCallId: string, metadata: ProviderMetadata | undefined): void {
+  #sign(toolCallId: string, metadata: ProviderMetadata | undefined): void {
     if (metadata === undefined) return
     const encryptedValue = toEncryptedValue(metadata)
-    out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
+    this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
   }
 
-  return {
-    prompt({ step, tools = [] }) {
-      const asking = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
-      if (asking.length > 0) gated.set(parentPath(step), new Set(asking))
-    },
-    inputStart({ step: path, id, toolName, providerMetadata: metadata }) {
-      if (isGated(path, toolName)) return
-      const toolCallId = names.next(id)
-      const sendDelta = sink.prepare((delta, timestamp) => ({ type: 'TOOL_CALL_ARGS', timestamp, toolCallId, delta }))
-      inputs.set(callKey(path, id), { path, toolCallId, hasArgs: false, metadata, sendDelta })
-      start(path, toolCallId, toolName)
-    },
-    inputDelta({ step, id, delta }) {
-      const input = inputs.get(callKey(step, id))
-      if (input === undefined || delta === '') return
-      if (!input.hasArgs && /\S/u.test(delta)) input.hasArgs = true
-      input.sendDelta(delta, out.timestamp)
-    },
-    call({ step, toolCallId: id, toolName, input: text, providerMetadata }) {
-      const key = callKey(step, id)
-      const input = inputs.get(key)
-      inputs.delete(key)
-      const call = keep(key, step, input?.toolCallId ?? names.next(id))
-      if (isGated(step, toolName)) {
-        call.hidden = { toolName, args: text, metadata: providerMetadata }
-        return
+  prompt({ step, tools = [] }: EntryOf<'prompt'>): void {
+    const asking = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
+    if (asking.length > 0) this.#gated.set(parentPath(step), new Set(asking))
+  }
+
+  inputStart({ step: path, id, toolName, providerMetadata: metadata }: EntryOf<'tool-input-start'>): void {
+    if (this.#isGated(path, toolName)) return
+    const toolCallId = this.#names.next(id)
+    const sendDelta = this.#sink.prepare((delta, timestamp) => ({
+      type: 'TOOL_CALL_ARGS',
+      timestamp,
+      toolCallId,
+      delta,
+    }))
+    this.#inputs.set(callKey(path, id), { path, toolCallId, hasArgs: false, metadata, sendDelta })
+    this.#start(path, toolCallId, toolName)
+  }
+
+  inputDelta({ step, id, delta }: EntryOf<'tool-input-delta'>): void {
+    const input = this.#inputs.get(callKey(step, id))
+    if (input === undefined || delta === '') return
+    if (!input.hasArgs && /\S/u.test(delta)) input.hasArgs = true
+    input.sendDelta(delta, this.#out.timestamp)
+  }
+
+  call({ step, toolCallId: id, toolName, input: text, providerMetadata }: EntryOf<'tool-call'>): void {
+    const key = callKey(step, id)
+    const input = this.#inputs.get(key)
+    this.#inputs.delete(key)
+    const call = this.#keep(key, step, input?.toolCallId ?? this.#names.next(id))
+    if (this.#isGated(step, toolName)) {
+      call.hidden = { toolName, args: text, metadata: providerMetadata }
+      return
+    }
+    if (input === undefined) this.#start(step, call.toolCallId, toolName)
+    this.#end(call.toolCallId, input?.hasArgs === true ? undefined : text)
+    this.#sign(call.toolCallId, providerMetadata ?? input?.metadata)
+  }
+
+  result({ step, toolCallId, result, isError, outcome, preliminary }: EntryOf<'tool-result'>): void {
+    const key = callKey(step, toolCallId)
+    const call = this.#calls.get(key)
+    if (call === undefined || preliminary === true) return
+    this.#calls.delete(key)
+    // It was denied or closed: the client never heard of it.
+    if (call.hidden !== undefined) return
+    if (outcome === 'handed-over') return void (this.#handedOver ??= []).push(call)
+    if (call.isAnswered === true && !this.#showsAnswers) return
+    const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
+    this.#sendResult(call.toolCallId, toResultContent(result, this.#old), metadata)
+    if (step === call.path) this.#ids.end(step)
+  }
+
+  request({ kind, step, requestId, toolCallId: id, toolName, input }: Asked): string {
+    const key = callKey(step, id)
+    const known = this.#calls.get(key)
+    const call = known ?? this.#keep(key, step, this.#names.next(id))
+    const args = JSON.stringify(input) ?? ''
+    if (known === undefined && kind === 'approval' && this.#isGated(step, toolName)) {
+      call.hidden = { toolName, args, metadata: undefined }
+    } else if (known === undefined) {
+      this.#start(step, call.toolCallId, toolName)
+      this.#end(call.toolCallId, args)
+    }
+    call[kind === 'tool' ? 'asked' : 'approval'] = requestId
+    return call.toolCallId
+  }
+
+  response({ requestId, outcome, answer }: EntryOf<'response'>): void {
+    for (const call of this.#calls.values()) {
+      if (call.approval === requestId && call.hidden !== undefined && answer?.kind === 'approval' && answer.approved) {
+        const { path, toolCallId, hidden } = call
+        delete call.hidden
+        this.#start(path, toolCallId, hidden.toolName)
+        this.#end(toolCallId, answer.input === undefined ? hidden.args : JSON.stringify(answer.input))
+        this.#sign(toolCallId, hidden.metadata)
       }
-      if (input === undefined) start(step, call.toolCallId, toolName)
-      end(call.toolCallId, input?.hasArgs === true ? undefined : text)
-      sign(call.toolCallId, providerMetadata ?? input?.metadata)
-    },
-    result({ step, toolCallId, result, isError, outcome, preliminary }) {
-      const key = callKey(step, toolCallId)
-      const call = calls.get(key)
-      if (call === undefined || preliminary === true) return
-      calls.delete(key)
-      // It was denied or closed: the client never heard of it.
-      if (call.hidden !== undefined) return
-      if (outcome === 'handed-over') return void handedOver.push(call)
-      if (call.isAnswered === true && !showsAnswers) return
-      const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
-      sendResult(call.toolCallId, toResultContent(result, old), metadata)
-      if (step === call.path) ids.end(step)
-    },
-    request({ kind, step, requestId, toolCallId: id, toolName, input }) {
-      const key = callKey(step, id)
-      const known = calls.get(key)
-      const call = known ?? keep(key, step, names.next(id))
-      const args = JSON.stringify(input) ?? ''
-      if (known === undefined && kind === 'approval' && isGated(step, toolName)) {
-        call.hidden = { toolName, args, metadata: undefined }
-      } else if (known === undefined) {
-        start(step, call.toolCallId, toolName)
-        end(call.toolCallId, args)
-      }
-      call[kind === 'tool' ? 'asked' : 'approval'] = requestId
-      return call.toolCallId
-    },
-    response({ requestId, outcome, answer }) {
-      for (const call of calls.values()) {
-        if (
-          call.approval === requestId &&
-          call.hidden !== undefined &&
-          answer?.kind === 'approval' &&
-          answer.approved
-        ) {
-          const { path, toolCallId, hidden } = call
-          delete call.hidden
-          start(path, toolCallId, hidden.toolName)
-          end(toolCallId, answer.input === undefined ? hidden.args : JSON.stringify(answer.input))
-          sign(toolCallId, hidden.metadata)
-        }
-        if (call.asked !== requestId) continue
-        delete call.asked
-        if (outcome === 'answered') call.isAnswered = true
-      }
-    },
-    pending() {
-      const asked = [...calls.values()].filter((call) => call.asked !== undefined)
-      return [...handedOver, ...asked].sort((a, b) => a.n - b.n).map(({ toolCallId }) => toolCallId)
-    },
-    close(root = '') {
-      for (const [key, { path, toolCallId, hasArgs }] of inputs) {
-        if (!isUnder(path, root)) continue
-        inputs.delete(key)
-        end(toolCallId, hasArgs ? undefined : '')
-        const content = 'The arguments of this tool call were cut off.'
-        sendResult(toolCallId, content, { isError: true, outcome: 'aborted' })
-      }
-    },
-    forget(path) {
-      for (const map of [inputs, calls]) for (const [key, each] of map) if (isUnder(each.path, path)) map.delete(key)
-    },
+      if (call.asked !== requestId) continue
+      delete call.asked
+      if (outcome === 'answered') call.isAnswered = true
+    }
+  }
+
+  pending(): string[] {
+    const asked = [...this.#calls.values()].filter((call) => call.asked !== undefined)
+    return [...(this.#handedOver ?? []), ...asked].sort((a, b) => a.n - b.n).map(({ toolCallId }) => toolCallId)
+  }
+
+  close(root = ''): void {
+    for (const [key, { path, toolCallId, hasArgs }] of this.#inputs) {
+      if (!isUnder(path, root)) continue
+      this.#inputs.delete(key)
+      this.#end(toolCallId, hasArgs ? undefined : '')
+      const content = 'The arguments of this tool call were cut off.'
+      this.#sendResult(toolCallId, content, { isError: true, outcome: 'aborted' })
+    }
+  }
+
+  forget(path: string): void {
+    for (const map of [this.#inputs, this.#calls])
+      for (const [key, each] of map) if (isUnder(each.path, path)) map.delete(key)
   }
 }

@@ -47,6 +47,17 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     }
   }
 
+  /** A function of its own, so that what it returns does not keep `make`. */
+  function withoutNumber(before: string, after: string): (text: string) => void {
+    // Joined: a string that was cut from another one, or concatenated, makes each later concatenation slower.
+    const open = [before, '"'].join('')
+    const close = ['"', after].join('')
+    return (text) => {
+      if (frames.muted) return
+      written += isPlain(text) ? open + text + close : before + JSON.stringify(text) + after
+    }
+  }
+
   // A plain field: an object with a getter of its own takes four times the memory.
   const frames: Frames<Event> & { muted: boolean } = {
     muted: false,
@@ -65,13 +76,7 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
         const isFound = `${first}${numberMarker + 1}${second}${marked}${after}` === other
         return isFound ? withNumber(first!, `${second}"`, `"${after}`) : asItIs
       }
-      // Joined: a string that was cut from another one, or concatenated, makes each later concatenation slower.
-      const open = [before, '"'].join('')
-      const close = ['"', after].join('')
-      return (text) => {
-        if (frames.muted) return
-        written += isPlain(text) ? open + text + close : before + JSON.stringify(text) + after
-      }
+      return withoutNumber(before, after)
     },
     end() {
       if (!frames.muted) written += end

@@ -9,115 +9,142 @@ import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { createHeldText } from '../held-text.ts'
-import { createOpenAiCalls } from './openai-calls.ts'
+import { createOpenAiCalls, type OpenAiCalls } from './openai-calls.ts'
 import { createOpenAiEnding } from './openai-ending.ts'
-import { toOpenAiMessages } from './to-openai-messages.ts'
+import { toOpenAiMessages, type ToOpenAiMessages } from './to-openai-messages.ts'
 import type { OpenAiHead, OpenAiOptions, OpenAiOutput } from './openai-output.ts'
-import { createOpenAiWaiting } from './openai-waiting.ts'
-import { createPrompts } from './openai-prompts.ts'
+import { createOpenAiWaiting, type OpenAiWaiting } from './openai-waiting.ts'
+import { createPrompts, type Prompts } from './openai-prompts.ts'
 import type { Projection, WireContext } from '../wire.ts'
 
 export function createOpenAiAnswer(
-  { resumedAt = 0 }: WireContext,
+  context: WireContext,
   options: Partial<OpenAiOptions>,
   output: OpenAiOutput,
 ): Projection {
-  const { extensions = [], toolOutputMaxChars = 8000, model: asked, from = 0 } = options
-  const textOnly = options.object === 'text_completion'
-  const answering = createAnswering()
-  const words = createAnswerWords()
-  const thoughts = createAnswerWords()
-  const held = createHeldText()
-  const waiting = createOpenAiWaiting(textOnly)
-  const ending = createOpenAiEnding()
-  let head: OpenAiHead | undefined
-  let isJson = false
-  let isAnew = false
-  let hasText = false
-  /** Of this client's part of the answer, if it is not the whole. */
-  let usage: Usage | undefined
-  const showsServer = extensions.includes('tools')
-  const calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
-  const prompts = extensions.includes('trace') ? createPrompts() : undefined
+  return new Answer(context, options, output)
+}
 
-  function take(entry: Entry): void {
-    const due = held.take(entry)
-    if (due === undefined) apply(entry)
-    else for (const each of due) apply(each)
+/** A class, because its functions would cost each answer more than what it knows. */
+class Answer implements Projection {
+  state: Projection['state'] = 'open'
+  readonly #output: OpenAiOutput
+  readonly #resumedAt: number
+  readonly #from: number
+  readonly #model: string | undefined
+  readonly #toolOutputMaxChars: number
+  readonly #textOnly: boolean
+  readonly #answering = createAnswering()
+  readonly #words = createAnswerWords()
+  readonly #thoughts = createAnswerWords()
+  readonly #held = createHeldText()
+  readonly #waiting: OpenAiWaiting
+  readonly #ending = createOpenAiEnding()
+  readonly #calls: OpenAiCalls
+  readonly #prompts: Prompts | undefined
+  #head: OpenAiHead | undefined = undefined
+  #isJson = false
+  #isAnew = false
+  #hasText = false
+  /** Of this client's part of the answer, if it is not the whole. */
+  #usage: Usage | undefined = undefined
+
+  constructor(
+    { resumedAt = 0 }: WireContext,
+    { extensions = [], toolOutputMaxChars = 8000, model, from = 0, object }: Partial<OpenAiOptions>,
+    output: OpenAiOutput,
+  ) {
+    const textOnly = object === 'text_completion'
+    const showsServer = extensions.includes('tools')
+    this.#output = output
+    this.#resumedAt = resumedAt
+    this.#from = from
+    this.#model = model
+    this.#toolOutputMaxChars = toolOutputMaxChars
+    this.#textOnly = textOnly
+    this.#waiting = createOpenAiWaiting(textOnly)
+    this.#calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
+    this.#prompts = extensions.includes('trace') ? createPrompts() : undefined
+  }
+
+  apply(entry: Entry): void {
+    const due = this.#held.take(entry)
+    if (due === undefined) this.#encode(entry)
+    else for (const each of due) this.#encode(each)
   }
 
   /** The run went on in an answer of its own: only what follows is in it. */
-  function beginAnew(): void {
-    isAnew = true
-    ending.restart()
-    for (const each of [calls, words, thoughts]) each.restart()
-    usage = undefined
-    hasText = false
-    if (head !== undefined) output.begin(head)
+  #beginAnew(): void {
+    this.#isAnew = true
+    this.#ending.restart()
+    for (const each of [this.#calls, this.#words, this.#thoughts]) each.restart()
+    this.#usage = undefined
+    this.#hasText = false
+    if (this.#head !== undefined) this.#output.begin(this.#head)
   }
 
-  function apply(entry: Entry): void {
-    if (answer.state !== 'open') return
-    if (from > 0 && entry.seq >= from && !isAnew) beginAnew()
+  #encode(entry: Entry): void {
+    if (this.state !== 'open') return
+    if (this.#from > 0 && entry.seq >= this.#from && !this.#isAnew) this.#beginAnew()
     if (entry.type === 'response') {
-      const request = waiting.request(entry.requestId)
-      if (request !== undefined) calls.response(request, entry)
+      const request = this.#waiting.request(entry.requestId)
+      if (request !== undefined) this.#calls.response(request, entry)
     }
-    if (entry.type !== 'text-delta') waiting.apply(entry)
-    prompts?.apply(entry)
+    if (entry.type !== 'text-delta') this.#waiting.apply(entry)
+    this.#prompts?.apply(entry)
     switch (entry.type) {
       case 'text-delta':
-        if (!answering.has(entry.step)) return
-        ending.said(entry.step)
-        return say(words.add(entry))
+        if (!this.#answering.has(entry.step)) return
+        this.#ending.said(entry.step)
+        return this.#say(this.#words.add(entry))
       case 'reasoning-delta':
-        if (textOnly || !answering.has(entry.step)) return
-        return think(thoughts.add(entry))
+        if (this.#textOnly || !this.#answering.has(entry.step)) return
+        return this.#think(this.#thoughts.add(entry))
       case 'tool-input-delta':
-        return calls.inputDelta(entry)
+        return this.#calls.inputDelta(entry)
       case 'run-start': {
         const { runId, timestamp, labels, agent } = entry
-        calls.runStart(entry)
-        isJson = entry.settings?.responseFormat?.type === 'json'
-        head = {
-          id: `${textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
+        this.#calls.runStart(entry)
+        this.#isJson = entry.settings?.responseFormat?.type === 'json'
+        this.#head = {
+          id: `${this.#textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
           created: Math.floor(timestamp / 1000),
-          model: asked ?? labels?.['model'] ?? agent,
+          model: this.#model ?? labels?.['model'] ?? agent,
         }
-        return output.begin(head)
+        return this.#output.begin(this.#head)
       }
       case 'step-start':
-        answering.note(entry)
-        if (entry.object === true) isJson = true
-        calls.stepStart(entry)
-        ending.stepStart(entry)
-        return speak(entry)
+        this.#answering.note(entry)
+        if (entry.object === true) this.#isJson = true
+        this.#calls.stepStart(entry)
+        this.#ending.stepStart(entry)
+        return this.#speak(entry)
       case 'step-finish':
-        speak(entry)
-        calls.stepFinish(entry.step)
-        return ending.stepFinish(entry, calls.handedOver(entry.step))
+        this.#speak(entry)
+        this.#calls.stepFinish(entry.step)
+        return this.#ending.stepFinish(entry, this.#calls.handedOver(entry.step))
       case 'step-reset':
-        return reset(entry.step)
+        return this.#reset(entry.step)
       case 'prompt':
-        calls.prompt(entry)
-        return trace(entry)
+        this.#calls.prompt(entry)
+        return this.#trace(entry)
       case 'tool-input-start':
-        return calls.inputStart(entry)
+        return this.#calls.inputStart(entry)
       case 'tool-call':
-        return calls.call(entry)
+        return this.#calls.call(entry)
       case 'tool-result':
-        return calls.result(entry)
+        return this.#calls.result(entry)
       case 'answer-end':
-        ending.answerEnd(entry, calls.handedOver())
-        return finish(entry.usage)
+        this.#ending.answerEnd(entry, this.#calls.handedOver())
+        return this.#finish(entry.usage)
       case 'suspend':
-        if (entry.seq >= resumedAt) suspend()
+        if (entry.seq >= this.#resumedAt) this.#suspend()
         return
       case 'usage':
-        usage = addUsage(usage, entry.usage)
+        this.#usage = addUsage(this.#usage, entry.usage)
         return
       case 'run-end':
-        return endRun(entry)
+        return this.#endRun(entry)
       case 'text-start':
       case 'text-end':
       case 'reasoning-start':
@@ -148,77 +175,76 @@ export function createOpenAiAnswer(
   }
 
   /** Emits text of a branch that was buffered until the previous branch ended. */
-  function speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
-    think(thoughts.add(entry))
-    say(words.add(entry))
+  #speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
+    this.#think(this.#thoughts.add(entry))
+    this.#say(this.#words.add(entry))
   }
 
-  function think(text: string): void {
-    if (text !== '') output.reasoning(text)
+  #think(text: string): void {
+    if (text !== '') this.#output.reasoning(text)
   }
 
-  function say(text: string): void {
+  #say(text: string): void {
     if (text === '') return
-    hasText = true
-    output.text(text)
+    this.#hasText = true
+    this.#output.text(text)
   }
 
   /** What waits for a person, after the answer. The answer itself must stay JSON if that was asked for. */
-  function tellWaiting(): void {
-    const words = waiting.words()
-    if (words === '') return
-    if (isJson) output.refusal(words)
-    else output.text(hasText ? `\n\n${words}` : words)
+  #tellWaiting(): void {
+    const told = this.#waiting.words()
+    if (told === '') return
+    if (this.#isJson) this.#output.refusal(told)
+    else this.#output.text(this.#hasText ? `\n\n${told}` : told)
   }
 
-  function suspend(): void {
-    if (!waiting.isTold) return fail({ code: 'suspended', message: waits })
-    const fault = calls.fault()
-    if (fault !== undefined) return fail(fault)
-    answer.state = 'complete'
-    tellWaiting()
-    output.finish(calls.handedOver() ? 'tool_calls' : 'stop', usage ?? noUsage, waiting.aside())
+  #suspend(): void {
+    if (!this.#waiting.isTold) return this.fail({ code: 'suspended', message: waits })
+    const fault = this.#calls.fault()
+    if (fault !== undefined) return this.fail(fault)
+    this.state = 'complete'
+    this.#tellWaiting()
+    this.#output.finish(this.#calls.handedOver() ? 'tool_calls' : 'stop', this.#usage ?? noUsage, this.#waiting.aside())
   }
 
-  function trace(prompt: EntryOf<'prompt'>): void {
+  #trace(prompt: EntryOf<'prompt'>): void {
+    const prompts = this.#prompts
     if (prompts === undefined || isUnder(prompt.step, 'after')) return
-    output.prompt(() => {
+    this.#output.prompt(() => {
       const { stage, model } = prompt
-      const options = { toolOutputMaxChars, isHidden: calls.isHidden }
+      const isHidden: ToOpenAiMessages['isHidden'] = (call) => this.#calls.isHidden(call)
+      const options = { toolOutputMaxChars: this.#toolOutputMaxChars, isHidden }
       return { type: 'llm_prompt', stage, model, messages: toOpenAiMessages(prompts.messages(prompt), options) }
     })
   }
 
-  function reset(path: string): void {
-    const told = [words.reset(path), thoughts.reset(path), calls.shownUnder(path)]
+  #reset(path: string): void {
+    const told = [this.#words.reset(path), this.#thoughts.reset(path), this.#calls.shownUnder(path)]
     if (!told.includes(true)) return
-    fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
+    this.fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 
-  function finish(whole: Usage): void {
-    const fault = calls.fault() ?? ending.fault
-    if (fault !== undefined) return fail(fault)
-    answer.state = 'complete'
-    if (!isJson) tellWaiting()
-    output.finish(ending.reason, isAnew ? (usage ?? noUsage) : whole, waiting.aside())
+  #finish(whole: Usage): void {
+    const fault = this.#calls.fault() ?? this.#ending.fault
+    if (fault !== undefined) return this.fail(fault)
+    this.state = 'complete'
+    if (!this.#isJson) this.#tellWaiting()
+    this.#output.finish(this.#ending.reason, this.#isAnew ? (this.#usage ?? noUsage) : whole, this.#waiting.aside())
   }
 
-  function endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {
-    if (outcome !== 'completed') return fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
-    const isSaid = answering.started || calls.handedOver()
-    if (!isSaid) say(outputText(value))
-    ending.runEnd(calls.handedOver())
-    finish(usage)
+  #endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {
+    if (outcome !== 'completed') return this.fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
+    const isSaid = this.#answering.started || this.#calls.handedOver()
+    if (!isSaid) this.#say(outputText(value))
+    this.#ending.runEnd(this.#calls.handedOver())
+    this.#finish(usage)
   }
 
-  function fail(error: ErrorValue): void {
-    if (answer.state !== 'open') return
-    answer.state = 'complete'
-    output.fail(error)
+  fail(error: ErrorValue): void {
+    if (this.state !== 'open') return
+    this.state = 'complete'
+    this.#output.fail(error)
   }
-
-  const answer = { state: 'open' as Projection['state'], apply: take, fail }
-  return answer
 }
 
 const waits = 'The run waits for input that clients of this protocol cannot send.'

@@ -23,45 +23,56 @@ export interface OpenAiEnding {
 }
 
 export function createOpenAiEnding(): OpenAiEnding {
-  const answers = new Set<string>()
-  const heard = new Set<string>()
-  let last: string | undefined
+  return new Ending()
+}
 
-  function note(finishReason: string, handedOver: boolean): void {
+/** A class, because its functions would cost each answer more than what it knows. */
+class Ending implements OpenAiEnding {
+  reason: OpenAiFinish = 'stop'
+  fault: ErrorValue | undefined = undefined
+  readonly #answers = new Set<string>()
+  readonly #heard = new Set<string>()
+  #last: string | undefined = undefined
+
+  said(path: string): void {
+    if (path !== this.#last) this.#heard.add((this.#last = path))
+  }
+
+  stepStart({ step, answer }: EntryOf<'step-start'>): void {
+    if (answer === true) this.#answers.add(step)
+  }
+
+  stepFinish({ step, finishReason, error }: EntryOf<'step-finish'>, handedOver: boolean): void {
+    if (!this.#answers.has(step)) return
+    if (error === undefined) {
+      if (finishReason !== undefined) this.#note(finishReason, handedOver)
+      return
+    }
+    // A branch may fail while others continue: its text is incomplete.
+    for (const path of this.#heard) if (isUnder(path, step)) this.#note('interrupted', false)
+  }
+
+  answerEnd({ finishReason }: EntryOf<'answer-end'>, handedOver: boolean): void {
+    this.#note(finishReason, handedOver)
+  }
+
+  runEnd(handedOver: boolean): void {
+    this.#note('stop', handedOver)
+  }
+
+  #note(finishReason: string, handedOver: boolean): void {
     const worse = toReason(finishReason, handedOver)
-    if (severity[worse] > severity[ending.reason]) ending.reason = worse
+    if (severity[worse] > severity[this.reason]) this.reason = worse
     if (finishReason === 'error')
-      ending.fault = { code: 'model-failed', message: 'The model ended its answer with an error.' }
+      this.fault = { code: 'model-failed', message: 'The model ended its answer with an error.' }
   }
 
-  const ending: { -readonly [K in keyof OpenAiEnding]: OpenAiEnding[K] } = {
-    reason: 'stop',
-    fault: undefined,
-    said(path) {
-      if (path !== last) heard.add((last = path))
-    },
-    stepStart({ step, answer }) {
-      if (answer === true) answers.add(step)
-    },
-    stepFinish({ step, finishReason, error }, handedOver) {
-      if (!answers.has(step)) return
-      if (error === undefined) {
-        if (finishReason !== undefined) note(finishReason, handedOver)
-        return
-      }
-      // A branch may fail while others continue: its text is incomplete.
-      for (const path of heard) if (isUnder(path, step)) note('interrupted', false)
-    },
-    answerEnd: ({ finishReason }, handedOver) => note(finishReason, handedOver),
-    runEnd: (handedOver) => note('stop', handedOver),
-    restart() {
-      ending.reason = 'stop'
-      ending.fault = undefined
-      heard.clear()
-      last = undefined
-    },
+  restart(): void {
+    this.reason = 'stop'
+    this.fault = undefined
+    this.#heard.clear()
+    this.#last = undefined
   }
-  return ending
 }
 
 const severity: Record<OpenAiFinish, number> = { stop: 0, tool_calls: 1, content_filter: 2, length: 3 }

@@ -27,65 +27,81 @@ export interface OpenAiWaiting {
 
 /** `textOnly`: the protocol has no conversation that could be continued. */
 export function createOpenAiWaiting(textOnly: boolean): OpenAiWaiting {
-  const open = new LateMap<string, EntryOf<'request'>>()
-  /** Approval steps in which nobody was asked. */
-  const silent = new LateSet<string>()
-  const denied: DeniedCall[] = []
-  let start: EntryOf<'run-start'> | undefined
+  return new Waits(textOnly)
+}
 
-  function apply(entry: Entry): void {
+/** A class, because each answer has one, and most wait for nothing. */
+class Waits implements OpenAiWaiting {
+  readonly #textOnly: boolean
+  readonly #open = new LateMap<string, EntryOf<'request'>>()
+  /** Approval steps in which nobody was asked. */
+  readonly #silent = new LateSet<string>()
+  #denied: DeniedCall[] | undefined = undefined
+  #start: EntryOf<'run-start'> | undefined = undefined
+
+  constructor(textOnly: boolean) {
+    this.#textOnly = textOnly
+  }
+
+  apply(entry: Entry): void {
     switch (entry.type) {
       case 'run-start':
-        start = entry
+        this.#start = entry
         break
       case 'step-start':
-        if (kindOf(entry) === 'approval') silent.add(entry.step)
+        if (kindOf(entry) === 'approval') this.#silent.add(entry.step)
         break
       case 'request':
-        open.set(entry.requestId, entry)
-        silent.delete(entry.step)
+        this.#open.set(entry.requestId, entry)
+        this.#silent.delete(entry.step)
         break
       case 'response':
-        open.delete(entry.requestId)
+        this.#open.delete(entry.requestId)
         break
       case 'tool-result': {
         const { step, toolCallId, toolName, outcome, result } = entry
-        if (outcome === 'denied' && silent.has(step)) denied.push({ toolCallId, toolName, reason: messageOf(result) })
+        if (outcome === 'denied' && this.#silent.has(step))
+          (this.#denied ??= []).push({ toolCallId, toolName, reason: messageOf(result) })
         break
       }
       default:
     }
   }
 
-  const approvals = () => [...open.values()].filter((request): request is Approval => request.kind === 'approval')
+  #approvals(): Approval[] {
+    return [...this.#open.values()].filter((request): request is Approval => request.kind === 'approval')
+  }
 
-  return {
-    apply,
-    request: (requestId) => open.get(requestId),
-    get isTold() {
-      return start?.handOver === true && open.size > 0 && approvals().length === open.size
-    },
-    words() {
-      const requests = approvals()
-      if (start === undefined) return ''
-      const lines = denied.map(({ toolName, reason }) => `${toolName}: ${reason}`)
-      if (requests.length > 0) lines.push(waitingWords(start.runId, requests, textOnly))
-      return lines.join('\n')
-    },
-    aside() {
-      const requests = approvals()
-      if (start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
-      const { runId, threadId } = start
-      const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
-        return { requestId, kind, toolCallId, toolName, input, deadline }
-      })
-      return {
-        runId,
-        threadId,
-        ...(bodies.length > 0 && { requests: bodies }),
-        ...(denied.length > 0 && { denied }),
-      }
-    },
+  request(requestId: string): EntryOf<'request'> | undefined {
+    return this.#open.get(requestId)
+  }
+
+  get isTold(): boolean {
+    return this.#start?.handOver === true && this.#open.size > 0 && this.#approvals().length === this.#open.size
+  }
+
+  words(): string {
+    const requests = this.#approvals()
+    if (this.#start === undefined) return ''
+    const lines = (this.#denied ?? []).map(({ toolName, reason }) => `${toolName}: ${reason}`)
+    if (requests.length > 0) lines.push(waitingWords(this.#start.runId, requests, this.#textOnly))
+    return lines.join('\n')
+  }
+
+  aside(): OpenAiAside | undefined {
+    const requests = this.#approvals()
+    const denied = this.#denied ?? []
+    if (this.#start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
+    const { runId, threadId } = this.#start
+    const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
+      return { requestId, kind, toolCallId, toolName, input, deadline }
+    })
+    return {
+      runId,
+      threadId,
+      ...(bodies.length > 0 && { requests: bodies }),
+      ...(denied.length > 0 && { denied }),
+    }
   }
 }
 

@@ -10,125 +10,143 @@ import { createHeldText } from '../held-text.ts'
 import type { Projection, Sink, WireContext } from '../wire.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
 import { createShown } from './ui-shown.ts'
-import { createUiSteps } from './ui-steps.ts'
-import { createUiTools } from './ui-tools.ts'
+import { createUiSteps, type UiSteps } from './ui-steps.ts'
+import { createUiTools, type UiTools } from './ui-tools.ts'
 
 export function projectUi(
   sink: Sink<UiChunk>,
   { resumedAt = 0, joinedAt = 0 }: WireContext,
   { ui7 = false }: Partial<UiOptions>,
 ): Projection {
-  const answering = createAnswering()
-  const tools = createUiTools(sink, ui7)
-  const shown = createShown()
-  const steps = createUiSteps({ sink, tools, shown, ui7 })
-  const held = createHeldText()
-  let runId = ''
-  let joins = joinedAt
+  return new UiProjection(sink, resumedAt, joinedAt, ui7)
+}
 
-  function take(entry: Entry): void {
-    if (joins !== 0 && entry.seq >= joins) {
-      joins = 0
-      if (entry.type !== 'resume') join()
+/** A class, because its functions would cost each answer more than what it knows. */
+class UiProjection implements Projection {
+  state: Projection['state'] = 'open'
+  readonly #sink: Sink<UiChunk>
+  readonly #resumedAt: number
+  readonly #ui7: boolean
+  readonly #answering = createAnswering()
+  readonly #tools: UiTools
+  readonly #shown = createShown()
+  readonly #steps: UiSteps
+  readonly #held = createHeldText()
+  #runId = ''
+  #joins: number
+
+  constructor(sink: Sink<UiChunk>, resumedAt: number, joinedAt: number, ui7: boolean) {
+    this.#sink = sink
+    this.#resumedAt = resumedAt
+    this.#ui7 = ui7
+    this.#tools = createUiTools(sink, ui7)
+    this.#steps = createUiSteps({ sink, tools: this.#tools, shown: this.#shown, ui7 })
+    this.#joins = joinedAt
+  }
+
+  apply(entry: Entry): void {
+    if (this.#joins !== 0 && entry.seq >= this.#joins) {
+      this.#joins = 0
+      if (entry.type !== 'resume') this.#join()
     }
-    const due = held.take(entry)
-    if (due === undefined) apply(entry)
-    else for (const each of due) apply(each)
+    const due = this.#held.take(entry)
+    if (due === undefined) this.#encode(entry)
+    else for (const each of due) this.#encode(each)
   }
 
   /** Begins the message and what is open in it: clients fail on a delta without its start. */
-  function join(): void {
-    sink.send({ type: 'start', messageId: runId })
-    steps.reopen()
-    tools.reopen()
+  #join(): void {
+    this.#sink.send({ type: 'start', messageId: this.#runId })
+    this.#steps.reopen()
+    this.#tools.reopen()
   }
 
-  function add(path: string, chunk: UiChunk): void {
-    shown.add(path)
-    sink.send(chunk)
+  #add(path: string, chunk: UiChunk): void {
+    this.#shown.add(path)
+    this.#sink.send(chunk)
   }
 
-  function apply(entry: Entry): void {
-    if (projection.state !== 'open') return
+  #encode(entry: Entry): void {
+    if (this.state !== 'open') return
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        return steps.delta(entry)
+        return this.#steps.delta(entry)
       case 'tool-input-delta':
-        return tools.inputDelta(entry)
+        return this.#tools.inputDelta(entry)
       case 'run-start':
-        runId = entry.runId
-        return sink.send({ type: 'start', messageId: runId })
+        this.#runId = entry.runId
+        return this.#sink.send({ type: 'start', messageId: this.#runId })
       case 'resume':
-        return sink.send({ type: 'start', messageId: runId })
+        return this.#sink.send({ type: 'start', messageId: this.#runId })
       case 'step-start':
-        answering.note(entry)
-        if (kindOf(entry) === 'model-call' && answering.has(entry.step)) steps.startCall(entry.step)
+        this.#answering.note(entry)
+        if (kindOf(entry) === 'model-call' && this.#answering.has(entry.step)) this.#steps.startCall(entry.step)
         return
       case 'step-finish':
-        tools.forgetInputs(entry.step)
-        return steps.finishCall(entry.step)
+        this.#tools.forgetInputs(entry.step)
+        return this.#steps.finishCall(entry.step)
       case 'step-reset':
-        if (!steps.retract(entry.step)) endWithError(begunAgain)
+        if (!this.#steps.retract(entry.step)) this.#endWithError(begunAgain)
         return
       case 'text-end':
       case 'reasoning-end':
-        return steps.endBlock(entry)
+        return this.#steps.endBlock(entry)
       case 'tool-result':
-        return tools.result(entry)
+        return this.#tools.result(entry)
       case 'prompt':
-        return tools.prompt(entry)
+        return this.#tools.prompt(entry)
       case 'request':
         // `request` sends an unknown call of an earlier step, which adds a part to the message.
-        if (entry.kind !== 'input' && !tools.knows(entry)) shown.add(entry.step)
-        return tools.request(entry)
+        if (entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
+        return this.#tools.request(entry)
       case 'response':
-        return tools.response(entry)
+        return this.#tools.response(entry)
       case 'data':
-        return addData(entry)
+        return this.#addData(entry)
       case 'answer-end':
-        return finish(toFinishReason(entry.finishReason, ui7), entry.usage)
+        return this.#finish(toFinishReason(entry.finishReason, this.#ui7), entry.usage)
       case 'suspend':
-        if (entry.seq >= resumedAt) finish('tool-calls')
+        if (entry.seq >= this.#resumedAt) this.#finish('tool-calls')
         return
       case 'run-end':
-        return endRun(entry)
+        return this.#endRun(entry)
       default:
-        if (answering.has(entry.step)) applyAnswer(entry)
+        if (this.#answering.has(entry.step)) this.#applyAnswer(entry)
     }
   }
 
   /** Entries that are sent only for steps of the answer. */
-  function applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
+  #applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
     switch (entry.type) {
       case 'text-start':
-        return steps.startBlock('text', entry)
+        return this.#steps.startBlock('text', entry)
       case 'reasoning-start':
-        return steps.startBlock('reasoning', entry)
+        return this.#steps.startBlock('reasoning', entry)
       case 'tool-input-start':
-        shown.add(entry.step)
-        return tools.inputStart(entry)
+        this.#shown.add(entry.step)
+        return this.#tools.inputStart(entry)
       case 'tool-call':
-        shown.add(entry.step)
-        tools.call(entry)
-        return steps.settle()
+        this.#shown.add(entry.step)
+        this.#tools.call(entry)
+        return this.#steps.settle()
       case 'source': {
         const { step, id: sourceId, title, providerMetadata } = entry
         if (entry.sourceType === 'url') {
-          return add(step, { type: 'source-url', sourceId, url: entry.url, title, providerMetadata })
+          return this.#add(step, { type: 'source-url', sourceId, url: entry.url, title, providerMetadata })
         }
         const { mediaType, filename } = entry
-        return add(step, { type: 'source-document', sourceId, mediaType, title, filename, providerMetadata })
+        return this.#add(step, { type: 'source-document', sourceId, mediaType, title, filename, providerMetadata })
       }
       case 'file':
       case 'reasoning-file': {
         const { type, step, mediaType, data, providerMetadata } = entry
-        if (type === 'reasoning-file' && !ui7) return
-        return add(step, { type, url: toFileUrl(mediaType, data), mediaType, providerMetadata })
+        if (type === 'reasoning-file' && !this.#ui7) return
+        return this.#add(step, { type, url: toFileUrl(mediaType, data), mediaType, providerMetadata })
       }
       case 'custom': {
         const { type, step, kind, providerMetadata } = entry
-        if (ui7) add(step, { type, kind, providerMetadata })
+        if (this.#ui7) this.#add(step, { type, kind, providerMetadata })
         return
       }
       case 'tool-input-end':
@@ -149,62 +167,59 @@ export function projectUi(
     }
   }
 
-  function addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
+  #addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
     if (isUnder(step, 'after')) return
     const chunk = { type: `data-${name}`, id, data, transient }
     // Data with an id is replaced by later data with the same id, so a second attempt corrects it.
-    if (transient || id !== undefined) sink.send(chunk)
-    else add(step, chunk)
+    if (transient || id !== undefined) this.#sink.send(chunk)
+    else this.#add(step, chunk)
   }
 
-  function end(chunk: UiChunk): void {
-    projection.state = 'complete'
-    sink.send(chunk)
-    sink.end()
+  #end(chunk: UiChunk): void {
+    this.state = 'complete'
+    this.#sink.send(chunk)
+    this.#sink.end()
   }
 
-  function finish(finishReason: string, usage?: Usage): void {
-    steps.closeBlocks()
-    tools.flush()
-    steps.close()
-    end({ type: 'finish', finishReason, messageMetadata: { usage, runId } })
+  #finish(finishReason: string, usage?: Usage): void {
+    this.#steps.closeBlocks()
+    this.#tools.flush()
+    this.#steps.close()
+    this.#end({ type: 'finish', finishReason, messageMetadata: { usage, runId: this.#runId } })
   }
 
   // After an error, clients would leave open parts `streaming`.
-  function endWithError(text: string): void {
-    steps.closeBlocks()
-    tools.flush()
-    tools.closeInputs()
-    end({ type: 'error', errorText: text })
+  #endWithError(text: string): void {
+    this.#steps.closeBlocks()
+    this.#tools.flush()
+    this.#tools.closeInputs()
+    this.#end({ type: 'error', errorText: text })
   }
 
-  function endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): void {
+  #endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): void {
     if (outcome === 'completed') {
-      if (!answering.started && output !== undefined) sendOutput(output)
-      return finish('stop', usage)
+      if (!this.#answering.started && output !== undefined) this.#sendOutput(output)
+      return this.#finish('stop', usage)
     }
     if (outcome !== 'aborted')
-      return endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
-    steps.closeBlocks()
+      return this.#endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
+    this.#steps.closeBlocks()
     // AI SDK 6.0 does not know `reason`.
-    end({ type: 'abort', reason: ui7 ? error?.message : undefined })
+    this.#end({ type: 'abort', reason: this.#ui7 ? error?.message : undefined })
   }
 
-  function sendOutput(output: unknown): void {
-    sink.send({ type: 'data-output', data: output })
+  #sendOutput(output: unknown): void {
+    this.#sink.send({ type: 'data-output', data: output })
     if (typeof output !== 'string') return
-    const id = `${runId}-output`
-    sink.send({ type: 'text-start', id })
-    sink.send({ type: 'text-delta', id, delta: output })
-    sink.send({ type: 'text-end', id })
+    const id = `${this.#runId}-output`
+    this.#sink.send({ type: 'text-start', id })
+    this.#sink.send({ type: 'text-delta', id, delta: output })
+    this.#sink.send({ type: 'text-end', id })
   }
 
-  const projection = {
-    state: 'open' as Projection['state'],
-    apply: take,
-    fail: (error: ErrorValue) => endWithError(errorText(error)),
+  fail(error: ErrorValue): void {
+    this.#endWithError(errorText(error))
   }
-  return projection
 }
 
 type Handled =

@@ -17,29 +17,35 @@ export interface Shown {
 }
 
 export function createShown(): Shown {
-  const spans = new LateMap<string, { first: number; last: number }>()
-  let step = 0
-  return {
-    step() {
-      step++
-    },
-    add(path) {
-      const span = spans.get(path)
-      if (span) span.last = step
-      else spans.set(path, { first: step, last: step })
-    },
-    retract(root) {
-      let touched = false
-      let exact = true
-      for (const [path, { first, last }] of spans) {
-        if (isUnder(path, root)) {
-          touched = true
-          if (first < step) exact = false
-          spans.delete(path)
-        } else if (last === step) exact = false
-      }
-      if (!touched) return 'nothing'
-      return exact ? 'step' : 'impossible'
-    },
+  return new Spans()
+}
+
+/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+class Spans implements Shown {
+  readonly #spans = new LateMap<string, { first: number; last: number }>()
+  #step = 0
+
+  step(): void {
+    this.#step++
+  }
+
+  add(path: string): void {
+    const span = this.#spans.get(path)
+    if (span) span.last = this.#step
+    else this.#spans.set(path, { first: this.#step, last: this.#step })
+  }
+
+  retract(root: string): 'nothing' | 'step' | 'impossible' {
+    let touched = false
+    let exact = true
+    for (const [path, { first, last }] of this.#spans) {
+      if (isUnder(path, root)) {
+        touched = true
+        if (first < this.#step) exact = false
+        this.#spans.delete(path)
+      } else if (last === this.#step) exact = false
+    }
+    if (!touched) return 'nothing'
+    return exact ? 'step' : 'impossible'
   }
 }

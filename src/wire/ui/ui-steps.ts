@@ -43,76 +43,99 @@ interface Block {
   sendDelta(text: string): void
 }
 
-export function createUiSteps({ sink, tools, shown, ui7 }: UiStepsOptions): UiSteps {
-  /** Open blocks that were sent to the client. */
-  const blocks = new Map<string, Block>()
-  /** Model calls that run in the client's current step. */
-  const calls = new Set<string>()
-  let isOpen = false
+export function createUiSteps(options: UiStepsOptions): UiSteps {
+  return new Steps(options)
+}
 
-  function close(): void {
-    if (isOpen) sink.send({ type: 'finish-step' })
-    isOpen = false
+/** A class, because its functions would cost each answer more than what it knows. */
+class Steps implements UiSteps {
+  readonly #sink: Sink<UiChunk>
+  readonly #tools: UiTools
+  readonly #shown: Shown
+  readonly #ui7: boolean
+  /** Open blocks that were sent to the client. */
+  readonly #blocks = new Map<string, Block>()
+  /** Model calls that run in the client's current step. */
+  readonly #calls = new Set<string>()
+  #isOpen = false
+
+  constructor({ sink, tools, shown, ui7 }: UiStepsOptions) {
+    this.#sink = sink
+    this.#tools = tools
+    this.#shown = shown
+    this.#ui7 = ui7
+  }
+
+  close(): void {
+    if (this.#isOpen) this.#sink.send({ type: 'finish-step' })
+    this.#isOpen = false
   }
 
   // Version 6 drops open text blocks at `finish-step`, so it waits until all blocks are closed.
-  function settle(): void {
-    if (calls.size === 0 && blocks.size === 0 && tools.pending() === 0) close()
+  settle(): void {
+    if (this.#calls.size === 0 && this.#blocks.size === 0 && this.#tools.pending() === 0) this.close()
   }
 
-  return {
-    settle,
-    close,
-    startBlock(kind, { type, id, step, providerMetadata }) {
-      const sendDelta = sink.prepare((delta) => ({ type: `${kind}-delta`, id, delta }))
-      blocks.set(id, { kind, path: step, sendDelta })
-      shown.add(step)
-      sink.send({ type, id, providerMetadata })
-    },
-    delta({ type, id, delta, providerMetadata }) {
-      const block = blocks.get(id)
-      if (block === undefined) return
-      if (providerMetadata === undefined) block.sendDelta(delta)
-      else sink.send({ type, id, delta, providerMetadata })
-    },
-    endBlock(entry) {
-      const { type, id, providerMetadata } = entry
-      if (!blocks.delete(id)) return
-      const citations = ui7 && entry.type === 'text-end' ? entry.citations : undefined
-      sink.send({ type, id, citations, providerMetadata })
-      settle()
-    },
-    reopen() {
-      for (const [id, { kind }] of blocks) sink.send({ type: `${kind}-start`, id })
-    },
-    startCall(path) {
-      calls.add(path)
-      tools.flush()
-      // After a step boundary the client would add the rest of an open input as a second part.
-      if (isOpen || tools.pending() > 0) return
-      isOpen = true
-      shown.step()
-      tools.newStep()
-      sink.send({ type: 'start-step' })
-    },
-    finishCall(path) {
-      calls.delete(path)
-      settle()
-    },
-    retract(path) {
-      const isMixed = tools.pendingOutside(path) || [...blocks.values()].some((block) => !isUnder(block.path, path))
-      const retraction = shown.retract(path)
-      if (retraction !== 'nothing' && (retraction === 'impossible' || isMixed || !ui7)) return false
-      for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
-      for (const call of calls) if (isUnder(call, path)) calls.delete(call)
-      tools.forget(path)
-      // The step stays open: `reset-step` keeps its boundary for the next attempt.
-      if (retraction === 'step') sink.send({ type: 'reset-step' })
-      return true
-    },
-    closeBlocks() {
-      for (const [id, { kind }] of blocks) sink.send({ type: `${kind}-end`, id })
-      blocks.clear()
-    },
+  startBlock(
+    kind: Kind,
+    { type, id, step, providerMetadata }: EntryOf<'text-start'> | EntryOf<'reasoning-start'>,
+  ): void {
+    const sendDelta = this.#sink.prepare((delta) => ({ type: `${kind}-delta`, id, delta }))
+    this.#blocks.set(id, { kind, path: step, sendDelta })
+    this.#shown.add(step)
+    this.#sink.send({ type, id, providerMetadata })
+  }
+
+  delta({ type, id, delta, providerMetadata }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void {
+    const block = this.#blocks.get(id)
+    if (block === undefined) return
+    if (providerMetadata === undefined) block.sendDelta(delta)
+    else this.#sink.send({ type, id, delta, providerMetadata })
+  }
+
+  endBlock(entry: EntryOf<'text-end'> | EntryOf<'reasoning-end'>): void {
+    const { type, id, providerMetadata } = entry
+    if (!this.#blocks.delete(id)) return
+    const citations = this.#ui7 && entry.type === 'text-end' ? entry.citations : undefined
+    this.#sink.send({ type, id, citations, providerMetadata })
+    this.settle()
+  }
+
+  reopen(): void {
+    for (const [id, { kind }] of this.#blocks) this.#sink.send({ type: `${kind}-start`, id })
+  }
+
+  startCall(path: string): void {
+    this.#calls.add(path)
+    this.#tools.flush()
+    // After a step boundary the client would add the rest of an open input as a second part.
+    if (this.#isOpen || this.#tools.pending() > 0) return
+    this.#isOpen = true
+    this.#shown.step()
+    this.#tools.newStep()
+    this.#sink.send({ type: 'start-step' })
+  }
+
+  finishCall(path: string): void {
+    this.#calls.delete(path)
+    this.settle()
+  }
+
+  retract(path: string): boolean {
+    const blocks = this.#blocks
+    const isMixed = this.#tools.pendingOutside(path) || [...blocks.values()].some((block) => !isUnder(block.path, path))
+    const retraction = this.#shown.retract(path)
+    if (retraction !== 'nothing' && (retraction === 'impossible' || isMixed || !this.#ui7)) return false
+    for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
+    for (const call of this.#calls) if (isUnder(call, path)) this.#calls.delete(call)
+    this.#tools.forget(path)
+    // The step stays open: `reset-step` keeps its boundary for the next attempt.
+    if (retraction === 'step') this.#sink.send({ type: 'reset-step' })
+    return true
+  }
+
+  closeBlocks(): void {
+    for (const [id, { kind }] of this.#blocks) this.#sink.send({ type: `${kind}-end`, id })
+    this.#blocks.clear()
   }
 }

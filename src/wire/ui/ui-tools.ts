@@ -53,143 +53,183 @@ interface Call extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 
   isGated?: boolean
 }
 
+interface Held {
+  path: string
+  chunk: UiChunk
+}
+
 /** Clients run no call that somebody else executes: a gated one is theirs once it is approved. */
 const shownAs = ({ chunk, isGated }: Call & { chunk: UiChunk }) =>
   isGated ? { ...chunk, providerExecuted: true } : chunk
 
-export function createUiTools({ send, prepare }: Sink<UiChunk>, ui7: boolean): UiTools {
-  const inputs = new LateMap<string, Input>()
-  let cutOff: Input[] = []
-  const calls = new LateMap<string, Call>()
-  const approvals = new LateMap<string, string>()
-  /** Client tools that need approval, by tool loop. */
-  const gated = new LateMap<string, ReadonlySet<string>>()
-  let held: { path: string; chunk: UiChunk }[] = []
+export function createUiTools(sink: Sink<UiChunk>, ui7: boolean): UiTools {
+  return new Tools(sink, ui7)
+}
 
-  function call(entry: EntryOf<'tool-call'>): void {
+/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+class Tools implements UiTools {
+  readonly #sink: Sink<UiChunk>
+  readonly #ui7: boolean
+  readonly #inputs = new LateMap<string, Input>()
+  #cutOff: Input[] | undefined = undefined
+  readonly #calls = new LateMap<string, Call>()
+  readonly #approvals = new LateMap<string, string>()
+  /** Client tools that need approval, by tool loop. */
+  readonly #gated = new LateMap<string, ReadonlySet<string>>()
+  #held: Held[] | undefined = undefined
+
+  constructor(sink: Sink<UiChunk>, ui7: boolean) {
+    this.#sink = sink
+    this.#ui7 = ui7
+  }
+
+  pending(): number {
+    return this.#inputs.size
+  }
+
+  prompt({ step, tools = [] }: EntryOf<'prompt'>): void {
+    const names = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
+    if (names.length > 0) this.#gated.set(parentPath(step), new Set(names))
+  }
+
+  inputStart(entry: EntryOf<'tool-input-start'>): void {
+    const { step, id } = entry
+    const sendDelta = this.#sink.prepare((text) => ({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: text }))
+    this.#inputs.set(callKey(step, id), { path: step, start: entry, sendDelta })
+    this.#sendStart(entry)
+  }
+
+  #sendStart(entry: EntryOf<'tool-input-start'>): void {
+    const { id: toolCallId, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
+    const chunk = { type: 'tool-input-start', toolCallId, toolName, providerExecuted, dynamic, title }
+    this.#sink.send(this.#ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+  }
+
+  inputDelta({ step, id, delta }: EntryOf<'tool-input-delta'>): void {
+    this.#inputs.get(callKey(step, id))?.sendDelta(delta)
+  }
+
+  reopen(): void {
+    for (const { start } of this.#inputs.values()) this.#sendStart(start)
+    for (const { chunk, ...known } of this.#calls.values()) {
+      if (chunk !== undefined) this.#sink.send(shownAs({ ...known, chunk }))
+    }
+    for (const [approvalId, key] of this.#approvals) {
+      const toolCallId = this.#calls.get(key)?.chunk?.['toolCallId']
+      if (toolCallId !== undefined) this.#sink.send({ type: 'tool-approval-request', approvalId, toolCallId })
+    }
+  }
+
+  call(entry: EntryOf<'tool-call'>): void {
     const { step, toolCallId, toolName, input: text, providerMetadata } = entry
     const key = callKey(step, toolCallId)
-    const start = inputs.get(key)?.start
-    inputs.delete(key)
+    const start = this.#inputs.get(key)?.start
+    this.#inputs.delete(key)
     const { providerExecuted, dynamic } = { ...entry, ...(start && { dynamic: start.dynamic }) }
-    const isGated = gated.get(parentPath(step))?.has(toolName) === true
+    const isGated = this.#isGated(step, toolName)
     const known: Call = { step, providerExecuted, dynamic }
-    calls.set(key, known)
+    this.#calls.set(key, known)
     const input = start?.inputEncoding === 'text' ? { value: text } : parse(text)
     const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }
     if (input) {
       const shown: UiChunk = { type: 'tool-input-available', ...chunk, input: input.value }
-      return send(shownAs(Object.assign(known, { chunk: shown, isGated })))
+      return this.#sink.send(shownAs(Object.assign(known, { chunk: shown, isGated })))
     }
     const errorText = `The model wrote arguments for ${toolName} that are not valid JSON.`
-    send({ type: 'tool-input-error', ...chunk, input: text, errorText })
+    this.#sink.send({ type: 'tool-input-error', ...chunk, input: text, errorText })
   }
 
-  function result(entry: EntryOf<'tool-result'>): void {
+  #isGated(step: string, toolName: string): boolean {
+    return this.#gated.get(parentPath(step))?.has(toolName) === true
+  }
+
+  result(entry: EntryOf<'tool-result'>): void {
     const { step, toolCallId, result: output, isError, outcome, providerMetadata } = entry
     const key = callKey(step, toolCallId)
-    const known = calls.get(key)
+    const known = this.#calls.get(key)
     if (!known) return
     const preliminary = entry.preliminary === true ? true : undefined
-    if (!preliminary) calls.delete(key)
+    if (!preliminary) this.#calls.delete(key)
     if (outcome === 'handed-over') return
-    if (outcome === 'denied') return send({ type: 'tool-output-denied', toolCallId })
+    if (outcome === 'denied') return this.#sink.send({ type: 'tool-output-denied', toolCallId })
     const { providerExecuted, dynamic } = known
     // AI SDK 6.0 has no metadata here, and its schema is strict.
-    const chunk = { toolCallId, providerExecuted, dynamic, ...(ui7 && { providerMetadata }) }
-    if (!isError) return send({ type: 'tool-output-available', ...chunk, output, preliminary })
+    const chunk = { toolCallId, providerExecuted, dynamic, ...(this.#ui7 && { providerMetadata }) }
+    if (!isError) return this.#sink.send({ type: 'tool-output-available', ...chunk, output, preliminary })
     const failed: UiChunk = { type: 'tool-output-error', ...chunk, errorText: messageOf(output) }
-    if (outcome !== 'aborted') return send(failed)
-    held.push({ path: known.step, chunk: failed })
+    if (outcome !== 'aborted') return this.#sink.send(failed)
+    this.#held ??= []
+    this.#held.push({ path: known.step, chunk: failed })
   }
 
-  function sendStart(entry: EntryOf<'tool-input-start'>): void {
-    const { id: toolCallId, toolName, providerExecuted, dynamic, title, inputEncoding, providerMetadata } = entry
-    const chunk = { type: 'tool-input-start', toolCallId, toolName, providerExecuted, dynamic, title }
-    send(ui7 ? { ...chunk, inputEncoding, providerMetadata } : chunk)
+  knows({ step, toolCallId }: EntryOf<'request'>): boolean {
+    return toolCallId !== undefined && this.#calls.has(callKey(step, toolCallId))
   }
 
-  return {
-    pending: () => inputs.size,
-    prompt({ step, tools = [] }) {
-      const names = tools.flatMap(({ name, approval }) => (approval ? [name] : []))
-      if (names.length > 0) gated.set(parentPath(step), new Set(names))
-    },
-    inputStart(entry) {
-      const { step, id } = entry
-      const sendDelta = prepare((text) => ({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: text }))
-      inputs.set(callKey(step, id), { path: step, start: entry, sendDelta })
-      sendStart(entry)
-    },
-    inputDelta({ step, id, delta }) {
-      inputs.get(callKey(step, id))?.sendDelta(delta)
-    },
-    reopen() {
-      for (const { start } of inputs.values()) sendStart(start)
-      for (const { chunk, ...known } of calls.values()) if (chunk !== undefined) send(shownAs({ ...known, chunk }))
-      for (const [approvalId, key] of approvals) {
-        const toolCallId = calls.get(key)?.chunk?.['toolCallId']
-        if (toolCallId !== undefined) send({ type: 'tool-approval-request', approvalId, toolCallId })
-      }
-    },
-    call,
-    result,
-    knows: ({ step, toolCallId }) => toolCallId !== undefined && calls.has(callKey(step, toolCallId)),
-    request({ kind, step, toolCallId, toolName, requestId, input }) {
-      // The protocol has no questions without a tool call.
-      if (kind === 'input') return
-      const key = callKey(step, toolCallId)
-      // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
-      if (!calls.has(key)) {
-        const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
-        const isGated = kind === 'approval' && gated.get(parentPath(step))?.has(toolName) === true
-        const asked = { step, chunk, isGated }
-        calls.set(key, asked)
-        send(shownAs(asked))
-      }
-      if (kind !== 'approval') return
-      approvals.set(requestId, key)
-      send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
-    },
-    response({ requestId, answer }) {
-      const key = approvals.get(requestId)
-      if (key === undefined || !approvals.delete(requestId) || answer?.kind !== 'approval') return
-      const { approved, reason, input } = answer
-      if (ui7) send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
-      const known = calls.get(key)
-      if (!approved || known?.chunk === undefined || (known.isGated !== true && input === undefined)) return
-      // `false`, because clients keep what an absent value does not change.
-      const owner = known.isGated === true ? { providerExecuted: false } : undefined
-      send({ ...known.chunk, ...owner, ...(input === undefined ? undefined : { input }) })
-      known.isGated = false
-    },
-    flush() {
-      for (const { chunk } of held) send(chunk)
-      held = []
-    },
-    newStep() {
-      cutOff = []
-    },
-    closeInputs() {
-      for (const { start } of [...cutOff, ...inputs.values()]) {
-        const { id: toolCallId, toolName, dynamic } = start
-        const errorText = 'The arguments of this tool call were cut off.'
-        send({ type: 'tool-input-error', toolCallId, toolName, dynamic, input: null, errorText })
-      }
-    },
-    pendingOutside: (path) => [...inputs.values()].some((input) => !isUnder(input.path, path)),
-    forgetInputs(path) {
-      for (const [key, input] of inputs) {
-        if (!isUnder(input.path, path)) continue
-        inputs.delete(key)
-        cutOff.push(input)
-      }
-    },
-    forget(path) {
-      cutOff = cutOff.filter((input) => !isUnder(input.path, path))
-      held = held.filter((outcome) => !isUnder(outcome.path, path))
-      for (const [key, input] of inputs) if (isUnder(input.path, path)) inputs.delete(key)
-    },
+  request({ kind, step, toolCallId, toolName, requestId, input }: EntryOf<'request'>): void {
+    // The protocol has no questions without a tool call.
+    if (kind === 'input') return
+    const key = callKey(step, toolCallId)
+    // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
+    if (!this.#calls.has(key)) {
+      const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
+      const isGated = kind === 'approval' && this.#isGated(step, toolName)
+      const asked = { step, chunk, isGated }
+      this.#calls.set(key, asked)
+      this.#sink.send(shownAs(asked))
+    }
+    if (kind !== 'approval') return
+    this.#approvals.set(requestId, key)
+    this.#sink.send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
+  }
+
+  response({ requestId, answer }: EntryOf<'response'>): void {
+    const key = this.#approvals.get(requestId)
+    if (key === undefined || !this.#approvals.delete(requestId) || answer?.kind !== 'approval') return
+    const { approved, reason, input } = answer
+    if (this.#ui7) this.#sink.send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+    const known = this.#calls.get(key)
+    if (!approved || known?.chunk === undefined || (known.isGated !== true && input === undefined)) return
+    // `false`, because clients keep what an absent value does not change.
+    const owner = known.isGated === true ? { providerExecuted: false } : undefined
+    this.#sink.send({ ...known.chunk, ...owner, ...(input === undefined ? undefined : { input }) })
+    known.isGated = false
+  }
+
+  flush(): void {
+    for (const { chunk } of this.#held ?? []) this.#sink.send(chunk)
+    this.#held = undefined
+  }
+
+  newStep(): void {
+    this.#cutOff = undefined
+  }
+
+  closeInputs(): void {
+    for (const { start } of [...(this.#cutOff ?? []), ...this.#inputs.values()]) {
+      const { id: toolCallId, toolName, dynamic } = start
+      const errorText = 'The arguments of this tool call were cut off.'
+      this.#sink.send({ type: 'tool-input-error', toolCallId, toolName, dynamic, input: null, errorText })
+    }
+  }
+
+  pendingOutside(path: string): boolean {
+    return [...this.#inputs.values()].some((input) => !isUnder(input.path, path))
+  }
+
+  forgetInputs(path: string): void {
+    for (const [key, input] of this.#inputs) {
+      if (!isUnder(input.path, path)) continue
+      this.#inputs.delete(key)
+      this.#cutOff ??= []
+      this.#cutOff.push(input)
+    }
+  }
+
+  forget(path: string): void {
+    this.#cutOff = this.#cutOff?.filter((input) => !isUnder(input.path, path))
+    this.#held = this.#held?.filter((outcome) => !isUnder(outcome.path, path))
+    for (const [key, input] of this.#inputs) if (isUnder(input.path, path)) this.#inputs.delete(key)
   }
 }
 
