@@ -8,6 +8,7 @@
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { RequestFacts, StreamDecoder } from './decode/decoder.ts'
+import type { BodySink, PushBody } from './http/push-body.ts'
 import { readStream } from './model-read.ts'
 import type { DirectModel, PartSink } from './part-sink.ts'
 import type { Open, Opened } from './provider-fetch.ts'
@@ -36,11 +37,11 @@ export type CreateDecoder = (answer: Answer) => ContinuedDecoder | undefined
 
 /** One call, found by the signal that the package passes on to `getArgs` and to `fetch`. */
 interface Call {
-  prepared?: Prepared
+  prepared: Prepared | undefined
   /** The request, once the package has made it. */
-  sent?: { url: string; init: RequestInit; opened: Promise<Opened> }
+  sent: { url: string; init: RequestInit; opened: Promise<Opened> } | undefined
   /** The answer to give to the package instead of sending the request. */
-  replay?: Promise<Opened>
+  replay: Promise<Opened> | undefined
 }
 
 /** What the packages' `getArgs` resolves with. */
@@ -88,111 +89,7 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     return bare
   })
 
-  function readInto(options: LanguageModelV4CallOptions, sink: PartSink): (reason: unknown) => void {
-    const controller = new AbortController()
-    const { signal } = controller
-    let stopReading: ((reason: unknown) => void) | undefined
-    let hasEmitted = false
-    /** Of the package or a decoder: an error in place of an answer is a refusal. */
-    const fail = (error: unknown) => sink.fail(error, hasEmitted ? 'stream' : 'request')
-
-    function readPackage(stream: ReadableStream<LanguageModelV4StreamPart>): void {
-      stopReading = readStream(stream, sink)
-    }
-
-    async function start(): Promise<void> {
-      const call: Call = {}
-      calls.set(signal, call)
-      try {
-        // The package could not be watched, or this call has ended before its request: it reads the answer itself.
-        return readPackage((await model.doStream({ ...options, abortSignal: signal })).stream)
-      } catch (error) {
-        if (error !== requestSent) throw error
-      }
-      const { args, warnings } = call.prepared!
-      const { url, init, opened: opening } = call.sent!
-      const opened = await opening.catch(() => undefined)
-      if (sink.isOver()) return
-      const decoder =
-        opened === undefined || !isReadable(opened)
-          ? undefined
-          : createDecoder({
-              provider: model.provider,
-              options,
-              warnings,
-              request: { url, body: args, responseHeaders: Object.fromEntries(opened.headers) },
-              emit(part) {
-                hasEmitted = true
-                sink.part(part)
-              },
-            })
-      if (decoder === undefined) {
-        call.replay = opening
-        return readPackage((await model.doStream({ ...options, abortSignal: signal })).stream)
-      }
-      read(opened!, decoder, async (token) => {
-        const body = JSON.stringify({ ...args, continuationToken: token })
-        const next = open(url, { ...init, body })
-        const answer = await next.catch(() => undefined)
-        if (answer !== undefined && isReadable(answer)) return answer
-        call.replay = next
-        await model.doStream({ ...options, abortSignal: signal })
-        throw new Error('unreachable: the package accepts an answer that is none')
-      })
-    }
-
-    function read(opened: Opened, decoder: ContinuedDecoder, next: (token: string) => Promise<Opened>): void {
-      const body = opened.body()
-      body.start({
-        bytes(bytes) {
-          try {
-            decoder.push(bytes)
-          } catch (error) {
-            fail(error)
-            return true
-          }
-          const wait = sink.ready()
-          if (wait === undefined) return true
-          void wait.then(body.resume)
-          return false
-        },
-        end() {
-          const token = decoder.continuation?.()
-          if (token === undefined) return end(decoder)
-          next(token)
-            .then(
-              (answer) => {
-                if (sink.isOver()) return
-                decoder.continued!()
-                read(answer, decoder, next)
-              },
-              (error: unknown) => {
-                decoder.failed!(error)
-                end(decoder)
-              },
-            )
-            .catch(fail)
-        },
-        fail: (error) => sink.fail(error, 'stream'),
-      })
-    }
-
-    function end(decoder: StreamDecoder): void {
-      try {
-        decoder.end()
-      } catch (error) {
-        return fail(error)
-      }
-      sink.end()
-    }
-
-    start().catch(fail)
-    return (reason) => {
-      stopReading?.(reason)
-      controller.abort(reason)
-    }
-  }
-
+  const target: Target = { model, open, createDecoder, calls }
   return {
     specificationVersion: 'v4',
     provider: model.provider,
@@ -200,7 +97,158 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     supportedUrls: model.supportedUrls,
     doGenerate: (options) => model.doGenerate(options),
     doStream: (options) => model.doStream(options),
-    readInto,
+    readInto(options, sink) {
+      const call = new DirectCall(target, options, sink)
+      call.start()
+      return (reason) => call.stop(reason)
+    },
+  }
+}
+
+/** What all calls of a model share. */
+interface Target extends Omit<DirectModelOptions, 'create'> {
+  model: LanguageModelV4
+  calls: WeakMap<AbortSignal, Call>
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class DirectCall implements Call, BodySink {
+  prepared: Call['prepared'] = undefined
+  sent: Call['sent'] = undefined
+  replay: Call['replay'] = undefined
+  readonly #target: Target
+  readonly #options: LanguageModelV4CallOptions
+  readonly #sink: PartSink
+  readonly #controller = new AbortController()
+  #stopReading: ((reason: unknown) => void) | undefined = undefined
+  #decoder: ContinuedDecoder | undefined = undefined
+  #body: PushBody | undefined = undefined
+  #hasEmitted = false
+
+  constructor(target: Target, options: LanguageModelV4CallOptions, sink: PartSink) {
+    this.#target = target
+    this.#options = options
+    this.#sink = sink
+  }
+
+  start(): void {
+    this.#ask().catch((error: unknown) => this.#giveUp(error))
+  }
+
+  stop(reason: unknown): void {
+    this.#stopReading?.(reason)
+    this.#controller.abort(reason)
+  }
+
+  /** An error of the package or a decoder: in place of an answer it is a refusal. */
+  #giveUp(error: unknown): void {
+    this.#sink.fail(error, this.#hasEmitted ? 'stream' : 'request')
+  }
+
+  async #ask(): Promise<void> {
+    const { model, calls, createDecoder } = this.#target
+    calls.set(this.#controller.signal, this)
+    try {
+      // The package could not be watched, or this call has ended before its request: it reads the answer itself.
+      return this.#readPackage((await this.#callPackage()).stream)
+    } catch (error) {
+      if (error !== requestSent) throw error
+    }
+    const { args, warnings } = this.prepared!
+    const { url, opened: opening } = this.sent!
+    const opened = await opening.catch(() => undefined)
+    if (this.#sink.isOver()) return
+    this.#decoder =
+      opened === undefined || !isReadable(opened)
+        ? undefined
+        : createDecoder({
+            provider: model.provider,
+            options: this.#options,
+            warnings,
+            request: { url, body: args, responseHeaders: Object.fromEntries(opened.headers) },
+            emit: (part) => {
+              this.#hasEmitted = true
+              this.#sink.part(part)
+            },
+          })
+    if (this.#decoder === undefined) {
+      this.replay = opening
+      return this.#readPackage((await this.#callPackage()).stream)
+    }
+    this.#read(opened!)
+  }
+
+  #callPackage() {
+    return this.#target.model.doStream({ ...this.#options, abortSignal: this.#controller.signal })
+  }
+
+  #readPackage(stream: ReadableStream<LanguageModelV4StreamPart>): void {
+    this.#stopReading = readStream(stream, this.#sink)
+  }
+
+  #read(opened: Opened): void {
+    this.#body = opened.body()
+    this.#body.start(this)
+  }
+
+  bytes(bytes: Uint8Array): boolean {
+    try {
+      this.#decoder!.push(bytes)
+    } catch (error) {
+      this.#giveUp(error)
+      return true
+    }
+    const wait = this.#sink.ready()
+    if (wait === undefined) return true
+    void wait.then(this.#resume)
+    return false
+  }
+
+  readonly #resume = (): void => this.#body!.resume()
+
+  /** The body has ended. */
+  end(): void {
+    const decoder = this.#decoder!
+    const token = decoder.continuation?.()
+    if (token === undefined) return this.#finish()
+    this.#next(token)
+      .then(
+        (answer) => {
+          if (this.#sink.isOver()) return
+          decoder.continued!()
+          this.#read(answer)
+        },
+        (error: unknown) => {
+          decoder.failed!(error)
+          this.#finish()
+        },
+      )
+      .catch((error: unknown) => this.#giveUp(error))
+  }
+
+  async #next(token: string): Promise<Opened> {
+    const { url, init } = this.sent!
+    const body = JSON.stringify({ ...this.prepared!.args, continuationToken: token })
+    const next = this.#target.open(url, { ...init, body })
+    const answer = await next.catch(() => undefined)
+    if (answer !== undefined && isReadable(answer)) return answer
+    this.replay = next
+    await this.#callPackage()
+    throw new Error('unreachable: the package accepts an answer that is none')
+  }
+
+  #finish(): void {
+    try {
+      this.#decoder!.end()
+    } catch (error) {
+      return this.#giveUp(error)
+    }
+    this.#sink.end()
+  }
+
+  /** The body has failed. */
+  fail(error: unknown): void {
+    this.#sink.fail(error, 'stream')
   }
 }
 

@@ -12,10 +12,9 @@ import type { PartSink } from './part-sink.ts'
 /** ms that a stream may stay open after `finish` before we cancel it. */
 const graceAfterFinish = 1000
 
-export interface Reading {
-  sink: PartSink
+export interface Reading extends PartSink {
   /** Resolves when the answer is complete. Rejects like `streamModel`. */
-  done: Promise<void>
+  readonly done: Promise<void>
   /** Delivers no more parts and stops the source. `done` may then never settle. */
   cancel(reason: unknown): void
 }
@@ -27,74 +26,102 @@ export function createReading(
   ready: (() => Promise<void> | undefined) | undefined,
   stop: (reason: unknown) => void,
 ): Reading {
-  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  let over = false
-  let grace: ReturnType<typeof setTimeout> | undefined
-  let finish: Extract<ModelPart, { type: 'finish' }> | undefined
-  let reported: MillraceError | undefined
+  return new ModelReading(model, onPart, ready, stop)
+}
 
-  function cancel(reason: unknown): void {
-    if (over) return
-    over = true
-    clearTimeout(grace)
-    stop(reason)
+/** A class, because its functions would cost each open answer more than what it knows. */
+class ModelReading implements Reading {
+  readonly done: Promise<void>
+  readonly #resolve: () => void
+  readonly #reject: (error: unknown) => void
+  readonly #model: NamedModel
+  readonly #onPart: (part: ModelPart) => void
+  readonly #ready: (() => Promise<void> | undefined) | undefined
+  readonly #stop: (reason: unknown) => void
+  #over = false
+  #grace: ReturnType<typeof setTimeout> | undefined = undefined
+  #finish: Extract<ModelPart, { type: 'finish' }> | undefined = undefined
+  #reported: MillraceError | undefined = undefined
+
+  constructor(
+    model: NamedModel,
+    onPart: (part: ModelPart) => void,
+    ready: (() => Promise<void> | undefined) | undefined,
+    stop: (reason: unknown) => void,
+  ) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.done = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#model = model
+    this.#onPart = onPart
+    this.#ready = ready
+    this.#stop = stop
+  }
+
+  cancel(reason: unknown): void {
+    if (this.#over) return
+    this.#over = true
+    clearTimeout(this.#grace)
+    this.#stop(reason)
   }
 
   /** An error of the consumer must not be reported as the provider's. */
-  function onConsumerError(error: unknown): void {
-    if (over) return
-    cancel(error)
-    reject(error)
+  readonly #onConsumerError = (error: unknown): void => {
+    if (this.#over) return
+    this.cancel(error)
+    this.#reject(error)
   }
 
   /** The answer ended, or `graceAfterFinish` is over. */
-  function end(): void {
-    if (over) return
-    cancel('the answer is complete')
-    const reason = finish?.finishReason.unified
-    if (reason === undefined || reason === 'interrupted') reject(reported ?? incompleteError(model))
-    else if (reason === 'error' && reported !== undefined) reject(reported)
-    else resolve()
+  end(): void {
+    if (this.#over) return
+    this.cancel('the answer is complete')
+    const reason = this.#finish?.finishReason.unified
+    if (reason === undefined || reason === 'interrupted') this.#reject(this.#reported ?? incompleteError(this.#model))
+    else if (reason === 'error' && this.#reported !== undefined) this.#reject(this.#reported)
+    else this.#resolve()
   }
 
-  const sink: PartSink = {
-    part(given) {
-      if (over) return
-      const part = toModelPart(given)
-      if (part === undefined) return
-      if (part.type === 'error') {
-        part.error = toModelError(part.error, 'part', model)
-        reported ??= part.error as MillraceError
-      } else if (part.type === 'finish' && finish === undefined) {
-        finish = part
-        grace = setTimeout(end, graceAfterFinish)
-      }
-      try {
-        onPart(part)
-      } catch (error) {
-        onConsumerError(error)
-      }
-    },
-    ready() {
-      if (over) return undefined
-      try {
-        return ready?.()?.catch(onConsumerError)
-      } catch (error) {
-        onConsumerError(error)
-        return undefined
-      }
-    },
-    isOver: () => over,
-    end,
-    fail(error, place) {
-      if (over) return
-      // After `finish` the answer is complete, however the connection ends.
-      if (finish !== undefined) return end()
-      cancel(error)
-      reject(reported ?? toModelError(error, place, model))
-    },
+  part(given: LanguageModelV4StreamPart): void {
+    if (this.#over) return
+    const part = toModelPart(given)
+    if (part === undefined) return
+    if (part.type === 'error') {
+      part.error = toModelError(part.error, 'part', this.#model)
+      this.#reported ??= part.error as MillraceError
+    } else if (part.type === 'finish' && this.#finish === undefined) {
+      this.#finish = part
+      this.#grace = setTimeout(() => this.end(), graceAfterFinish)
+    }
+    try {
+      this.#onPart(part)
+    } catch (error) {
+      this.#onConsumerError(error)
+    }
   }
-  return { sink, done, cancel }
+
+  ready(): Promise<void> | undefined {
+    if (this.#over) return undefined
+    try {
+      return this.#ready?.()?.catch(this.#onConsumerError)
+    } catch (error) {
+      this.#onConsumerError(error)
+      return undefined
+    }
+  }
+
+  isOver(): boolean {
+    return this.#over
+  }
+
+  fail(error: unknown, place: 'request' | 'stream'): void {
+    if (this.#over) return
+    // After `finish` the answer is complete, however the connection ends.
+    if (this.#finish !== undefined) return this.end()
+    this.cancel(error)
+    this.#reject(this.#reported ?? toModelError(error, place, this.#model))
+  }
 }
 
 /** Reads a package's stream. The only cost per part is the promise of `reader.read()`. Returns the function that cancels it. */

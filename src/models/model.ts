@@ -58,13 +58,12 @@ export function streamModel(
     if (signal.aborted) return
     let stop: ((reason: unknown) => void) | undefined
     reading = createReading(model, onPart, ready, (reason) => stop?.(reason))
-    const { sink, done } = reading
     stop = isDirect(target)
-      ? target.readInto(options, sink)
-      : readStream(await openStream(target, options, model), sink)
+      ? target.readInto(options, reading)
+      : readStream(await openStream(target, options, model), reading)
     if (signal.aborted) stop(signal.reason)
     // Returned, not awaited: an open answer keeps what it was made of no longer.
-    return done
+    return reading.done
   }
   return new Promise<void>((resolve, reject) => {
     const stop = () => {

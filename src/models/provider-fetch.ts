@@ -15,7 +15,7 @@ import { boundResponse } from './outside/bounded-response.ts'
 import type { MeterOptions } from './outside/byte-meter.ts'
 import { defaultReadLimits, type ReadLimits } from './outside/read-limits.ts'
 import { discardBody, fetchWithinOrigin } from './outside/within-origin.ts'
-import { dispatch } from './http/dispatch.ts'
+import { dispatch, type Dispatched } from './http/dispatch.ts'
 import { findDispatcher } from './http/dispatcher.ts'
 import { listOf, toResponse } from './http/http-message.ts'
 import { fromStream, toStream, type PushBody } from './http/push-body.ts'
@@ -47,13 +47,17 @@ export function createProviderFetch(options: ProviderFetchOptions): typeof fetch
 }
 
 export function createProviderOpen({ who, limits = defaultReadLimits }: ProviderFetchOptions): Open {
-  const bounds = { who, limits }
+  const meteringOf: MeteringOf = (headers) => ({ who, limits, shape: shapeOf(headers) })
+  const ask = (at: string, request: RequestInit) => send(at, request, meteringOf)
   return async (input, init = {}) => {
     const url = typeof input === 'string' || input instanceof URL ? String(input) : input.url
     const given = typeof input === 'string' || input instanceof URL ? init : { ...partsOf(input), ...init }
-    const discard = (redirect: Opened) => discardBody(redirect.toResponse())
-    return fetchWithinOrigin((at, request) => send(at, request, bounds), discard, url, given, who)
+    return fetchWithinOrigin(ask, discard, url, given, who)
   }
+}
+
+function discard(redirect: Opened): void {
+  discardBody(redirect.toResponse())
 }
 
 function partsOf({ method, headers, body, signal }: Request): RequestInit {
@@ -61,14 +65,14 @@ function partsOf({ method, headers, body, signal }: Request): RequestInit {
   return { method, headers, signal, ...(body === null ? undefined : { body, duplex: 'half' }) } as RequestInit
 }
 
-type Bounds = Required<ProviderFetchOptions>
+/** The limits on the size of a response's body. */
+type MeteringOf = (headers: Headers) => MeterOptions
 
-async function send(at: string, init: RequestInit, bounds: Bounds): Promise<Opened> {
+async function send(at: string, init: RequestInit, meteringOf: MeteringOf): Promise<Opened> {
   const dispatcher = isNodesOwn(globalThis.fetch) ? findDispatcher() : undefined
   const { method = 'GET', headers, body, signal, redirect: _, ...rest } = init
   const url = new URL(at)
   const isPlain = typeof body === 'string' && Object.keys(rest).length === 0
-  const meteringOf = (names: Headers) => ({ ...bounds, shape: shapeOf(names) })
   // `fetch` rejects credentials in the URL with a clear error.
   if (dispatcher === undefined || !isPlain || url.username !== '' || url.password !== '') {
     const response = await globalThis.fetch(at, init)
@@ -83,23 +87,40 @@ async function send(at: string, init: RequestInit, bounds: Bounds): Promise<Open
     body,
     ...unlimited,
   }
-  const answer = await dispatch(dispatcher, request, signal ?? undefined, meteringOf)
-  const { status, statusText, headers: names, isBounded } = answer
-  return {
-    status,
-    headers: names,
-    body: () => (isBounded && answer.body !== undefined ? answer.body : fromStream(bodyOf(response()))),
-    toResponse: response,
+  return new OpenedByUs(await dispatch(dispatcher, request, signal ?? undefined, meteringOf), meteringOf)
+}
+
+/** A class, because its functions would cost each open stream more than what it knows. */
+class OpenedByUs implements Opened {
+  readonly status: number
+  readonly headers: Headers
+  readonly #statusText: string
+  readonly #body: PushBody | undefined
+  readonly #isBounded: boolean
+  readonly #meteringOf: MeteringOf
+
+  constructor({ status, statusText, headers, body, isBounded }: Dispatched, meteringOf: MeteringOf) {
+    this.status = status
+    this.headers = headers
+    this.#statusText = statusText
+    this.#body = body
+    this.#isBounded = isBounded
+    this.#meteringOf = meteringOf
   }
 
-  function response(): Response {
-    if (answer.body === undefined) return new Response(null, { status, headers: names })
+  body(): PushBody {
+    return this.#isBounded && this.#body !== undefined ? this.#body : fromStream(bodyOf(this.toResponse()))
+  }
+
+  toResponse(): Response {
+    const { status, headers } = this
+    if (this.#body === undefined) return new Response(null, { status, headers })
     try {
-      const made = toResponse(status, statusText, names, toStream(answer.body))
-      return isBounded ? made : boundResponse(made, meteringOf(names))
+      const made = toResponse(status, this.#statusText, headers, toStream(this.#body))
+      return this.#isBounded ? made : boundResponse(made, this.#meteringOf(headers))
     } catch (error) {
       // `Response` rejected the status.
-      answer.body.cancel(error)
+      this.#body.cancel(error)
       throw new TypeError('fetch failed', { cause: error })
     }
   }

@@ -19,10 +19,10 @@ export interface EventStreamOptions {
    */
   onData(data: string, source: string, from: number, to: number): void
   /**
-   * Called where an event begins. Returns the index behind the events that it has read itself, or `at`. It may only read events that
+   * Asked where an event begins. Returns the index behind the events that it has read itself, or `at`. It may only read events that
    * are complete and end in a line feed.
    */
-  shortcut?: (source: string, at: number) => number
+  shortcut?: { read(source: string, at: number): number }
   /** Subject of error messages. */
   who: string
   limits?: ReadLimits | undefined
@@ -31,43 +31,53 @@ export interface EventStreamOptions {
 const space = 32
 
 /** `push` throws `line-too-long` when the unfinished event has more characters than the limit has bytes. */
-export function createEventStream({
-  onData,
-  shortcut,
-  who,
-  limits = defaultReadLimits,
-}: EventStreamOptions): EventStream {
-  const readText = createTextReader()
-  /** An unfinished line. Joined only when its end comes: adding up would cost the square of its length. */
-  let pieces: string[] = []
-  let waiting = 0
-  let data: string | undefined
-  /** Whether the next line is the first of an event. */
-  let isFirst = true
+export function createEventStream(options: EventStreamOptions): EventStream {
+  return new EventSplitter(options)
+}
 
-  function push(bytes: Uint8Array): void {
-    const text = readText(bytes)
-    if (pieces.length > 0) {
-      pieces.push(text)
-      waiting += text.length
-      if (text.includes('\n') || text.includes('\r')) {
-        const source = pieces.join('')
-        pieces = []
-        read(source)
-      }
-    } else read(text)
-    if (waiting + (data?.length ?? 0) > limits.lineBytes) throw lineTooLong(who, limits)
+/** A class, because its functions would cost each open answer more than what it knows. */
+class EventSplitter implements EventStream {
+  readonly #options: EventStreamOptions
+  readonly #limits: ReadLimits
+  readonly #readText = createTextReader()
+  /** An unfinished line. Joined only when its end comes: adding up would cost the square of its length. */
+  #pieces: string[] = []
+  #waiting = 0
+  #data: string | undefined = undefined
+  /** Whether the next line is the first of an event. */
+  #isFirst = true
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options
+    this.#limits = options.limits ?? defaultReadLimits
   }
 
-  function read(source: string): void {
-    let from = isFirst ? 0 : -1
+  push(bytes: Uint8Array): void {
+    const text = this.#readText(bytes)
+    if (this.#pieces.length > 0) {
+      this.#pieces.push(text)
+      this.#waiting += text.length
+      if (text.includes('\n') || text.includes('\r')) {
+        const source = this.#pieces.join('')
+        this.#pieces = []
+        this.#read(source)
+      }
+    } else this.#read(text)
+    if (this.#waiting + (this.#data?.length ?? 0) > this.#limits.lineBytes) {
+      throw lineTooLong(this.#options.who, this.#limits)
+    }
+  }
+
+  #read(source: string): void {
+    const { shortcut } = this.#options
+    let from = this.#isFirst ? 0 : -1
     let at = 0
     // Each is searched once, not once a line.
     let feed = -2
     let back = -2
     for (;;) {
-      if (isFirst && shortcut !== undefined) {
-        at = shortcut(source, at)
+      if (this.#isFirst && shortcut !== undefined) {
+        at = shortcut.read(source, at)
         from = at
       }
       if (feed !== -1 && feed < at) feed = source.indexOf('\n', at)
@@ -81,22 +91,22 @@ export function createEventStream({
       }
       if (end === -1) break
       if (end === at) {
-        const whole = data
-        data = undefined
-        isFirst = true
-        if (whole !== undefined && whole !== '[DONE]') onData(whole, source, from, next)
+        const whole = this.#data
+        this.#data = undefined
+        this.#isFirst = true
+        if (whole !== undefined && whole !== '[DONE]') this.#options.onData(whole, source, from, next)
         from = next
       } else {
-        readLine(source, at, end)
-        isFirst = false
+        this.#readLine(source, at, end)
+        this.#isFirst = false
       }
       at = next
     }
-    waiting = source.length - at
-    if (waiting > 0) pieces.push(at === 0 ? source : source.slice(at))
+    this.#waiting = source.length - at
+    if (this.#waiting > 0) this.#pieces.push(at === 0 ? source : source.slice(at))
   }
 
-  function readLine(source: string, at: number, end: number): void {
+  #readLine(source: string, at: number, end: number): void {
     if (!source.startsWith('data', at)) return
     let start = at + 4
     if (start < end) {
@@ -105,8 +115,6 @@ export function createEventStream({
     }
     // A space that is the first character of the next line cannot be: `end` is a line end.
     const value = source.slice(start, end)
-    data = data === undefined ? value : `${data}\n${value}`
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
   }
-
-  return { push }
 }

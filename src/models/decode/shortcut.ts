@@ -26,38 +26,45 @@ const mostMisses = 12
 const mostChars = 4096
 
 export function createShortcut(): Shortcut {
-  let template: Template | undefined
-  let repeated: Repeated | undefined
-  let misses = 0
-  let hasMatched = true
+  return new TemplateShortcut()
+}
 
-  return {
-    read(source, at) {
-      if (template === undefined || repeated === undefined) return at
-      let last = -1
-      let next = at
-      while (next < source.length) {
-        const end = template.read(source, next)
-        if (end < 0) break
-        last = next
-        next = end
-        repeated.apply(template.text())
-      }
-      if (last >= 0) {
-        hasMatched = true
-        repeated.onLast?.(template.data(source, last, next))
-      }
-      return next
-    },
-    learn(event, data, learned) {
-      misses = hasMatched ? 0 : misses + 1
-      if (event.length > mostChars || (misses > mostMisses && misses % 64 !== 0)) return
-      template = createTemplate(event, data, learned.choose)
-      repeated = learned
-      hasMatched = false
-    },
-    forget() {
-      template = undefined
-    },
+/** A class, because its functions would cost each open answer more than what it knows. */
+class TemplateShortcut implements Shortcut {
+  #template: Template | undefined = undefined
+  #repeated: Repeated | undefined = undefined
+  #misses = 0
+  #hasMatched = true
+
+  read(source: string, at: number): number {
+    const template = this.#template
+    const repeated = this.#repeated
+    if (template === undefined || repeated === undefined) return at
+    let last = -1
+    let next = at
+    while (next < source.length) {
+      const end = template.read(source, next)
+      if (end < 0) break
+      last = next
+      next = end
+      repeated.apply(template.text())
+    }
+    if (last >= 0) {
+      this.#hasMatched = true
+      repeated.onLast?.(template.data(source, last, next))
+    }
+    return next
+  }
+
+  learn(event: string, data: string, repeated: Repeated): void {
+    this.#misses = this.#hasMatched ? 0 : this.#misses + 1
+    if (event.length > mostChars || (this.#misses > mostMisses && this.#misses % 64 !== 0)) return
+    this.#template = createTemplate(event, data, repeated.choose)
+    this.#repeated = repeated
+    this.#hasMatched = false
+  }
+
+  forget(): void {
+    this.#template = undefined
   }
 }

@@ -48,135 +48,162 @@ export function dispatch(
   signal: AbortSignal | undefined,
   meteringOf: (headers: Headers) => MeterOptions,
 ): Promise<Dispatched> {
-  const { promise, resolve, reject } = Promise.withResolvers<Dispatched>()
-  let abort: ((reason?: unknown) => void) | undefined
-  let resumeConnection: (() => void) | undefined
-  let meter: ByteMeter | undefined
-  let sink: BodySink | undefined
-  /** Nothing more is delivered. */
-  let over = false
-  /** Whether the head has been delivered. From then on, errors go to the body. */
-  let answered = false
-  let isPaused = false
-  /** The body has ended, or failed with the error. Told after the last bytes. */
-  let ending: { error?: unknown } | undefined
-  /** Data received in this turn: one socket read becomes one piece, however many HTTP chunks it contains. */
-  let pieces: Uint8Array[] = []
-  let bytesWaiting = 0
+  const head = Promise.withResolvers<Dispatched>()
+  const exchange = new Exchange(head, signal, meteringOf)
+  try {
+    dispatcher.dispatch(request, exchange)
+  } catch (error) {
+    exchange.fail(error)
+  }
+  return head.promise
+}
 
-  function deliver(): void {
-    if (over || sink === undefined || isPaused) return
-    if (pieces.length > 0) {
-      const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, bytesWaiting)
-      pieces = []
-      bytesWaiting = 0
-      isPaused = !sink.bytes(bytes)
+/** Handles a request and is the body of its response. One object for each open stream, without closures: there may be thousands. */
+class Exchange implements DispatchHandler, PushBody {
+  /** Undefined once it has been delivered. From then on, errors go to the body. */
+  #head: PromiseWithResolvers<Dispatched> | undefined
+  readonly #signal: AbortSignal | undefined
+  readonly #meteringOf: (headers: Headers) => MeterOptions
+  #abort: ((reason?: unknown) => void) | undefined = undefined
+  #resumeConnection: (() => void) | undefined = undefined
+  #meter: ByteMeter | undefined = undefined
+  #sink: BodySink | undefined = undefined
+  /** Nothing more is delivered. */
+  #over = false
+  #isPaused = false
+  /** The body has ended, or failed with the error. Told after the last bytes. */
+  #ending: { error?: unknown } | undefined = undefined
+  /** Data received in this turn: one socket read becomes one piece, however many HTTP chunks it contains. */
+  #pieces: Uint8Array[] = []
+  #bytesWaiting = 0
+
+  constructor(
+    head: PromiseWithResolvers<Dispatched>,
+    signal: AbortSignal | undefined,
+    meteringOf: (headers: Headers) => MeterOptions,
+  ) {
+    this.#head = head
+    this.#signal = signal
+    this.#meteringOf = meteringOf
+    signal?.addEventListener('abort', this)
+  }
+
+  readonly #deliver = (): void => {
+    if (this.#over || this.#sink === undefined || this.#isPaused) return
+    if (this.#pieces.length > 0) {
+      const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytesWaiting)
+      this.#pieces = []
+      this.#bytesWaiting = 0
+      this.#isPaused = !this.#sink.bytes(bytes)
     }
     // The sink may have cancelled.
-    if (over || isPaused || ending === undefined) return
-    detach()
-    if ('error' in ending) sink.fail(ending.error)
-    else sink.end()
+    if (this.#over || this.#isPaused || this.#ending === undefined) return
+    this.#detach()
+    if ('error' in this.#ending) this.#sink.fail(this.#ending.error)
+    else this.#sink.end()
   }
 
-  function detach(): void {
-    over = true
-    signal?.removeEventListener('abort', stop)
+  #detach(): void {
+    this.#over = true
+    this.#signal?.removeEventListener('abort', this)
   }
+
   /** At once: what has arrived is dropped. */
-  function fail(error: unknown): void {
-    if (over) return
-    detach()
-    if (!answered) reject(error)
-    else if (sink !== undefined) sink.fail(error)
-    else ending = { error }
+  fail(error: unknown): void {
+    if (this.#over) return
+    this.#detach()
+    if (this.#head !== undefined) this.#head.reject(error)
+    else if (this.#sink !== undefined) this.#sink.fail(error)
+    else this.#ending = { error }
   }
-  function stop(): void {
-    fail(signal?.reason)
-    abort?.(signal?.reason)
+
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.fail(this.#signal?.reason)
+    this.#abort?.(this.#signal?.reason)
   }
+
   /** After what has arrived. */
-  function finish(how: { error?: unknown }): void {
-    if (over) return
-    if (!answered) return fail(how.error)
-    ending ??= how
-    deliver()
+  #finish(how: { error?: unknown }): void {
+    if (this.#over) return
+    if (this.#head !== undefined) return this.fail(how.error)
+    this.#ending ??= how
+    this.#deliver()
   }
 
-  const body: PushBody = {
-    start(given) {
-      sink = given
-      if (over) given.fail(ending?.error)
-      else if (isPaused) body.resume()
-      else deliver()
-    },
-    resume() {
-      if (!isPaused) return
-      isPaused = false
-      deliver()
-      if (!isPaused && !over) resumeConnection?.()
-    },
-    cancel(reason) {
-      if (over) return
-      detach()
-      abort?.(reason)
-    },
+  start(sink: BodySink): void {
+    this.#sink = sink
+    if (this.#over) sink.fail(this.#ending?.error)
+    else if (this.#isPaused) this.resume()
+    else this.#deliver()
   }
 
-  signal?.addEventListener('abort', stop)
-  const handler: DispatchHandler = {
-    onConnect(cut) {
-      abort = cut
-      if (over) cut(signal?.reason)
-    },
-    onHeaders(status, raw, resume, statusText) {
-      if (status < 200) return true
-      let headers: Headers
-      try {
-        headers = toHeaders(raw)
-      } catch (error) {
-        fail(new TypeError('fetch failed', { cause: error }))
-        abort?.(error)
-        return true
-      }
-      if (status >= 300 && status < 400 && headers.has('location')) {
-        detach()
-        resolve({ status, statusText, headers, body: undefined, isBounded: true })
-        abort?.()
-        return true
-      }
-      resumeConnection = resume
-      const isBounded = status < 400 && decodingsOf(headers).length === 0
-      if (isBounded) meter = createByteMeter(meteringOf(headers))
-      answered = true
-      resolve({ status, statusText, headers, body, isBounded })
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#deliver()
+    if (!this.#isPaused && !this.#over) this.#resumeConnection?.()
+  }
+
+  cancel(reason: unknown): void {
+    if (this.#over) return
+    this.#detach()
+    this.#abort?.(reason)
+  }
+
+  onConnect(cut: (reason?: unknown) => void): void {
+    this.#abort = cut
+    if (this.#over) cut(this.#signal?.reason)
+  }
+
+  onHeaders(status: number, raw: Buffer[], resume: () => void, statusText: string): boolean {
+    if (status < 200) return true
+    let headers: Headers
+    try {
+      headers = toHeaders(raw)
+    } catch (error) {
+      this.fail(new TypeError('fetch failed', { cause: error }))
+      this.#abort?.(error)
       return true
-    },
-    onData(bytes) {
-      if (over || ending !== undefined) return true
-      try {
-        meter?.(bytes)
-      } catch (error) {
-        finish({ error })
-        abort?.(error)
-        return true
-      }
-      // `queueMicrotask` of Node costs more: it keeps an async resource for each call.
-      if (pieces.length === 0) void settled.then(deliver)
-      pieces.push(bytes)
-      bytesWaiting += bytes.length
-      if (sink !== undefined) return !isPaused
-      isPaused = bytesWaiting >= readAhead
-      return !isPaused
-    },
-    onComplete: () => finish({}),
+    }
+    if (status >= 300 && status < 400 && headers.has('location')) {
+      this.#detach()
+      this.#head?.resolve({ status, statusText, headers, body: undefined, isBounded: true })
+      this.#abort?.()
+      return true
+    }
+    this.#resumeConnection = resume
+    const isBounded = status < 400 && decodingsOf(headers).length === 0
+    if (isBounded) this.#meter = createByteMeter(this.#meteringOf(headers))
+    this.#head?.resolve({ status, statusText, headers, body: this, isBounded })
+    this.#head = undefined
+    return true
+  }
+
+  onData(bytes: Uint8Array): boolean {
+    if (this.#over || this.#ending !== undefined) return true
+    try {
+      this.#meter?.(bytes)
+    } catch (error) {
+      this.#finish({ error })
+      this.#abort?.(error)
+      return true
+    }
+    // `queueMicrotask` of Node costs more: it keeps an async resource for each call.
+    if (this.#pieces.length === 0) void settled.then(this.#deliver)
+    this.#pieces.push(bytes)
+    this.#bytesWaiting += bytes.length
+    if (this.#sink !== undefined) return !this.#isPaused
+    this.#isPaused = this.#bytesWaiting >= readAhead
+    return !this.#isPaused
+  }
+
+  onComplete(): void {
+    this.#finish({})
+  }
+
+  onError(cause: unknown): void {
     // The provider packages recognise these messages of `fetch`.
-    onError: (cause) => finish({ error: new TypeError(answered ? 'terminated' : 'fetch failed', { cause }) }),
+    this.#finish({ error: new TypeError(this.#head === undefined ? 'terminated' : 'fetch failed', { cause }) })
   }
-  try {
-    dispatcher.dispatch(request, handler)
-  } catch (error) {
-    fail(error)
-  }
-  return promise
 }

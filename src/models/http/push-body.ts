@@ -19,55 +19,83 @@ export interface PushBody {
 export const readAhead = 64 * 1024
 
 export function toStream(body: PushBody): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        body.start({
-          bytes(bytes) {
-            controller.enqueue(bytes)
-            return controller.desiredSize! > 0
-          },
-          end: () => controller.close(),
-          fail: (error) => controller.error(error),
-        })
-      },
-      pull: body.resume,
-      cancel: body.cancel,
-    },
-    new ByteLengthQueuingStrategy({ highWaterMark: readAhead }),
-  )
+  return new ReadableStream(new PulledBody(body), new ByteLengthQueuingStrategy({ highWaterMark: readAhead }))
+}
+
+/** The source of a stream, and the sink of the body that it gets its bytes from. */
+class PulledBody implements UnderlyingDefaultSource<Uint8Array>, BodySink {
+  readonly #body: PushBody
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined
+
+  constructor(body: PushBody) {
+    this.#body = body
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller
+    this.#body.start(this)
+  }
+
+  pull(): void {
+    this.#body.resume()
+  }
+
+  cancel(reason: unknown): void {
+    this.#body.cancel(reason)
+  }
+
+  bytes(bytes: Uint8Array): boolean {
+    this.#controller!.enqueue(bytes)
+    return this.#controller!.desiredSize! > 0
+  }
+
+  end(): void {
+    this.#controller!.close()
+  }
+
+  fail(error: unknown): void {
+    this.#controller!.error(error)
+  }
 }
 
 export function fromStream(stream: ReadableStream<Uint8Array>): PushBody {
-  const reader = stream.getReader()
-  let paused: PromiseWithResolvers<void> | undefined
-  let isOver = false
+  return new StreamBody(stream)
+}
 
-  async function read(sink: BodySink): Promise<void> {
+class StreamBody implements PushBody {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  #paused: PromiseWithResolvers<void> | undefined = undefined
+  #isOver = false
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader()
+  }
+
+  start(sink: BodySink): void {
+    this.#read(sink).catch((error: unknown) => {
+      if (!this.#isOver) sink.fail(error)
+    })
+  }
+
+  async #read(sink: BodySink): Promise<void> {
     for (;;) {
-      const { done, value } = await reader.read()
-      if (isOver) return
+      const { done, value } = await this.#reader.read()
+      if (this.#isOver) return
       if (done) return sink.end()
       if (sink.bytes(value)) continue
-      paused = Promise.withResolvers()
-      await paused.promise
+      this.#paused = Promise.withResolvers()
+      await this.#paused.promise
     }
   }
 
-  return {
-    start(sink) {
-      read(sink).catch((error: unknown) => {
-        if (!isOver) sink.fail(error)
-      })
-    },
-    resume() {
-      paused?.resolve()
-      paused = undefined
-    },
-    cancel(reason) {
-      isOver = true
-      // Cancelling rejects if the connection is already broken.
-      reader.cancel(reason).catch(() => undefined)
-    },
+  resume(): void {
+    this.#paused?.resolve()
+    this.#paused = undefined
+  }
+
+  cancel(reason: unknown): void {
+    this.#isOver = true
+    // Cancelling rejects if the connection is already broken.
+    this.#reader.cancel(reason).catch(() => undefined)
   }
 }

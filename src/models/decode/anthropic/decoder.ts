@@ -93,18 +93,20 @@ export function createAnthropicDecoder(
   const decoder = createEventDecoder({
     options,
     check: checkEvent,
-    onChunk,
-    isDone: () => isOver,
-    onEnd() {
-      gate.open()
-      if (!hasOutput || hasError) return
-      const metadata = lastFinish?.providerMetadata
-      gate.emit({
-        type: 'finish',
-        finishReason: { unified: 'interrupted', raw: undefined },
-        usage: lastFinish?.usage ?? createNullLanguageModelUsage(),
-        ...(metadata && { providerMetadata: metadata }),
-      })
+    reader: {
+      onChunk,
+      isDone: () => isOver,
+      onEnd() {
+        gate.open()
+        if (!hasOutput || hasError) return
+        const metadata = lastFinish?.providerMetadata
+        gate.emit({
+          type: 'finish',
+          finishReason: { unified: 'interrupted', raw: undefined },
+          usage: lastFinish?.usage ?? createNullLanguageModelUsage(),
+          ...(metadata && { providerMetadata: metadata }),
+        })
+      },
     },
   })
   emit({ type: 'stream-start', warnings: options.warnings })

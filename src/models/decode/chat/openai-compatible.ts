@@ -24,7 +24,8 @@ import { createCompatibleCalls, type CompatibleCalls } from './compatible-calls.
 import { blocksOf } from './compatible-content.ts'
 import { finishReasonOf, responseMetadata, usageOf } from './parts.ts'
 import type { DecoderOptions, StreamDecoder } from '../decoder.ts'
-import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import { createEventDecoder, type ChunkReader, type Learn } from '../event-decoder.ts'
+import type { Emit } from '../gate.ts'
 import type { Chunk } from '../read-json.ts'
 
 export interface CompatibleFacts {
@@ -43,122 +44,136 @@ const textId = 'txt-0'
 const reasoningId = 'reasoning-0'
 
 export function createCompatibleDecoder(options: DecoderOptions & CompatibleFacts): StreamDecoder {
-  const { emit, warnings, metadataKey, generateId = defaultGenerateId } = options
+  const { emit, warnings } = options
+  const reader = new CompatibleReader(options)
+  const decoder = createEventDecoder({ options, check: checkCompatibleChunk, reader })
+  emit({ type: 'stream-start', warnings })
+  return decoder
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class CompatibleReader implements ChunkReader<ChatChunk> {
+  readonly #emit: Emit
+  readonly #generateId: () => string
+  readonly #metadataKey: string
   /** Made with the first tool call: most answers have none. */
-  let calls: CompatibleCalls | undefined
+  #calls: CompatibleCalls | undefined = undefined
 
-  let finishReason: LanguageModelV4FinishReason | undefined
-  let rawReason: string | undefined
-  let usage: ChatUsage | undefined
-  let hasMetadata = false
-  let active: 'text' | 'reasoning' | undefined
-  let hasRefusal = false
+  #finishReason: LanguageModelV4FinishReason | undefined = undefined
+  #rawReason: string | undefined = undefined
+  #usage: ChatUsage | undefined = undefined
+  #hasMetadata = false
+  #active: 'text' | 'reasoning' | undefined = undefined
+  #hasRefusal = false
 
-  function fail(error: unknown): void {
-    finishReason = { unified: 'error', raw: undefined }
-    rawReason = undefined
-    emit({ type: 'error', error })
+  constructor({ emit, metadataKey, generateId = defaultGenerateId }: DecoderOptions & CompatibleFacts) {
+    this.#emit = emit
+    this.#generateId = generateId
+    this.#metadataKey = metadataKey
   }
 
-  function onChunk(chunk: Chunk<ChatChunk>, learn: Learn): void {
+  #fail(error: unknown): void {
+    this.#finishReason = { unified: 'error', raw: undefined }
+    this.#rawReason = undefined
+    this.#emit({ type: 'error', error })
+  }
+
+  onChunk(chunk: Chunk<ChatChunk>, learn: Learn): void {
     const { value } = chunk
-    if (value === undefined) return fail(chunk.error)
-    if ('error' in value) return fail(value.error)
-    if (!hasMetadata) {
+    if (value === undefined) return this.#fail(chunk.error)
+    if ('error' in value) return this.#fail(value.error)
+    if (!this.#hasMetadata) {
       const part = responseMetadata(value)
-      if (part !== undefined) emit(part)
-      hasMetadata = part !== undefined
+      if (part !== undefined) this.#emit(part)
+      this.#hasMetadata = part !== undefined
     }
-    if (value.usage) usage = value.usage
+    if (value.usage) this.#usage = value.usage
     const [choice] = value.choices
-    if (typeof choice?.finish_reason === 'string') rawReason = choice.finish_reason
-    if (choice?.delta) readDelta(choice.delta, learn)
+    if (typeof choice?.finish_reason === 'string') this.#rawReason = choice.finish_reason
+    if (choice?.delta) this.#readDelta(choice.delta, learn)
   }
 
-  function readCall(call: ChatToolCall): void {
-    calls ??= createCompatibleCalls(emit, generateId, metadataKey)
-    calls.read(call)
-  }
-  function endReasoning(): void {
-    if (active === 'reasoning') emit({ type: 'reasoning-end', id: reasoningId })
-  }
-  function endText(): void {
-    if (active === 'text') emit({ type: 'text-end', id: textId })
+  #readCall(call: ChatToolCall): void {
+    this.#calls ??= createCompatibleCalls(this.#emit, this.#generateId, this.#metadataKey)
+    this.#calls.read(call)
   }
 
-  function emitReasoning(delta: string): void {
-    if (active !== 'reasoning') {
-      endText()
-      emit({ type: 'reasoning-start', id: reasoningId })
-      active = 'reasoning'
+  #endReasoning(): void {
+    if (this.#active === 'reasoning') this.#emit({ type: 'reasoning-end', id: reasoningId })
+  }
+
+  #endText(): void {
+    if (this.#active === 'text') this.#emit({ type: 'text-end', id: textId })
+  }
+
+  // These two are what a template does for each of its texts.
+  readonly #emitReasoning = (delta: string): void => {
+    if (this.#active !== 'reasoning') {
+      this.#endText()
+      this.#emit({ type: 'reasoning-start', id: reasoningId })
+      this.#active = 'reasoning'
     }
-    emit({ type: 'reasoning-delta', id: reasoningId, delta })
+    this.#emit({ type: 'reasoning-delta', id: reasoningId, delta })
   }
 
-  function emitText(delta: string): void {
-    if (active !== 'text') {
-      endReasoning()
-      emit({ type: 'text-start', id: textId })
-      active = 'text'
+  readonly #emitText = (delta: string): void => {
+    if (this.#active !== 'text') {
+      this.#endReasoning()
+      this.#emit({ type: 'text-start', id: textId })
+      this.#active = 'text'
     }
-    emit({ type: 'text-delta', id: textId, delta })
+    this.#emit({ type: 'text-delta', id: textId, delta })
   }
 
-  function readDelta(delta: ChatDelta, learn: Learn): void {
+  #readDelta(delta: ChatDelta, learn: Learn): void {
     const { content, reasoning_content: thought, reasoning, tool_calls: toolCalls } = delta
     const thoughts = thought ?? reasoning
     // The schema turns everything but a string into undefined; a usual chunk may have null.
     const refusal = delta.refusal ?? undefined
-    if (thoughts) emitReasoning(thoughts)
+    if (thoughts) this.#emitReasoning(thoughts)
     for (const { type, text } of blocksOf(content)) {
-      if (type === 'reasoning') emitReasoning(text)
-      else emitText(text)
+      if (type === 'reasoning') this.#emitReasoning(text)
+      else this.#emitText(text)
     }
     if (refusal) {
-      hasRefusal = true
-      emitText(refusal)
+      this.#hasRefusal = true
+      this.#emitText(refusal)
     }
     const [call, another] = toolCalls ?? []
-    if (call !== undefined && active === 'reasoning') {
-      endReasoning()
-      active = undefined
+    if (call !== undefined && this.#active === 'reasoning') {
+      this.#endReasoning()
+      this.#active = undefined
     }
-    for (const each of toolCalls ?? []) readCall(each)
+    for (const each of toolCalls ?? []) this.#readCall(each)
 
     if (refusal || another !== undefined) return
     if (call !== undefined) {
       if (thoughts || content || !call.function.arguments) return
       const { function: named, ...rest } = call
-      const again = (text: string) => readCall({ ...rest, function: { ...named, arguments: text } })
+      const again = (text: string) => this.#readCall({ ...rest, function: { ...named, arguments: text } })
       learn(argumentsPlaces, again)
     } else if (thoughts) {
-      if (!content && thought) learn(reasoningContentPlaces, emitReasoning)
-      else if (!content) learn(reasoningPlaces, emitReasoning)
-    } else if (typeof content === 'string' && content !== '') learn(contentPlaces, emitText)
+      if (!content && thought) learn(reasoningContentPlaces, this.#emitReasoning)
+      else if (!content) learn(reasoningPlaces, this.#emitReasoning)
+    } else if (typeof content === 'string' && content !== '') learn(contentPlaces, this.#emitText)
   }
 
-  const decoder = createEventDecoder({
-    options,
-    check: checkCompatibleChunk,
-    onChunk,
-    onEnd() {
-      endReasoning()
-      endText()
-      calls?.end()
-      if (rawReason !== undefined) finishReason = finishReasonOf(rawReason, hasRefusal)
-      if (finishReason === undefined) {
-        const message = 'Response stream ended without a finish reason.'
-        fail(new InvalidResponseDataError({ data: undefined, message }))
-      }
-      const { accepted_prediction_tokens: accepted, rejected_prediction_tokens: rejected } =
-        usage?.completion_tokens_details ?? {}
-      const metadata: Record<string, number> = {}
-      if (typeof accepted === 'number') metadata['acceptedPredictionTokens'] = accepted
-      if (typeof rejected === 'number') metadata['rejectedPredictionTokens'] = rejected
-      const providerMetadata: SharedV4ProviderMetadata = { [metadataKey]: metadata }
-      emit({ type: 'finish', finishReason: finishReason!, usage: usageOf(usage), providerMetadata })
-    },
-  })
-  emit({ type: 'stream-start', warnings })
-  return decoder
+  onEnd(): void {
+    this.#endReasoning()
+    this.#endText()
+    this.#calls?.end()
+    if (this.#rawReason !== undefined) this.#finishReason = finishReasonOf(this.#rawReason, this.#hasRefusal)
+    if (this.#finishReason === undefined) {
+      const message = 'Response stream ended without a finish reason.'
+      this.#fail(new InvalidResponseDataError({ data: undefined, message }))
+    }
+    const { accepted_prediction_tokens: accepted, rejected_prediction_tokens: rejected } =
+      this.#usage?.completion_tokens_details ?? {}
+    const metadata: Record<string, number> = {}
+    if (typeof accepted === 'number') metadata['acceptedPredictionTokens'] = accepted
+    if (typeof rejected === 'number') metadata['rejectedPredictionTokens'] = rejected
+    const providerMetadata: SharedV4ProviderMetadata = { [this.#metadataKey]: metadata }
+    const finishReason = this.#finishReason!
+    this.#emit({ type: 'finish', finishReason, usage: usageOf(this.#usage), providerMetadata })
+  }
 }

@@ -107,10 +107,10 @@ export function createGoogleDecoder(options: GoogleDecoderOptions): GoogleDecode
     })
   }
 
-  const decoder = createEventDecoder({ options, check: checkChunk, onChunk, onEnd })
+  const decoder = createEventDecoder({ options, check: checkChunk, reader: { onChunk, onEnd } })
   return {
-    push: decoder.push,
-    end: decoder.end,
+    push: (bytes) => decoder.push(bytes),
+    end: () => decoder.end(),
     continuation: continuation.token,
     continued() {
       settleUsage()

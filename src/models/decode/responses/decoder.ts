@@ -63,10 +63,12 @@ export function createResponsesDecoder(options: ResponsesDecoderOptions): Stream
   const decoder = createEventDecoder({
     options,
     check: checkChunk,
-    onChunk,
-    onEnd() {
-      hold.open()
-      emitEnd(state)
+    reader: {
+      onChunk,
+      onEnd() {
+        hold.open()
+        emitEnd(state)
+      },
     },
   })
   hold.emit({ type: 'stream-start', warnings })
@@ -75,6 +77,6 @@ export function createResponsesDecoder(options: ResponsesDecoderOptions): Stream
       hold.tick()
       decoder.push(bytes)
     },
-    end: decoder.end,
+    end: () => decoder.end(),
   }
 }
