@@ -1,6 +1,6 @@
 /** Creates the decoder of each protocol. */
 import type { EndpointProtocol } from './providers.ts'
-import type { CreateDecoder } from './direct-model.ts'
+import type { CreateDecoder } from './direct-call.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 
 export interface DecoderContext {

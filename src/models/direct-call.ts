@@ -1,0 +1,202 @@
+/** One call of a model whose answer we read ourselves: see `direct-model.ts`. */
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { RequestFacts, StreamDecoder } from './decode/decoder.ts'
+import type { BodySink, PushBody } from './http/push-body.ts'
+import { readStream } from './model-read.ts'
+import type { PartSink } from './part-sink.ts'
+import type { Open, Opened } from './provider-fetch.ts'
+
+type Warnings = Extract<LanguageModelV4StreamPart, { type: 'stream-start' }>['warnings']
+
+/** What a decoder is created from. */
+export interface Answer {
+  /** The package's name: `openai.responses`. */
+  provider: string
+  options: LanguageModelV4CallOptions
+  warnings: Warnings
+  request: RequestFacts
+  emit(part: LanguageModelV4StreamPart): void
+}
+
+/** A long answer may take several requests: see `GoogleDecoder`. */
+export interface ContinuedDecoder extends StreamDecoder {
+  continuation?(): string | undefined
+  continued?(): void
+  failed?(error: unknown): void
+}
+
+/** Undefined: the package must read this answer itself. */
+export type CreateDecoder = (answer: Answer) => ContinuedDecoder | undefined
+
+/** One call, found by the signal that the package passes on to `getArgs` and to `fetch`. */
+export interface Call {
+  prepared: Prepared | undefined
+  /** The request, once the package has made it. */
+  sent: { url: string; init: RequestInit; opened: Promise<Opened> } | undefined
+  /** The answer to give to the package instead of sending the request. */
+  replay: Promise<Opened> | undefined
+}
+
+/** What the packages' `getArgs` resolves with. */
+export interface Prepared {
+  args: Record<string, unknown>
+  warnings: Warnings
+}
+
+/** Thrown by `fetch` to end `doStream`. Made once, since its stack says nothing. */
+export const requestSent = new Error('The request has been sent; its answer is read elsewhere.')
+
+/** What all calls of a model share. */
+export interface Target {
+  open: Open
+  createDecoder: CreateDecoder
+  model: LanguageModelV4
+  calls: WeakMap<AbortSignal, Call>
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+export class DirectCall implements Call, BodySink {
+  prepared: Call['prepared'] = undefined
+  sent: Call['sent'] = undefined
+  replay: Call['replay'] = undefined
+  readonly #target: Target
+  readonly #options: LanguageModelV4CallOptions
+  readonly #sink: PartSink
+  readonly #controller = new AbortController()
+  #stopReading: ((reason: unknown) => void) | undefined = undefined
+  #decoder: ContinuedDecoder | undefined = undefined
+  #body: PushBody | undefined = undefined
+  #hasEmitted = false
+
+  constructor(target: Target, options: LanguageModelV4CallOptions, sink: PartSink) {
+    this.#target = target
+    this.#options = options
+    this.#sink = sink
+  }
+
+  start(): void {
+    this.#ask().catch((error: unknown) => this.#giveUp(error))
+  }
+
+  stop(reason: unknown): void {
+    this.#stopReading?.(reason)
+    this.#controller.abort(reason)
+  }
+
+  /** An error of the package or a decoder: in place of an answer it is a refusal. */
+  #giveUp(error: unknown): void {
+    this.#sink.fail(error, this.#hasEmitted ? 'stream' : 'request')
+  }
+
+  async #ask(): Promise<void> {
+    const { model, calls, createDecoder } = this.#target
+    calls.set(this.#controller.signal, this)
+    try {
+      // The package could not be watched, or this call has ended before its request: it reads the answer itself.
+      return this.#readPackage((await this.#callPackage()).stream)
+    } catch (error) {
+      if (error !== requestSent) throw error
+    }
+    const { args, warnings } = this.prepared!
+    const { url, opened: opening } = this.sent!
+    const opened = await opening.catch(() => undefined)
+    if (this.#sink.isOver()) return
+    this.#decoder =
+      opened === undefined || !isReadable(opened)
+        ? undefined
+        : createDecoder({
+            provider: model.provider,
+            options: this.#options,
+            warnings,
+            request: { url, body: args, responseHeaders: Object.fromEntries(opened.headers) },
+            emit: (part) => {
+              this.#hasEmitted = true
+              this.#sink.part(part)
+            },
+          })
+    if (this.#decoder === undefined) {
+      this.replay = opening
+      return this.#readPackage((await this.#callPackage()).stream)
+    }
+    if (this.#decoder.continuation === undefined) this.prepared = this.sent = undefined
+    this.#read(opened!)
+  }
+
+  #callPackage() {
+    return this.#target.model.doStream({ ...this.#options, abortSignal: this.#controller.signal })
+  }
+
+  #readPackage(stream: ReadableStream<LanguageModelV4StreamPart>): void {
+    this.#stopReading = readStream(stream, this.#sink)
+  }
+
+  #read(opened: Opened): void {
+    this.#body = opened.body()
+    this.#body.start(this)
+  }
+
+  bytes(bytes: Uint8Array): boolean {
+    try {
+      this.#decoder!.push(bytes)
+    } catch (error) {
+      this.#giveUp(error)
+      return true
+    }
+    const wait = this.#sink.ready()
+    if (wait === undefined) return true
+    void wait.then(this.#resume)
+    return false
+  }
+
+  readonly #resume = (): void => this.#body!.resume()
+
+  /** The body has ended. */
+  end(): void {
+    const decoder = this.#decoder!
+    const token = decoder.continuation?.()
+    if (token === undefined) return this.#finish()
+    this.#next(token)
+      .then(
+        (answer) => {
+          if (this.#sink.isOver()) return
+          decoder.continued!()
+          this.#read(answer)
+        },
+        (error: unknown) => {
+          decoder.failed!(error)
+          this.#finish()
+        },
+      )
+      .catch((error: unknown) => this.#giveUp(error))
+  }
+
+  async #next(token: string): Promise<Opened> {
+    const { url, init } = this.sent!
+    const body = JSON.stringify({ ...this.prepared!.args, continuationToken: token })
+    const next = this.#target.open(url, { ...init, body })
+    const answer = await next.catch(() => undefined)
+    if (answer !== undefined && isReadable(answer)) return answer
+    this.replay = next
+    await this.#callPackage()
+    throw new Error('unreachable: the package accepts an answer that is none')
+  }
+
+  #finish(): void {
+    try {
+      this.#decoder!.end()
+    } catch (error) {
+      return this.#giveUp(error)
+    }
+    this.#sink.end()
+  }
+
+  /** The body has failed. */
+  fail(error: unknown): void {
+    this.#sink.fail(error, 'stream')
+  }
+}
+
+/** The package reports anything else as a failed request. */
+function isReadable({ status }: Opened): boolean {
+  return status >= 200 && status < 300 && status !== 204 && status !== 205
+}
