@@ -102,17 +102,17 @@ class LogWriter implements Writer {
 
   readonly emit = (step: string, part: Part): void => {
     if (this.#sealed) return
-    if (this.#redactor === undefined && isBareDelta(part)) {
-      const { type, id, delta } = part
-      const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
-      return this.#add(entry, delta.length + 64)
-    }
-    const recorded = toRecorded(part)
+    const recorded = isBareDelta(part) ? part : toRecorded(part)
     if (this.#redactor === undefined) this.#push(step, recorded)
     else for (const clean of this.#redactor.redact(step, recorded)) this.#push(step, clean)
   }
 
   #push(step: string, part: RecordedPart): void {
+    if (isBareDelta(part)) {
+      const { type, id, delta } = part
+      const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
+      return this.#add(entry, delta.length + 64)
+    }
     // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = this.#seq + 1
@@ -125,7 +125,9 @@ class LogWriter implements Writer {
   #add(entry: Entry, characters: number): void {
     this.#onEntry(entry)
     this.#seq = entry.seq
-    this.#pending.push(entry)
+    // A literal has room for one; `push` makes room for seventeen.
+    if (this.#pending.length === 0) this.#pending = [entry]
+    else this.#pending.push(entry)
     this.#weight += characters
     if (this.#isAppending) return
     this.#isAppending = true

@@ -32,6 +32,7 @@ import { createTails } from './sqlite-tails.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import { createViewTable } from './sqlite-views.ts'
+import type { DeltaRow } from './tables/delta-rows.ts'
 import { createIndexer } from './tables/indexer.ts'
 import { createRecords } from './tables/records.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
@@ -69,7 +70,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const dropped = createDropped(db, groups)
   const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, ring, ringChanges })
+  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, ring, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
@@ -84,6 +85,10 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   function ringChanges(): void {
     changeBell.ring('')
     indexer?.wrote()
+  }
+
+  function wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void {
+    indexer?.wroteRow(row, hasOnlyDeltas)
   }
 
   function ring(run?: string): void {

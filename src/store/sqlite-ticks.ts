@@ -1,6 +1,6 @@
 /** Collects what a transaction adds to the `ticks` table, and serves the readers of runs. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Entry } from '../part/entry.ts'
+import { isDelta, type Entry } from '../part/entry.ts'
 import type { Appended } from '../part/log.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
@@ -16,6 +16,7 @@ import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
 import type { Tails } from './sqlite-tails.ts'
 import type { ViewTable } from './sqlite-views.ts'
+import type { DeltaRow } from './tables/delta-rows.ts'
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -42,6 +43,8 @@ export interface TicksContext {
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
+  /** Called for each row of the table after its commit. */
+  wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
 }
 
 export interface Ticks extends Gathering {
@@ -74,7 +77,7 @@ export interface Ticks extends Gathering {
 
 export function createTicks(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, tails, ring, ringChanges }: TicksContext,
+  { runs, pages, feed, views, dropped, tails, ring, ringChanges, wroteRow }: TicksContext,
 ): Ticks {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
@@ -203,7 +206,7 @@ export function createTicks(
       const done = [...gathered]
       gathered = new Map()
       if (feed.isRead) addChanges(done)
-      for (const [run, { before, row, entries, lines }] of done) {
+      for (const [run, { before, row, entries, lines, n }] of done) {
         if (row.status !== 'running') owned.delete(run)
         else if (row.epoch !== before?.epoch) owned.add(run)
         if (entries.length === 0) {
@@ -212,6 +215,7 @@ export function createTicks(
           if (head) head.row = row
           continue
         }
+        wroteRow({ id: n, run, firstSeq: entries[0]!.seq, lastSeq: row.lastSeq }, entries.every(isDelta))
         const head = heads.add(run, row, entries, lines.length)
         ring(run)
         heads.trim(run, head)

@@ -4,24 +4,37 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 export type Emit = (part: LanguageModelV4StreamPart) => void
 
 export interface Gate {
-  emit: Emit
+  emit(part: LanguageModelV4StreamPart): void
   /** Emits what has waited, and everything from now on at once. */
   open(): void
   isOpen(): boolean
 }
 
 export function createGate(emit: Emit): Gate {
-  let waiting: LanguageModelV4StreamPart[] | undefined = []
-  return {
-    emit(part) {
-      if (waiting === undefined) emit(part)
-      else waiting.push(part)
-    },
-    open() {
-      const parts = waiting ?? []
-      waiting = undefined
-      for (const part of parts) emit(part)
-    },
-    isOpen: () => waiting === undefined,
+  return new WaitingGate(emit)
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class WaitingGate implements Gate {
+  readonly #emit: Emit
+  #waiting: LanguageModelV4StreamPart[] | undefined = []
+
+  constructor(emit: Emit) {
+    this.#emit = emit
+  }
+
+  emit(part: LanguageModelV4StreamPart): void {
+    if (this.#waiting === undefined) this.#emit(part)
+    else this.#waiting.push(part)
+  }
+
+  open(): void {
+    const parts = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const part of parts) this.#emit(part)
+  }
+
+  isOpen(): boolean {
+    return this.#waiting === undefined
   }
 }

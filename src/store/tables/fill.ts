@@ -1,11 +1,12 @@
 /** Goes on with filling the tables, one row of `ticks` or one text at a time. Call it inside a transaction. */
 import type { DatabaseSync } from 'node:sqlite'
+import type { DeltaRow, DeltaRows } from './delta-rows.ts'
 import { fillTick, type Tick } from './fill-run.ts'
 import { createLaterTexts } from './later-texts.ts'
 import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
 import { hasOnlyDeltas } from './tick-lines.ts'
-import { createTickReader, type TickOfRun } from './tick-reader.ts'
+import { createTickReader } from './tick-reader.ts'
 
 /** Runs of which it is remembered where they stand. */
 const mostStates = 2000
@@ -21,10 +22,11 @@ export interface Fill {
   save(): void
 }
 
-export function createFill(db: DatabaseSync): Fill {
+export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const statements = prepareStatements(db)
   const ticks = createTickReader(db)
   const texts = createLaterTexts(db)
+  const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const position = db.prepare('SELECT tick, generation FROM index_state')
   const setPosition = db.prepare('UPDATE index_state SET tick = ?')
   const queued = db.prepare('SELECT run FROM index_queue LIMIT 1')
@@ -40,6 +42,7 @@ export function createFill(db: DatabaseSync): Fill {
   let tick = 0
   let saved = 0
   let generation: unknown
+  let version: unknown
 
   function stateOf(run: string): RunState | undefined {
     const known = touched.get(run)
@@ -58,14 +61,15 @@ export function createFill(db: DatabaseSync): Fill {
   }
 
   /**
-   * Whether the row says nothing to the tables: of deltas they need only when the first of a call came. Each look at a run in a
-   * transaction, and each note of where it stands, costs as much as the delta itself.
+   * Passes over a row of deltas, if it says nothing to the tables: they need only when the first of a call came. Each look at a run in
+   * a transaction, and each note of where it stands, costs as much as the delta itself.
    */
-  function isPassed({ run, firstSeq, lastSeq, entries }: TickOfRun): boolean {
+  function passes({ id, run, firstSeq, lastSeq }: DeltaRow): boolean {
     const state = states.get(run)
     if (state === undefined || state.waiting.size > 0 || firstSeq !== state.seq + 1) return false
-    if (lastSeq - state.noted > mostUnnoted || !hasOnlyDeltas(entries)) return false
+    if (lastSeq - state.noted > mostUnnoted) return false
     state.seq = lastSeq
+    tick = id
     return true
   }
 
@@ -109,12 +113,19 @@ export function createFill(db: DatabaseSync): Fill {
       filled = new Set()
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
+      const [now] = dataVersion.get() as unknown as [number]
+      // Another process has written, and may have given an id again.
+      if (now !== version) deltaRows.clear()
+      version = now
       saved = tick = Number(state?.tick ?? 0)
     },
     step(isOver) {
+      const known = deltaRows.at(tick + 1)
+      if (known !== undefined && passes(known)) return true
       const row = ticks.after(tick)
       if (row === undefined) return stepOfQueue(isOver) || texts.step()
-      const state = isPassed(row) ? undefined : stateOf(row.run)
+      if (hasOnlyDeltas(row.entries) && passes(row)) return true
+      const state = stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.
         if (row.firstSeq > state.seq + 1) enqueue.run(row.run)

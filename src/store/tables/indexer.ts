@@ -7,6 +7,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
 import { isBusy } from '../is-busy.ts'
 import { storeClosed } from '../store-error.ts'
+import { DeltaRows, type DeltaRow } from './delta-rows.ts'
 import { createFill, type Fill } from './fill.ts'
 import { recreateTables } from './layout.ts'
 
@@ -33,6 +34,8 @@ export interface IndexerTimes {
 }
 
 export interface Indexer {
+  /** Call it for each row of `ticks` after its commit. */
+  wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
   /** Call it after each commit of the store. */
   wrote(): void
   /** Resolves when everything stored before the call is in the tables. */
@@ -58,6 +61,7 @@ export function createIndexer(
 ): Indexer {
   // Made when there is something to fill: a short command need not wait for its statements.
   let made: Fill | undefined
+  const deltaRows = new DeltaRows()
   const now = times.now ?? (() => performance.now())
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
@@ -88,7 +92,7 @@ export function createIndexer(
     let more = true
     let steps = 0
     try {
-      const fill = (made ??= createFill(db))
+      const fill = (made ??= createFill(db, deltaRows))
       fill.begin()
       do {
         more = fill.step(isOver)
@@ -154,6 +158,7 @@ export function createIndexer(
   }
 
   return {
+    wroteRow: (row, hasOnlyDeltas) => deltaRows.wrote(row, hasOnlyDeltas),
     wrote() {
       wroteAt = performance.now()
       schedule(times.pause)

@@ -13,64 +13,82 @@ import { startBlock } from './block.ts'
 import { readDelta, stopBlock } from './delta.ts'
 import { checkEvent } from './event.ts'
 import type { AnthropicFacts } from './facts.ts'
-import { createMessage } from './message.ts'
+import { createMessage, type AnthropicMessage } from './message.ts'
 import type { AnthropicEvent, EventOf } from './event-schema.ts'
-import { createState } from './state.ts'
+import { createState, type AnthropicState } from './state.ts'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
-import { createEventDecoder, type Learn } from '../event-decoder.ts'
-import { createGate } from '../gate.ts'
+import { createEventDecoder, type ChunkReader, type Learn } from '../event-decoder.ts'
+import { createGate, type Gate } from '../gate.ts'
 import type { Chunk } from '../read-json.ts'
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
-export function createAnthropicDecoder(
-  options: DecoderOptions & { request: RequestFacts; facts: AnthropicFacts },
-): StreamDecoder {
-  const { facts, request, generateId = defaultGenerateId } = options
-  // The package reads the first part before `doStream` resolves: an error there rejects the request.
-  const gate = createGate(options.emit)
-  let hasOutput = false
-  let hasError = false
-  let lastFinish: Finish | undefined
-  let isOver = false
+interface AnthropicOptions extends DecoderOptions {
+  request: RequestFacts
+  facts: AnthropicFacts
+}
 
-  function emit(part: LanguageModelV4StreamPart): void {
-    if (!gate.isOpen() && part.type !== 'stream-start' && part.type !== 'ping') {
-      if (part.type === 'error') throw refusalOf(part.error, request)
-      gate.open()
+export function createAnthropicDecoder(options: AnthropicOptions): StreamDecoder {
+  const reader = new AnthropicReader(options)
+  const decoder = createEventDecoder({ options, check: checkEvent, reader })
+  reader.emit({ type: 'stream-start', warnings: options.warnings })
+  return decoder
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class AnthropicReader implements ChunkReader<AnthropicEvent> {
+  readonly #request: RequestFacts
+  /** The package reads the first part before `doStream` resolves: an error there rejects the request. */
+  readonly #gate: Gate
+  readonly #state: AnthropicState
+  readonly #message: AnthropicMessage
+  #hasOutput = false
+  #hasError = false
+  #lastFinish: Finish | undefined = undefined
+  #isOver = false
+
+  constructor({ emit, request, facts, generateId = defaultGenerateId }: AnthropicOptions) {
+    this.#request = request
+    this.#gate = createGate(emit)
+    this.#state = createState(this.emit, generateId, facts)
+    this.#message = createMessage(this.#state)
+  }
+
+  readonly emit = (part: LanguageModelV4StreamPart): void => {
+    if (!this.#gate.isOpen() && part.type !== 'stream-start' && part.type !== 'ping') {
+      if (part.type === 'error') throw refusalOf(part.error, this.#request)
+      this.#gate.open()
     }
     switch (part.type) {
       case 'text-delta':
       case 'reasoning-delta':
       case 'tool-input-delta':
-        if (part.delta !== '') hasOutput = true
+        if (part.delta !== '') this.#hasOutput = true
         break
       case 'tool-call':
-        hasOutput = true
+        this.#hasOutput = true
         break
       case 'finish':
-        lastFinish = part
-        hasOutput = false
+        this.#lastFinish = part
+        this.#hasOutput = false
         break
       case 'response-metadata':
-        hasOutput = false
+        this.#hasOutput = false
         break
       case 'error':
-        hasError = true
+        this.#hasError = true
         break
       default:
     }
-    gate.emit(part)
+    this.#gate.emit(part)
   }
 
-  const state = createState(emit, generateId, facts)
-  const message = createMessage(state)
-
-  function onChunk({ value: event, error }: Chunk<AnthropicEvent>, learn: Learn): void {
-    if (event === undefined) return emit({ type: 'error', error })
+  onChunk({ value: event, error }: Chunk<AnthropicEvent>, learn: Learn): void {
+    if (event === undefined) return this.emit({ type: 'error', error })
+    const state = this.#state
     switch (event.type) {
       case 'ping':
-        if (facts.includePings) emit({ type: 'ping' })
+        if (state.facts.includePings) this.emit({ type: 'ping' })
         return
       case 'content_block_start':
         return startBlock(state, event.index, event.content_block)
@@ -79,38 +97,32 @@ export function createAnthropicDecoder(
       case 'content_block_delta':
         return readDelta(state, event, learn)
       case 'message_start':
-        isOver = !message.start(event)
+        this.#isOver = !this.#message.start(event)
         return
       case 'message_delta':
-        return message.delta(event)
+        return this.#message.delta(event)
       case 'message_stop':
-        return message.stop()
+        return this.#message.stop()
       case 'error':
-        return emit({ type: 'error', error: streamErrorOf(event.error) })
+        return this.emit({ type: 'error', error: streamErrorOf(event.error) })
     }
   }
 
-  const decoder = createEventDecoder({
-    options,
-    check: checkEvent,
-    reader: {
-      onChunk,
-      isDone: () => isOver,
-      onEnd() {
-        gate.open()
-        if (!hasOutput || hasError) return
-        const metadata = lastFinish?.providerMetadata
-        gate.emit({
-          type: 'finish',
-          finishReason: { unified: 'interrupted', raw: undefined },
-          usage: lastFinish?.usage ?? createNullLanguageModelUsage(),
-          ...(metadata && { providerMetadata: metadata }),
-        })
-      },
-    },
-  })
-  emit({ type: 'stream-start', warnings: options.warnings })
-  return decoder
+  isDone(): boolean {
+    return this.#isOver
+  }
+
+  onEnd(): void {
+    this.#gate.open()
+    if (!this.#hasOutput || this.#hasError) return
+    const metadata = this.#lastFinish?.providerMetadata
+    this.#gate.emit({
+      type: 'finish',
+      finishReason: { unified: 'interrupted', raw: undefined },
+      usage: this.#lastFinish?.usage ?? createNullLanguageModelUsage(),
+      ...(metadata && { providerMetadata: metadata }),
+    })
+  }
 }
 
 type SentError = EventOf<'error'>['error']

@@ -20,112 +20,128 @@ export interface AnthropicMessage {
 type Delta = EventOf<'message_delta'>['delta']
 
 export function createMessage(state: AnthropicState): AnthropicMessage {
-  const { emit } = state
-  let open: { id: string | null | undefined } | undefined
-  let finishReason: LanguageModelV4FinishReason = { unified: 'other', raw: undefined }
-  const counts: Usage = {
+  return new Message(state)
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class Message implements AnthropicMessage {
+  readonly #state: AnthropicState
+  #open: { id: string | null | undefined } | undefined = undefined
+  #finishReason: LanguageModelV4FinishReason = { unified: 'other', raw: undefined }
+  readonly #counts: Usage = {
     input_tokens: 0,
     output_tokens: 0,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: 0,
     iterations: null,
   }
-  let rawUsage: JSONObject | undefined
-  let stopSequence: string | null = null
-  let container: JSONObject | null = null
-  let contextManagement: JSONObject | null = null
-  let serviceTier: string | null = null
+  #rawUsage: JSONObject | undefined = undefined
+  #stopSequence: string | null = null
+  #container: JSONObject | null = null
+  #contextManagement: JSONObject | null = null
+  #serviceTier: string | null = null
   // Only in the metadata if the provider sent them.
-  let stopDetails: JSONObject | undefined
-  let inputTransformations: JSONValue | null | undefined
-  let safeguardResults: JSONValue | null | undefined
+  #stopDetails: JSONObject | undefined = undefined
+  #inputTransformations: JSONValue | null | undefined = undefined
+  #safeguardResults: JSONValue | null | undefined = undefined
 
-  function end(reason: string | null | undefined): void {
-    finishReason = { unified: unifiedReason(reason, state.calledJson), raw: reason ?? undefined }
+  constructor(state: AnthropicState) {
+    this.#state = state
   }
 
-  function metadata(): JSONObject {
+  #end(reason: string | null | undefined): void {
+    this.#finishReason = { unified: unifiedReason(reason, this.#state.calledJson), raw: reason ?? undefined }
+  }
+
+  #metadata(): JSONObject {
     return {
-      usage: rawUsage ?? null,
-      stopSequence,
-      ...(serviceTier === null ? undefined : { serviceTier }),
-      ...(stopDetails && { stopDetails }),
-      ...(inputTransformations && { inputTransformations }),
-      ...(safeguardResults && { safeguardResults }),
-      iterations: counts.iterations?.map(iterationOf) ?? null,
-      container,
-      contextManagement,
+      usage: this.#rawUsage ?? null,
+      stopSequence: this.#stopSequence,
+      ...(this.#serviceTier === null ? undefined : { serviceTier: this.#serviceTier }),
+      ...(this.#stopDetails && { stopDetails: this.#stopDetails }),
+      ...(this.#inputTransformations && { inputTransformations: this.#inputTransformations }),
+      ...(this.#safeguardResults && { safeguardResults: this.#safeguardResults }),
+      iterations: this.#counts.iterations?.map(iterationOf) ?? null,
+      container: this.#container,
+      contextManagement: this.#contextManagement,
     }
   }
 
-  return {
-    start(event) {
-      const { message } = event
-      if (open !== undefined) {
-        if (open.id === message.id) return true
-        const error = new InvalidResponseDataError({
-          data: event,
-          message:
-            `Received message_start for message ${JSON.stringify(message.id)} ` +
-            `while message ${JSON.stringify(open.id)} is still open.`,
-        })
-        emit({ type: 'error', error })
-        return false
-      }
-      const { id, model, usage } = message
-      open = { id }
-      serviceTier = usage.service_tier ?? message.service_tier ?? null
-      state.heldByIndex.clear()
-      counts.input_tokens = usage.input_tokens
-      counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? 0
-      counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? 0
-      rawUsage = { ...usage } as JSONObject
-      inputTransformations = message.input_transformations ?? inputTransformations
-      if (message.container) container = { ...containerOf(message.container), skills: null }
-      if (typeof message.stop_reason === 'string') end(message.stop_reason)
-      emit({ type: 'response-metadata', id: id ?? undefined, modelId: model ?? undefined })
-      const started = { id: id ?? null, model: model ?? null, usage: rawUsage }
-      emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: started } })
-      for (const call of message.content ?? []) emitWhole(state, call)
-      return true
-    },
+  start(event: EventOf<'message_start'>): boolean {
+    const state = this.#state
+    const { emit } = state
+    const { message } = event
+    if (this.#open !== undefined) {
+      if (this.#open.id === message.id) return true
+      const error = new InvalidResponseDataError({
+        data: event,
+        message:
+          `Received message_start for message ${JSON.stringify(message.id)} ` +
+          `while message ${JSON.stringify(this.#open.id)} is still open.`,
+      })
+      emit({ type: 'error', error })
+      return false
+    }
+    const { id, model, usage } = message
+    this.#open = { id }
+    this.#serviceTier = usage.service_tier ?? message.service_tier ?? null
+    state.heldByIndex.clear()
+    const counts = this.#counts
+    counts.input_tokens = usage.input_tokens
+    counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? 0
+    counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? 0
+    this.#rawUsage = { ...usage } as JSONObject
+    this.#inputTransformations = message.input_transformations ?? this.#inputTransformations
+    if (message.container) this.#container = { ...containerOf(message.container), skills: null }
+    if (typeof message.stop_reason === 'string') this.#end(message.stop_reason)
+    emit({ type: 'response-metadata', id: id ?? undefined, modelId: model ?? undefined })
+    const started = { id: id ?? null, model: model ?? null, usage: this.#rawUsage }
+    emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: started } })
+    for (const call of message.content ?? []) emitWhole(state, call)
+    return true
+  }
 
-    delta({ delta, usage, input_transformations: transformations, context_management: management }) {
-      counts.input_tokens = usage.input_tokens ?? counts.input_tokens!
-      counts.output_tokens = usage.output_tokens
-      counts.output_tokens_details = usage.output_tokens_details ?? counts.output_tokens_details
-      counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? counts.cache_read_input_tokens
-      counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? counts.cache_creation_input_tokens
-      counts.iterations = usage.iterations ?? counts.iterations
-      end(delta.stop_reason)
-      stopSequence = delta.stop_sequence ?? null
-      stopDetails = delta.stop_details ? stopDetailsOf(delta.stop_details) : undefined
-      container = delta.container ? { ...containerOf(delta.container), skills: skillsOf(delta.container) } : null
-      if (management) contextManagement = { appliedEdits: management.applied_edits.map(editOf) }
-      inputTransformations = transformations ?? inputTransformations
-      safeguardResults = (delta.safeguard_results as JSONValue | null | undefined) ?? safeguardResults
-      serviceTier = usage.service_tier ?? serviceTier
-      rawUsage = { ...rawUsage, ...(usage as JSONObject) }
-    },
+  delta(event: EventOf<'message_delta'>): void {
+    const { delta, usage, input_transformations: transformations, context_management: management } = event
+    const counts = this.#counts
+    counts.input_tokens = usage.input_tokens ?? counts.input_tokens!
+    counts.output_tokens = usage.output_tokens
+    counts.output_tokens_details = usage.output_tokens_details ?? counts.output_tokens_details
+    counts.cache_read_input_tokens = usage.cache_read_input_tokens ?? counts.cache_read_input_tokens
+    counts.cache_creation_input_tokens = usage.cache_creation_input_tokens ?? counts.cache_creation_input_tokens
+    counts.iterations = usage.iterations ?? counts.iterations
+    this.#end(delta.stop_reason)
+    this.#stopSequence = delta.stop_sequence ?? null
+    this.#stopDetails = delta.stop_details ? stopDetailsOf(delta.stop_details) : undefined
+    this.#container = delta.container ? { ...containerOf(delta.container), skills: skillsOf(delta.container) } : null
+    if (management) this.#contextManagement = { appliedEdits: management.applied_edits.map(editOf) }
+    this.#inputTransformations = transformations ?? this.#inputTransformations
+    this.#safeguardResults = (delta.safeguard_results as JSONValue | null | undefined) ?? this.#safeguardResults
+    this.#serviceTier = usage.service_tier ?? this.#serviceTier
+    this.#rawUsage = { ...this.#rawUsage, ...(usage as JSONObject) }
+  }
 
-    stop() {
-      open = undefined
-      const anthropic = metadata()
-      if (!state.hasSearchResults) for (const citation of state.citedPages) emitSource(state, citation)
-      state.citedPages.length = 0
-      // A message that goes on with a tool is not the answer.
-      const goesOn = finishReason.raw === 'pause_turn' || finishReason.raw === 'tool_use'
-      if (!state.calledJson && !goesOn) {
-        for (const { id, text, citations } of state.held) {
-          if (text === '') continue
-          emit({ type: 'text-start', id })
-          emit({ type: 'text-delta', id, delta: text })
-          emit(textEnd(state, id, citations))
-        }
+  stop(): void {
+    const state = this.#state
+    const { emit } = state
+    this.#open = undefined
+    const anthropic = this.#metadata()
+    if (!state.hasSearchResults) for (const citation of state.citedPages) emitSource(state, citation)
+    state.citedPages.length = 0
+    const finishReason = this.#finishReason
+    // A message that goes on with a tool is not the answer.
+    const goesOn = finishReason.raw === 'pause_turn' || finishReason.raw === 'tool_use'
+    if (!state.calledJson && !goesOn) {
+      for (const { id, text, citations } of state.held) {
+        if (text === '') continue
+        emit({ type: 'text-start', id })
+        emit({ type: 'text-delta', id, delta: text })
+        emit(textEnd(state, id, citations))
       }
-      state.held.length = 0
-      emit({ type: 'finish', finishReason, usage: usageOf(counts, rawUsage), providerMetadata: { anthropic } })
-    },
+    }
+    state.held.length = 0
+    const usage = usageOf(this.#counts, this.#rawUsage)
+    emit({ type: 'finish', finishReason, usage, providerMetadata: { anthropic } })
   }
 }
 

@@ -1,5 +1,6 @@
 /** What an answer of Anthropic's messages has said so far. */
 import type { LanguageModelV4ToolCall } from '@ai-sdk/provider'
+import { LateMap } from '../../../fold/late-map.ts'
 import type { AnthropicFacts, CitedDocument } from './facts.ts'
 import type { Caller, ContentBlock } from './block-schema.ts'
 import type { Citation } from './event-schema.ts'
@@ -49,7 +50,7 @@ export interface AnthropicState {
   mcpCalls: Record<string, LanguageModelV4ToolCall>
   searchTools: Record<string, string>
   held: HeldText[]
-  heldByIndex: Map<number, HeldText>
+  heldByIndex: LateMap<number, HeldText>
   calledJson: boolean
   hasSearchResults: boolean
   /** Cited pages: sources only if the search's own results do not come. */
@@ -67,7 +68,7 @@ export function createState(emit: Emit, generateId: () => string, facts: Anthrop
     mcpCalls: {},
     searchTools: {},
     held: [],
-    heldByIndex: new Map(),
+    heldByIndex: new LateMap(),
     calledJson: false,
     hasSearchResults: false,
     citedPages: [],

@@ -1,5 +1,6 @@
 /** Where an answer comes from: searches, images, files and maps, each named once. */
 import type { LanguageModelV4Source } from '@ai-sdk/provider'
+import type { LateSet } from '../../../fold/late-map.ts'
 import type { Grounding } from './chunk-schema.ts'
 
 type GroundingChunk = NonNullable<Grounding['groundingChunks']>[number]
@@ -9,7 +10,7 @@ export interface SourceOptions {
   generateId(): string
   emit(source: LanguageModelV4Source): void
   /** Keys of the sources that have been emitted. */
-  known: Set<string>
+  known: LateSet<string>
 }
 
 export function emitSources(grounding: Grounding | null | undefined, options: SourceOptions): void {

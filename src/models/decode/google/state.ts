@@ -1,5 +1,6 @@
 /** What the reading of one answer remembers between chunks. */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { LateSet } from '../../../fold/late-map.ts'
 import type { Candidate, Chunk, Grounding, Usage } from './chunk-schema.ts'
 import type { JsonBuilder } from './json-builder.ts'
 
@@ -33,7 +34,7 @@ export interface State {
   textId: string | null
   reasoningId: string | null
   blocks: number
-  sources: Set<string>
+  sources: LateSet<string>
   /** The call that the next result belongs to. */
   codeCallId: string | undefined
   serverCallId: string | undefined
@@ -66,7 +67,7 @@ export function createState(facts: Facts): State {
     textId: null,
     reasoningId: null,
     blocks: 0,
-    sources: new Set(),
+    sources: new LateSet(),
     codeCallId: undefined,
     serverCallId: undefined,
     openCalls: [],

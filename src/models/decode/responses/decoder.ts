@@ -2,15 +2,15 @@
 import { TypeValidationError, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { generateId as defaultGenerateId } from '@ai-sdk/provider-utils'
 import type { DecoderOptions, RequestFacts, StreamDecoder } from '../decoder.ts'
-import { createEventDecoder, type Learn } from '../event-decoder.ts'
+import { createEventDecoder, type ChunkReader, type EventDecoder, type Learn } from '../event-decoder.ts'
 import { textAt } from '../json-places.ts'
 import type { Chunk as Read } from '../read-json.ts'
 import { checkChunk, type Chunk } from './chunk-schema.ts'
 import { emitEnd } from './ending.ts'
 import { factsOfResponses } from './facts.ts'
-import { createHold } from './hold.ts'
+import { createHold, type Hold } from './hold.ts'
 import { readChunk } from './read-chunk.ts'
-import { createState } from './state.ts'
+import { createState, type State } from './state.ts'
 import { isChatChunk, toMismatch } from './mismatch.ts'
 
 export interface ResponsesDecoderOptions extends DecoderOptions {
@@ -35,15 +35,38 @@ const repeated: ReadonlySet<Chunk['type']> = new Set([
 const places = textAt('delta', 'sequence_number', 'obfuscation')
 
 export function createResponsesDecoder(options: ResponsesDecoderOptions): StreamDecoder {
-  const { emit, warnings, request, now } = options
-  const generateId = options.generateId ?? defaultGenerateId
-  const facts = factsOfResponses(options.provider, options.call)
-  const hold = createHold({ emit, request, ...(now && { now }) })
-  const state = createState({ ...facts, request, generateId }, hold.emit)
+  return new ResponsesDecoder(options)
+}
 
-  function onChunk({ value: chunk, error }: Read<Chunk>, learn: Learn): void {
-    hold.check(chunk)
-    if (chunk === undefined) return fail(error)
+/** A class, because its functions would cost each open answer more than what it knows. */
+class ResponsesDecoder implements StreamDecoder, ChunkReader<Chunk> {
+  readonly #hold: Hold
+  readonly #state: State
+  readonly #decoder: EventDecoder
+
+  constructor(options: ResponsesDecoderOptions) {
+    const { emit, warnings, request, now } = options
+    const generateId = options.generateId ?? defaultGenerateId
+    const facts = factsOfResponses(options.provider, options.call)
+    this.#hold = createHold({ emit, request, ...(now && { now }) })
+    this.#state = createState({ ...facts, request, generateId }, this.#hold.emit)
+    this.#decoder = createEventDecoder({ options, check: checkChunk, reader: this })
+    this.#hold.emit({ type: 'stream-start', warnings })
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#hold.tick()
+    this.#decoder.push(bytes)
+  }
+
+  end(): void {
+    this.#decoder.end()
+  }
+
+  onChunk({ value: chunk, error }: Read<Chunk>, learn: Learn): void {
+    this.#hold.check(chunk)
+    if (chunk === undefined) return this.#fail(error)
+    const state = this.#state
     readChunk(state, chunk)
     if (!repeated.has(chunk.type)) return
     const repeat = chunk as Chunk & { delta: string }
@@ -53,30 +76,16 @@ export function createResponsesDecoder(options: ResponsesDecoderOptions): Stream
     })
   }
 
-  function fail(error: unknown): void {
+  onEnd(): void {
+    this.#hold.open()
+    emitEnd(this.#state)
+  }
+
+  #fail(error: unknown): void {
+    const state = this.#state
     const value = TypeValidationError.isInstance(error) ? error.value : undefined
     state.hasError = true
     state.finishReason = { unified: 'error', raw: undefined }
-    state.emit({ type: 'error', error: isChatChunk(value) ? toMismatch(value, error, request) : error })
-  }
-
-  const decoder = createEventDecoder({
-    options,
-    check: checkChunk,
-    reader: {
-      onChunk,
-      onEnd() {
-        hold.open()
-        emitEnd(state)
-      },
-    },
-  })
-  hold.emit({ type: 'stream-start', warnings })
-  return {
-    push(bytes) {
-      hold.tick()
-      decoder.push(bytes)
-    },
-    end: () => decoder.end(),
+    state.emit({ type: 'error', error: isChatChunk(value) ? toMismatch(value, error, state.request) : error })
   }
 }

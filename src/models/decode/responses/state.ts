@@ -1,5 +1,6 @@
 /** What the reading of one answer remembers between events. */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { LateMap, LateSet } from '../../../fold/late-map.ts'
 import type { ChunkOf, Usage } from './chunk-schema.ts'
 import type { ResponsesFacts } from './facts.ts'
 
@@ -50,10 +51,10 @@ export interface State extends ResponsesFacts {
   citedSources: Annotation[]
   hasWebSources: boolean
   hasFileResults: boolean
-  retrievedFiles: Set<string>
+  retrievedFiles: LateSet<string>
   hostedSearches: string[]
   /** Ids of calls by the id of the approval that they ask for in this answer. */
-  askedCalls: Map<string, string>
+  askedCalls: LateMap<string, string>
 }
 
 export function createState(facts: ResponsesFacts, emit: State['emit']): State {
@@ -79,9 +80,9 @@ export function createState(facts: ResponsesFacts, emit: State['emit']): State {
     citedSources: [],
     hasWebSources: false,
     hasFileResults: false,
-    retrievedFiles: new Set(),
+    retrievedFiles: new LateSet(),
     hostedSearches: [],
-    askedCalls: new Map(),
+    askedCalls: new LateMap(),
   }
 }
 
