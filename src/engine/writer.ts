@@ -4,7 +4,7 @@
  * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
  * one transaction. Readers only see what is stored.
  */
-import { isBareDelta, isDelta, toRecorded, type Entry, type RecordedPart } from '../part/entry.ts'
+import { isBareDelta, isDelta, toRecorded, type BareDelta, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
 import { moved } from './moved.ts'
 import type { Appended, KeptView, Log } from '../part/log.ts'
@@ -102,17 +102,21 @@ class LogWriter implements Writer {
 
   readonly emit = (step: string, part: Part): void => {
     if (this.#sealed) return
-    const recorded = isBareDelta(part) ? part : toRecorded(part)
-    if (this.#redactor === undefined) this.#push(step, recorded)
-    else for (const clean of this.#redactor.redact(step, recorded)) this.#push(step, clean)
+    const isBare = isBareDelta(part)
+    const recorded = isBare ? part : toRecorded(part)
+    if (this.#redactor === undefined) return isBare ? this.#pushDelta(step, part) : this.#push(step, recorded)
+    for (const clean of this.#redactor.redact(step, recorded)) {
+      if (isBare && clean === recorded) this.#pushDelta(step, part)
+      else this.#push(step, clean)
+    }
+  }
+
+  #pushDelta(step: string, { type, id, delta }: BareDelta): void {
+    const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
+    this.#add(entry, delta.length + 64)
   }
 
   #push(step: string, part: RecordedPart): void {
-    if (isBareDelta(part)) {
-      const { type, id, delta } = part
-      const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
-      return this.#add(entry, delta.length + 64)
-    }
     // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = this.#seq + 1

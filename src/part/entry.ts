@@ -157,6 +157,7 @@ export function isBareDelta<P extends { type: Part['type'] }>(part: P): part is 
   return fields === 3
 }
 type Bare<P> = Extract<P, { type: Delta['type'] }> & { providerMetadata?: undefined }
+export type BareDelta = Bare<Part>
 
 function sameBlock(a: Delta, b: Delta): boolean {
   return a.type === b.type && a.id === b.id && a.step === b.step && !a.providerMetadata && !b.providerMetadata
