@@ -202,6 +202,31 @@ test('only models/model.ts imports the AI SDK, types included', () => {
   expect([...new Set(users)]).toEqual(['models/model.ts'])
 })
 
+/** Of each class: how many fields an instance has, and whether one of them, or a method, has a name with `#`. */
+function classesOf({ file, text }: Source): { name: string; fields: number; hashed: boolean }[] {
+  const { program } = parseSync(file, text, { lang: file.endsWith('x') ? 'tsx' : 'ts' })
+  return program.body.flatMap((node) => {
+    const declared = node.type === 'ExportNamedDeclaration' ? node.declaration : node
+    if (declared?.type !== 'ClassDeclaration') return []
+    const named = declared.body.body.flatMap((each) =>
+      (each.type === 'PropertyDefinition' || each.type === 'MethodDefinition') && !each.static ? [each] : [],
+    )
+    return {
+      name: declared.id?.name ?? '',
+      fields: named.filter(({ type }) => type === 'PropertyDefinition').length,
+      hashed: named.some(({ key }) => key.type === 'PrivateIdentifier'),
+    }
+  })
+}
+
+test('a class with many fields has none with `#`: V8 may keep its instances as hash tables (decisions/0028)', () => {
+  const classes = [...sources.values()].flatMap(classesOf)
+  expect(classes.length).toBeGreaterThan(40)
+  expect(classes.filter(({ fields, hashed }) => hashed && fields > 13).map(({ name }) => name)).toEqual([])
+  // It has those of `FoldingRun` as well.
+  expect(classes.find(({ name }) => name === 'State')).toMatchObject({ hashed: false })
+})
+
 test('files are short: most under 150 lines, none over 250', () => {
   const lengths = [...sources.values()].map(({ file, text }) => ({ file, text, lines: text.split('\n').length - 1 }))
   const long = lengths.filter(({ lines }) => lines > 250)

@@ -45,47 +45,50 @@ export function createAnswerSource<Out extends Piece>(
 
 function ignore(): void {}
 
-/** It is its own source. A class, because its functions would cost each open stream more than what it knows. */
+/**
+ * It is its own source. A class, because its functions would cost each open stream more than what it knows. `private` and not `#`: see
+ * decisions/0028.
+ */
 class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   readonly reader: RunReader
   readonly source: BodySource<Out> = this
   sendKeepAlive: ((piece: Out) => void) | undefined = undefined
-  readonly #context: AnswerContext
-  readonly #encoder: Encoder<Out>
-  readonly #keepAlive: Out
-  readonly #from: number
-  readonly #filter: SourceOptions<Out>['filter']
-  readonly #release: SourceOptions<Out>['release']
-  readonly #unwatch: () => void
-  #lastWrite = performance.now()
-  #timer: ReturnType<typeof setTimeout> | undefined = undefined
-  #failure: ErrorValue = closing
-  #isDropped = false
-  #give: (piece: Out | undefined) => void = ignore
-  #fail: (error: unknown) => void = ignore
+  private readonly context: AnswerContext
+  private readonly encoder: Encoder<Out>
+  private readonly keepAlive: Out
+  private readonly from: number
+  private readonly filter: SourceOptions<Out>['filter']
+  private readonly release: SourceOptions<Out>['release']
+  private readonly unwatch: () => void
+  private lastWrite = performance.now()
+  private timer: ReturnType<typeof setTimeout> | undefined = undefined
+  private failure: ErrorValue = closing
+  private isDropped = false
+  private give: (piece: Out | undefined) => void = ignore
+  private fail: (error: unknown) => void = ignore
 
   constructor(
     context: AnswerContext,
     { runId, encoder, keepAlive, reader, from, filter, release }: SourceOptions<Out>,
   ) {
     this.reader = reader
-    this.#context = context
-    this.#encoder = encoder
-    this.#keepAlive = keepAlive
-    this.#from = from
-    this.#filter = filter
-    this.#release = release
-    this.#unwatch = context.runtime.onLost(runId, (error) => {
-      this.#failure = error
+    this.context = context
+    this.encoder = encoder
+    this.keepAlive = keepAlive
+    this.from = from
+    this.filter = filter
+    this.release = release
+    this.unwatch = context.runtime.onLost(runId, (error) => {
+      this.failure = error
       reader.close()
     })
-    if (keepAlive.length > 0) this.#watch(context.keepAliveMs)
+    if (keepAlive.length > 0) this.watch(context.keepAliveMs)
   }
 
   next(give: (piece: Out | undefined) => void, fail: (error: unknown) => void): void {
-    this.#give = give
-    this.#fail = fail
-    this.#advance()
+    this.give = give
+    this.fail = fail
+    this.advance()
   }
 
   cancel(): void {
@@ -93,90 +96,90 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   }
 
   drop(finished: boolean): void {
-    if (this.#isDropped) return
-    this.#isDropped = true
-    this.#unwatch()
-    clearTimeout(this.#timer)
+    if (this.isDropped) return
+    this.isDropped = true
+    this.unwatch()
+    clearTimeout(this.timer)
     this.reader.close()
-    this.#release?.({ finished })
+    this.release?.({ finished })
   }
 
-  #encode(batch: Entry[]): Out {
-    const encoder = this.#encoder
+  private encode(batch: Entry[]): Out {
+    const encoder = this.encoder
     for (const entry of batch) {
-      if (entry.seq < this.#from) encoder.skip(entry)
+      if (entry.seq < this.from) encoder.skip(entry)
       else encoder.write(entry)
     }
     return encoder.take()
   }
 
-  #advance(): void {
-    const { state } = this.#encoder
+  private advance(): void {
+    const { state } = this.encoder
     // The previous call has delivered what was written before the transfer breaks.
-    if (state === 'broken') this.#fail(new Error('The answer is incomplete.'))
-    else if (state === 'complete') this.#give(undefined)
+    if (state === 'broken') this.fail(new Error('The answer is incomplete.'))
+    else if (state === 'complete') this.give(undefined)
     else {
       try {
-        this.reader.next().then(this.#onBatch, this.#onReadError)
+        this.reader.next().then(this.onBatch, this.onReadError)
       } catch (error) {
-        this.#onReadError(error)
+        this.onReadError(error)
       }
     }
   }
 
   // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
   // idle stream produces.
-  readonly #onBatch = (batch: Batch): void => {
+  private readonly onBatch = (batch: Batch): void => {
     try {
-      this.#deliver(this.#pieceOf(batch))
+      this.deliver(this.pieceOf(batch))
     } catch (error) {
-      this.#fail(error)
+      this.fail(error)
     }
   }
 
-  readonly #onReadError = (error: unknown): void => {
+  private readonly onReadError = (error: unknown): void => {
     try {
-      this.#deliver(this.#failed(error))
+      this.deliver(this.failed(error))
     } catch (thrown) {
-      this.#fail(thrown)
+      this.fail(thrown)
     }
   }
 
-  #pieceOf({ done, value }: Batch): Out | undefined {
+  private pieceOf({ done, value }: Batch): Out | undefined {
     try {
-      return done ? undefined : this.#encode(this.#filter === undefined ? value : this.#filter(value))
+      return done ? undefined : this.encode(this.filter === undefined ? value : this.filter(value))
     } catch (error) {
-      return this.#failed(error)
+      return this.failed(error)
     }
   }
 
-  #failed(error: unknown): undefined {
-    const { onError } = this.#context
+  private failed(error: unknown): undefined {
+    const { onError } = this.context
     onError(error)
     const isLost = error instanceof MillraceError && error.code === 'store-lost'
-    this.#failure = isLost ? toPublicError(error) : unreadable
+    this.failure = isLost ? toPublicError(error) : unreadable
   }
 
   /** Delivers a piece for the next write; undefined at the end of the log. */
-  #deliver(given: Out | undefined): void {
-    if (this.#isDropped) return this.#give(undefined)
-    const piece = given ?? this.#encoder.fail(this.#failure)
-    if (this.#encoder.state !== 'open') this.drop(true)
-    this.#lastWrite = performance.now()
-    if (piece.length === 0) this.#advance()
-    else this.#give(piece)
+  private deliver(given: Out | undefined): void {
+    if (this.isDropped) return this.give(undefined)
+    const piece = given ?? this.encoder.fail(this.failure)
+    if (this.encoder.state !== 'open') this.drop(true)
+    this.lastWrite = performance.now()
+    if (piece.length === 0) this.advance()
+    else this.give(piece)
   }
 
   // Checks the time of the last write when it fires, instead of resetting the timer with every write.
-  #watch(ms: number): void {
-    this.#timer = setTimeout(() => {
-      const { keepAliveMs } = this.#context
-      const rest = this.#lastWrite + keepAliveMs - performance.now()
-      if (rest > 0) return this.#watch(rest)
-      this.#lastWrite = performance.now()
-      this.sendKeepAlive?.(this.#keepAlive)
-      this.#watch(keepAliveMs)
+  private watch(ms: number): void {
+    this.timer = setTimeout(() => {
+      const { keepAliveMs } = this.context
+      const rest = this.lastWrite + keepAliveMs - performance.now()
+      if (rest > 0) return this.watch(rest)
+      this.lastWrite = performance.now()
+      this.sendKeepAlive?.(this.keepAlive)
+      this.watch(keepAliveMs)
     }, ms)
-    this.#timer.unref?.()
+    this.timer.unref?.()
   }
 }

@@ -66,7 +66,7 @@ export function createRunState(): RunState {
 
 const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
 
-/** A class as `FoldingRun` is: one object for each open stream, without functions of its own. */
+/** A class as `FoldingRun` is: one object for each open stream, without functions of its own. `private`: see decisions/0028. */
 class State extends FoldingRun implements RunState {
   input: Record<string, unknown> = {}
   lastTimestamp = 0
@@ -81,9 +81,9 @@ class State extends FoldingRun implements RunState {
   readonly asked = new LateMap<string, AskedValue[]>()
   readonly lists = new LateMap<string, readonly unknown[]>()
   readonly ownHeaders = new LateSet<string>()
-  readonly #begun = new Set<string>()
-  readonly #inputs: { seq: number; input: Record<string, unknown> }[] = []
-  readonly #suspensions: { from: number; to: number }[] = []
+  private readonly begun = new Set<string>()
+  private readonly inputs: { seq: number; input: Record<string, unknown> }[] = []
+  private readonly suspensions: { from: number; to: number }[] = []
 
   constructor() {
     super(hasLoop)
@@ -94,11 +94,11 @@ class State extends FoldingRun implements RunState {
   }
 
   countCalls(root: string): number {
-    return root === '' ? this.#begun.size : [...this.#begun].filter((path) => isUnder(path, root)).length
+    return root === '' ? this.begun.size : [...this.begun].filter((path) => isUnder(path, root)).length
   }
 
   suspendedSince(moment: number): number {
-    return this.#suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0)
+    return this.suspensions.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, moment)), 0)
   }
 
   toolLoops(): ToolLoop[] {
@@ -106,7 +106,7 @@ class State extends FoldingRun implements RunState {
   }
 
   inputAt(seq: number): Record<string, unknown> {
-    return this.#inputs.findLast((each) => each.seq <= seq)?.input ?? {}
+    return this.inputs.findLast((each) => each.seq <= seq)?.input ?? {}
   }
 
   override apply(entry: Entry): void {
@@ -117,7 +117,7 @@ class State extends FoldingRun implements RunState {
       return
     }
     this.isHandedOn = false
-    if (this.#isProgress(entry)) this.recoveries = 0
+    if (this.isProgress(entry)) this.recoveries = 0
     super.apply(entry)
     this.callIds.apply(entry)
     const { step } = entry
@@ -125,21 +125,21 @@ class State extends FoldingRun implements RunState {
       case 'run-start':
         this.input = entry.input
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
-        this.#inputs.push({ seq: entry.seq, input: this.input })
+        this.inputs.push({ seq: entry.seq, input: this.input })
         break
       case 'suspend':
-        this.#suspensions.push({ from: entry.timestamp, to: entry.timestamp })
+        this.suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
         this.input = { ...this.input, ...entry.input }
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
-        this.#inputs.push({ seq: entry.seq, input: this.input })
-        const last = this.#suspensions.at(-1)
+        this.inputs.push({ seq: entry.seq, input: this.input })
+        const last = this.suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
         break
       }
       case 'step-start':
-        if (callKinds.has(kindOf(entry))) this.#begun.add(step)
+        if (callKinds.has(kindOf(entry))) this.begun.add(step)
         if (entry.pipeline !== undefined) this.calledPipelines.set(step, entry.pipeline)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
         break
@@ -162,17 +162,17 @@ class State extends FoldingRun implements RunState {
         this.calls.push(entry)
         break
       case 'warning':
-        if (step === '') this.#warn(entry, before)
+        if (step === '') this.warn(entry, before)
         break
       default:
     }
   }
 
   /** `before`: the time of the entry before it. */
-  #warn({ code, timestamp }: EntryOf<'warning'>, before: number): void {
+  private warn({ code, timestamp }: EntryOf<'warning'>, before: number): void {
     this.warnings.add(code)
     // Until it was forked nobody worked on it.
-    if (code === forkedCode && !this.open.suspended) this.#suspensions.push({ from: before, to: timestamp })
+    if (code === forkedCode && !this.open.suspended) this.suspensions.push({ from: before, to: timestamp })
     if (code === recovered.code) this.recoveries++
     else if (code === handedOn.code) {
       this.recoveries = 0
@@ -181,7 +181,7 @@ class State extends FoldingRun implements RunState {
   }
 
   /** A model call alone is not progress: the model may repeat a tool call that crashes the server. */
-  #isProgress(entry: Entry): boolean {
+  private isProgress(entry: Entry): boolean {
     if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
     return entry.type === 'step-finish' && !callKinds.has(this.steps.get(entry.step)?.kind)
   }

@@ -61,157 +61,157 @@ export function createWriter(options: WriterOptions): Writer {
 
 /**
  * A class, because there is one for each open stream: its functions would take more memory than what it knows. Those that are passed
- * on are fields, so that no append makes a function.
+ * on are fields, so that no append makes a function. `private` and not `#`: see decisions/0028.
  */
 class LogWriter implements Writer {
-  readonly #log: Log
-  readonly #run: string
-  readonly #epoch: number
-  readonly #redactor: Redactor | undefined
-  readonly #now: WriterOptions['now']
-  readonly #view: WriterOptions['view']
-  readonly #onEntry: WriterOptions['onEntry']
-  readonly #onStored: WriterOptions['onStored']
-  readonly #onFailure: WriterOptions['onFailure']
-  #seq: number
-  #pending: Entry[] = []
+  private readonly log: Log
+  private readonly run: string
+  private readonly epoch: number
+  private readonly redactor: Redactor | undefined
+  private readonly now: WriterOptions['now']
+  private readonly view: WriterOptions['view']
+  private readonly onEntry: WriterOptions['onEntry']
+  private readonly onStored: WriterOptions['onStored']
+  private readonly onFailure: WriterOptions['onFailure']
+  private seq: number
+  private pending: Entry[] = []
   /** The batch of the append under way, once the store has asked for it. */
-  #sent: Entry[] | undefined = undefined
-  #weight = 0
+  private sent: Entry[] | undefined = undefined
+  private weight = 0
   /** Whether an append is under way or about to begin. */
-  #isAppending = false
+  private isAppending = false
   /** Whether the batch was sent before. */
-  #isResent = false
+  private isResent = false
   /** Made only if somebody waits for the appends to end. */
-  #resting: PromiseWithResolvers<void> | undefined = undefined
-  #sealed = false
-  #failure: { error: unknown } | undefined = undefined
+  private resting: PromiseWithResolvers<void> | undefined = undefined
+  private sealed = false
+  private failure: { error: unknown } | undefined = undefined
 
   constructor({ log, run, epoch, lastSeq, redactor, now, view, onEntry, onStored, onFailure }: WriterOptions) {
-    this.#log = log
-    this.#run = run
-    this.#epoch = epoch
-    this.#redactor = redactor
-    this.#now = now
-    this.#view = view
-    this.#onEntry = onEntry
-    this.#onStored = onStored
-    this.#onFailure = onFailure
-    this.#seq = lastSeq
+    this.log = log
+    this.run = run
+    this.epoch = epoch
+    this.redactor = redactor
+    this.now = now
+    this.view = view
+    this.onEntry = onEntry
+    this.onStored = onStored
+    this.onFailure = onFailure
+    this.seq = lastSeq
   }
 
   readonly emit = (step: string, part: Part): void => {
-    if (this.#sealed) return
+    if (this.sealed) return
     const isBare = isBareDelta(part)
     const recorded = isBare ? part : toRecorded(part)
-    if (this.#redactor === undefined) return isBare ? this.#pushDelta(step, part) : this.#push(step, recorded)
-    for (const clean of this.#redactor.redact(step, recorded)) {
-      if (isBare && clean === recorded) this.#pushDelta(step, part)
-      else this.#push(step, clean)
+    if (this.redactor === undefined) return isBare ? this.pushDelta(step, part) : this.push(step, recorded)
+    for (const clean of this.redactor.redact(step, recorded)) {
+      if (isBare && clean === recorded) this.pushDelta(step, part)
+      else this.push(step, clean)
     }
   }
 
-  #pushDelta(step: string, { type, id, delta }: BareDelta): void {
-    const entry = { seq: this.#seq + 1, timestamp: this.#now(), step, type, id, delta }
-    this.#add(entry, delta.length + 64)
+  private pushDelta(step: string, { type, id, delta }: BareDelta): void {
+    const entry = { seq: this.seq + 1, timestamp: this.now(), step, type, id, delta }
+    this.add(entry, delta.length + 64)
   }
 
-  #push(step: string, part: RecordedPart): void {
+  private push(step: string, part: RecordedPart): void {
     // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
-    entry.seq = this.#seq + 1
-    entry.timestamp = this.#now()
+    entry.seq = this.seq + 1
+    entry.timestamp = this.now()
     entry.step = step
-    this.#add(entry, weightOf(entry))
+    this.add(entry, weightOf(entry))
   }
 
   /** The number is used up only if `onEntry` succeeds: after a gap the store would refuse all later entries. */
-  #add(entry: Entry, characters: number): void {
-    this.#onEntry(entry)
-    this.#seq = entry.seq
+  private add(entry: Entry, characters: number): void {
+    this.onEntry(entry)
+    this.seq = entry.seq
     // A literal has room for one; `push` makes room for seventeen.
-    if (this.#pending.length === 0) this.#pending = [entry]
-    else this.#pending.push(entry)
-    this.#weight += characters
-    if (this.#isAppending) return
-    this.#isAppending = true
+    if (this.pending.length === 0) this.pending = [entry]
+    else this.pending.push(entry)
+    this.weight += characters
+    if (this.isAppending) return
+    this.isAppending = true
     // Waits for the caller's tick to finish, so that everything it emits is one append.
-    void soon.then(this.#append)
+    void soon.then(this.append)
   }
 
-  readonly #nextBatch = (): Entry[] => {
-    const batch = this.#pending
-    this.#sent = batch
-    this.#pending = []
-    this.#weight = 0
+  private readonly nextBatch = (): Entry[] => {
+    const batch = this.pending
+    this.sent = batch
+    this.pending = []
+    this.weight = 0
     return batch
   }
 
-  readonly #viewToKeep = (): KeptView | undefined => {
-    const last = this.#sent?.at(-1)?.type
+  private readonly viewToKeep = (): KeptView | undefined => {
+    const last = this.sent?.at(-1)?.type
     if (last !== 'run-end' && last !== 'suspend') return undefined
     try {
-      return this.#view()
+      return this.view()
     } catch {
       // Who needs it folds the log.
       return undefined
     }
   }
 
-  readonly #append = (): void => {
-    const entries = this.#isResent && this.#sent !== undefined ? this.#sent : this.#nextBatch
+  private readonly append = (): void => {
+    const entries = this.isResent && this.sent !== undefined ? this.sent : this.nextBatch
     try {
-      this.#log.append(this.#run, this.#epoch, entries, this.#viewToKeep).then(this.#appended, this.#notAppended)
+      this.log.append(this.run, this.epoch, entries, this.viewToKeep).then(this.appended, this.notAppended)
     } catch (error) {
-      this.#notAppended(error)
+      this.notAppended(error)
     }
   }
 
-  readonly #appended = (how: Appended): void => {
-    this.#sent = undefined
-    this.#isResent = false
-    if (how === 'fenced') return this.#fail(moved())
-    this.#onStored?.()
-    if (this.#pending.length > 0) this.#append()
-    else this.#rest()
+  private readonly appended = (how: Appended): void => {
+    this.sent = undefined
+    this.isResent = false
+    if (how === 'fenced') return this.fail(moved())
+    this.onStored?.()
+    if (this.pending.length > 0) this.append()
+    else this.rest()
   }
 
-  readonly #notAppended = (error: unknown): void => {
+  private readonly notAppended = (error: unknown): void => {
     // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
-    const isFinal = this.#isResent || !(error instanceof MillraceError) || error.code !== 'store-failed'
-    if (isFinal) return this.#fail(error)
-    this.#isResent = true
-    this.#append()
+    const isFinal = this.isResent || !(error instanceof MillraceError) || error.code !== 'store-failed'
+    if (isFinal) return this.fail(error)
+    this.isResent = true
+    this.append()
   }
 
-  #fail(error: unknown): void {
-    this.#failure = { error }
-    this.#pending = []
-    this.#sealed = true
-    this.#onFailure(error)
-    this.#rest()
+  private fail(error: unknown): void {
+    this.failure = { error }
+    this.pending = []
+    this.sealed = true
+    this.onFailure(error)
+    this.rest()
   }
 
-  #rest(): void {
-    this.#isAppending = false
-    this.#resting?.resolve()
-    this.#resting = undefined
+  private rest(): void {
+    this.isAppending = false
+    this.resting?.resolve()
+    this.resting = undefined
   }
 
-  #rested(): Promise<void> {
-    this.#resting ??= Promise.withResolvers()
-    return this.#resting.promise
+  private rested(): Promise<void> {
+    this.resting ??= Promise.withResolvers()
+    return this.resting.promise
   }
 
   readonly ready = (): Promise<void> | undefined =>
-    this.#isAppending && this.#weight > highWater ? this.#rested() : undefined
+    this.isAppending && this.weight > highWater ? this.rested() : undefined
 
   readonly stored = async (): Promise<void> => {
-    while (this.#isAppending) await this.#rested()
-    if (this.#failure !== undefined) throw this.#failure.error
+    while (this.isAppending) await this.rested()
+    if (this.failure !== undefined) throw this.failure.error
   }
 
   seal(): void {
-    this.#sealed = true
+    this.sealed = true
   }
 }

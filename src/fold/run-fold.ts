@@ -92,15 +92,15 @@ export class FoldingRun implements FoldedRun {
   readonly unanswered = new LateMap<string, EntryOf<'step-start'>>()
   facts: readonly string[] = noFacts
   readonly summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
-  readonly #follows: (start: EntryOf<'step-start'>) => boolean
+  private readonly follows: (start: EntryOf<'step-start'>) => boolean
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
-  readonly #loopOf = new Map<string, ToolLoop | null>()
-  readonly #answering = createAnswering()
-  readonly #asked = new LateMap<string, EntryOf<'request'>>()
+  private readonly loopOf = new Map<string, ToolLoop | null>()
+  private readonly answering = createAnswering()
+  private readonly requested = new LateMap<string, EntryOf<'request'>>()
 
   /** `follows`: whether the output of a step is collected although it is not the answer. */
   constructor(follows: (start: EntryOf<'step-start'>) => boolean = () => false) {
-    this.#follows = follows
+    this.follows = follows
   }
 
   kept(): KeptRun {
@@ -116,7 +116,7 @@ export class FoldingRun implements FoldedRun {
     if (loop === undefined) {
       loop = createToolLoop(path)
       this.loops.set(path, loop)
-      this.#loopOf.clear()
+      this.loopOf.clear()
     }
     return loop
   }
@@ -124,12 +124,12 @@ export class FoldingRun implements FoldedRun {
   apply(entry: Entry): void {
     this.lastSeq = entry.seq
     const { step } = entry
-    if (entry.type === 'step-start') this.#begin(entry)
-    else if (entry.type === 'text-start' || entry.type === 'reasoning-start') this.#beginBlock(step)
-    let loop = this.#loopOf.get(step)
+    if (entry.type === 'step-start') this.begin(entry)
+    else if (entry.type === 'text-start' || entry.type === 'reasoning-start') this.beginBlock(step)
+    let loop = this.loopOf.get(step)
     if (loop === undefined) {
       loop = this.loops.get(step) ?? this.loops.get(parentPath(step)) ?? null
-      this.#loopOf.set(step, loop)
+      this.loopOf.set(step, loop)
     }
     loop?.apply(entry)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
@@ -155,7 +155,7 @@ export class FoldingRun implements FoldedRun {
       case 'usage':
         this.usage = addUsage(this.usage, entry.usage)
         this.cost = this.cost === undefined || entry.cost === undefined ? undefined : this.cost + entry.cost
-        this.#price(entry)
+        this.price(entry)
         break
       case 'text-end':
         this.summary.textBlocks++
@@ -164,33 +164,33 @@ export class FoldingRun implements FoldedRun {
         this.summary.reasoningBlocks++
         break
       case 'tool-call':
-        if (!this.#isHandover(entry)) this.summary.toolCalls++
+        if (!this.isHandover(entry)) this.summary.toolCalls++
         break
       case 'tool-result':
         if (entry.outcome === undefined || entry.outcome === 'denied') this.unanswered.delete(entry.toolCallId)
-        if (entry.preliminary !== true && !this.#isHandover(entry)) this.summary.toolResults++
+        if (entry.preliminary !== true && !this.isHandover(entry)) this.summary.toolResults++
         break
       case 'error':
         this.summary.errors++
         break
       case 'request':
-        this.#asked.set(entry.requestId, entry)
+        this.requested.set(entry.requestId, entry)
         break
       case 'response': {
         const { requestId, seq, answer, reason = 'closed' } = entry
-        const toolCallId = this.#asked.get(requestId)?.toolCallId ?? ''
+        const toolCallId = this.requested.get(requestId)?.toolCallId ?? ''
         this.ended.push({ requestId, toolCallId, seq, ...(answer === undefined && { closed: reason }) })
-        this.#asked.delete(requestId)
+        this.requested.delete(requestId)
         break
       }
       case 'step-finish':
-        this.#finish(entry)
+        this.finish(entry)
         break
       default:
     }
   }
 
-  #begin(entry: EntryOf<'step-start'>): void {
+  private begin(entry: EntryOf<'step-start'>): void {
     const { step, stepType, attempt, answer, toolName, timestamp } = entry
     const kind = kindOf(entry)
     const view: StepView = { path: step, stepType, kind, attempt, startedAt: timestamp }
@@ -199,21 +199,21 @@ export class FoldingRun implements FoldedRun {
     this.steps.set(step, view)
     if (entry.order !== undefined) this.orders.push([step, entry.order])
     if (entry.object === true) this.objects.add(step)
-    this.#answering.note(entry)
+    this.answering.note(entry)
     if (kind === 'client-tool') this.unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) this.answers.add(step)
-    if (answer || this.#follows(entry)) this.loopAt(step)
+    if (answer || this.follows(entry)) this.loopAt(step)
   }
 
   /** Text of the answer that comes from no model call of a known step: the step that emits it is an answer of its own. */
-  #beginBlock(step: string): void {
-    if (!this.#answering.has(step) || this.loops.has(step)) return
+  private beginBlock(step: string): void {
+    if (!this.answering.has(step) || this.loops.has(step)) return
     if (this.loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
     this.answers.add(step)
     this.loopAt(step)
   }
 
-  #price({ step, model, cost }: EntryOf<'usage'>): void {
+  private price({ step, model, cost }: EntryOf<'usage'>): void {
     const view = this.steps.get(step)
     if (view === undefined) return
     view.model = model
@@ -223,7 +223,7 @@ export class FoldingRun implements FoldedRun {
     } else if (view.unpriced !== true) view.cost = (view.cost ?? 0) + cost
   }
 
-  #finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
+  private finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
     const view = this.steps.get(step)
     if (view === undefined) return
     Object.assign(view, compact({ duration, finishReason, usage, error }))
@@ -231,7 +231,7 @@ export class FoldingRun implements FoldedRun {
     if (Array.isArray(stored)) this.facts = [...stored.map(String), ...this.facts].slice(0, mostFacts)
   }
 
-  #isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
+  private isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
     return toolName === respondTool && this.steps.get(parentPath(step))?.kind === 'router'
   }
 }

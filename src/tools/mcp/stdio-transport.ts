@@ -40,19 +40,19 @@ export class StdioTransport implements Transport {
   /** Set if we closed the connection because of what the server sent. */
   refusal: MillraceError | undefined
 
-  readonly #server: McpStdioServer
-  readonly #secrets: readonly string[]
-  readonly #limits: ReadLimits
-  readonly #who: string
-  readonly #buffer: ReadBuffer
+  private readonly server: McpStdioServer
+  private readonly secrets: readonly string[]
+  private readonly limits: ReadLimits
+  private readonly who: string
+  private readonly buffer: ReadBuffer
   /** What came since the last line feed, and its bytes. */
-  readonly #pieces: Buffer[] = []
-  #pending = 0
-  #child: ChildProcess | undefined
-  #stderr = ''
-  #starting: Promise<void> | undefined
-  #gone: Promise<void> | undefined
-  #closing = false
+  private readonly pieces: Buffer[] = []
+  private pending = 0
+  private child: ChildProcess | undefined
+  private stderr = ''
+  private starting: Promise<void> | undefined
+  private gone: Promise<void> | undefined
+  private closing = false
 
   constructor(
     server: McpStdioServer,
@@ -62,15 +62,15 @@ export class StdioTransport implements Transport {
       limits = defaultReadLimits,
     }: { who: string; secrets?: readonly string[]; limits?: ReadLimits },
   ) {
-    this.#server = server
-    this.#secrets = secrets
-    this.#limits = limits
-    this.#who = who
-    this.#buffer = new ReadBuffer({ maxBufferSize: limits.lineBytes })
+    this.server = server
+    this.secrets = secrets
+    this.limits = limits
+    this.who = who
+    this.buffer = new ReadBuffer({ maxBufferSize: limits.lineBytes })
   }
 
   async start(): Promise<void> {
-    const { command, args = [], cwd, env } = this.#server
+    const { command, args = [], cwd, env } = this.server
     const missing = missingEnv(env)
     if (missing.length > 0) {
       this.fate = 'environment variables named in its config are not set'
@@ -86,16 +86,16 @@ export class StdioTransport implements Transport {
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
-    this.#child = child
-    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    this.child = child
+    child.stdout.on('data', (chunk: Buffer) => this.read(chunk))
     // Remove secrets before cutting the text: the rest of a cut secret would not be found.
-    const cleaner = createTextCleaner(this.#secrets)
-    const keep = (text: string) => (this.#stderr = (this.#stderr + text).slice(-1000))
+    const cleaner = createTextCleaner(this.secrets)
+    const keep = (text: string) => (this.stderr = (this.stderr + text).slice(-1000))
     child.stderr.setEncoding('utf8').on('data', (text: string) => keep(cleaner.push(text)))
     child.once('close', () => keep(cleaner.end()))
     // A broken pipe is reported by the exit, or by the failed write.
     for (const stream of child.stdio) stream?.on('error', (error) => this.onerror?.(error))
-    this.#starting = new Promise<void>((resolve, reject) => {
+    this.starting = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (error) => {
         this.fate = spawnFault(error, cwd)
@@ -103,71 +103,71 @@ export class StdioTransport implements Transport {
         reject(error)
       })
     })
-    await this.#starting
+    await this.starting
     if (living.size === 0) process.on('exit', endAll)
     living.add(child)
-    this.#gone = this.#end(child)
+    this.gone = this.end(child)
   }
 
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
-      const stdin = this.#child?.stdin
+      const stdin = this.child?.stdin
       if (!stdin) throw new Error('the server has not been started')
       stdin.write(serializeMessage(message), (error) => {
         if (!error) resolve()
-        else void this.#untilGone().then(() => reject(error))
+        else void this.untilGone().then(() => reject(error))
       })
     })
   }
 
   /** A pipe breaks if the process is exiting, and then its exit status says more, or if the process has closed its stdin. */
-  async #untilGone(): Promise<void> {
+  private async untilGone(): Promise<void> {
     const timer = setTimeout(() => {
       this.fate ??= 'it has closed its stdin'
       void this.close()
     }, exitGrace)
-    await this.#gone
+    await this.gone
     clearTimeout(timer)
   }
 
   /** Resolves when the server has exited and its child processes are killed. Never rejects. */
   async close(): Promise<void> {
-    this.#closing = true
-    await this.#starting?.catch(() => undefined)
-    const child = this.#child
+    this.closing = true
+    await this.starting?.catch(() => undefined)
+    const child = this.child
     if (child && living.has(child)) {
       child.stdin?.end()
       signalGroup(child, 'SIGTERM')
       const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), termGrace)
-      await this.#gone
+      await this.gone
       clearTimeout(timer)
     }
-    await this.#gone
+    await this.gone
   }
 
-  #read(chunk: Buffer): void {
+  private read(chunk: Buffer): void {
     // The buffer copies everything at each append: pieces of a long line are joined once, at its end.
-    this.#pieces.push(chunk)
-    this.#pending += chunk.length
-    const isTooLong = this.#pending > this.#limits.lineBytes
+    this.pieces.push(chunk)
+    this.pending += chunk.length
+    const isTooLong = this.pending > this.limits.lineBytes
     if (!isTooLong && !chunk.includes(10)) return
     try {
-      if (isTooLong) throw lineTooLong(this.#who, this.#limits)
-      this.#buffer.append(Buffer.concat(this.#pieces))
-      this.#pieces.length = 0
-      this.#pending = 0
+      if (isTooLong) throw lineTooLong(this.who, this.limits)
+      this.buffer.append(Buffer.concat(this.pieces))
+      this.pieces.length = 0
+      this.pending = 0
     } catch {
-      this.#pieces.length = 0
-      this.refusal ??= lineTooLong(this.#who, this.#limits)
+      this.pieces.length = 0
+      this.refusal ??= lineTooLong(this.who, this.limits)
       this.fate ??= this.refusal.message
-      this.#child?.stdout?.destroy()
+      this.child?.stdout?.destroy()
       void this.close()
       return
     }
     // Skip lines that are not messages, such as stray prints.
     for (;;) {
       try {
-        const message = this.#buffer.readMessage()
+        const message = this.buffer.readMessage()
         if (message === null) return
         this.onmessage?.(message)
       } catch (error) {
@@ -176,7 +176,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  async #end(child: ChildProcess): Promise<void> {
+  private async end(child: ChildProcess): Promise<void> {
     const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
       child.once('exit', (...how) => resolve(how))
     })
@@ -191,8 +191,8 @@ export class StdioTransport implements Transport {
     living.delete(child)
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
-    if (!this.#closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
-    this.lastWords = toLastWords(this.#stderr)
+    if (!this.closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
+    this.lastWords = toLastWords(this.stderr)
     this.onclose?.()
   }
 }

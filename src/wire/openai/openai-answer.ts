@@ -25,29 +25,29 @@ export function createOpenAiAnswer(
   return new Answer(context, options, output)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, because its functions would cost each answer more than what it knows. `private` and not `#`: see decisions/0028. */
 class Answer implements Projection {
   state: Projection['state'] = 'open'
-  readonly #output: OpenAiOutput
-  readonly #resumedAt: number
-  readonly #from: number
-  readonly #model: string | undefined
-  readonly #toolOutputMaxChars: number
-  readonly #textOnly: boolean
-  readonly #answering = createAnswering()
-  readonly #words = createAnswerWords()
-  readonly #thoughts = createAnswerWords()
-  readonly #held = createHeldText()
-  readonly #waiting: OpenAiWaiting
-  readonly #ending = createOpenAiEnding()
-  readonly #calls: OpenAiCalls
-  readonly #prompts: Prompts | undefined
-  #head: OpenAiHead | undefined = undefined
-  #isJson = false
-  #isAnew = false
-  #hasText = false
+  private readonly output: OpenAiOutput
+  private readonly resumedAt: number
+  private readonly from: number
+  private readonly model: string | undefined
+  private readonly toolOutputMaxChars: number
+  private readonly textOnly: boolean
+  private readonly answering = createAnswering()
+  private readonly words = createAnswerWords()
+  private readonly thoughts = createAnswerWords()
+  private readonly held = createHeldText()
+  private readonly waiting: OpenAiWaiting
+  private readonly ending = createOpenAiEnding()
+  private readonly calls: OpenAiCalls
+  private readonly prompts: Prompts | undefined
+  private head: OpenAiHead | undefined = undefined
+  private isJson = false
+  private isAnew = false
+  private hasText = false
   /** Of this client's part of the answer, if it is not the whole. */
-  #usage: Usage | undefined = undefined
+  private usage: Usage | undefined = undefined
 
   constructor(
     { resumedAt = 0 }: WireContext,
@@ -56,95 +56,95 @@ class Answer implements Projection {
   ) {
     const textOnly = object === 'text_completion'
     const showsServer = extensions.includes('tools')
-    this.#output = output
-    this.#resumedAt = resumedAt
-    this.#from = from
-    this.#model = model
-    this.#toolOutputMaxChars = toolOutputMaxChars
-    this.#textOnly = textOnly
-    this.#waiting = createOpenAiWaiting(textOnly)
-    this.#calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
-    this.#prompts = extensions.includes('trace') ? createPrompts() : undefined
+    this.output = output
+    this.resumedAt = resumedAt
+    this.from = from
+    this.model = model
+    this.toolOutputMaxChars = toolOutputMaxChars
+    this.textOnly = textOnly
+    this.waiting = createOpenAiWaiting(textOnly)
+    this.calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
+    this.prompts = extensions.includes('trace') ? createPrompts() : undefined
   }
 
   apply(entry: Entry): void {
-    const due = this.#held.take(entry)
-    if (due === undefined) this.#encode(entry)
-    else for (const each of due) this.#encode(each)
+    const due = this.held.take(entry)
+    if (due === undefined) this.encode(entry)
+    else for (const each of due) this.encode(each)
   }
 
   /** The run went on in an answer of its own: only what follows is in it. */
-  #beginAnew(): void {
-    this.#isAnew = true
-    this.#ending.restart()
-    for (const each of [this.#calls, this.#words, this.#thoughts]) each.restart()
-    this.#usage = undefined
-    this.#hasText = false
-    if (this.#head !== undefined) this.#output.begin(this.#head)
+  private beginAnew(): void {
+    this.isAnew = true
+    this.ending.restart()
+    for (const each of [this.calls, this.words, this.thoughts]) each.restart()
+    this.usage = undefined
+    this.hasText = false
+    if (this.head !== undefined) this.output.begin(this.head)
   }
 
-  #encode(entry: Entry): void {
+  private encode(entry: Entry): void {
     if (this.state !== 'open') return
-    if (this.#from > 0 && entry.seq >= this.#from && !this.#isAnew) this.#beginAnew()
+    if (this.from > 0 && entry.seq >= this.from && !this.isAnew) this.beginAnew()
     if (entry.type === 'response') {
-      const request = this.#waiting.request(entry.requestId)
-      if (request !== undefined) this.#calls.response(request, entry)
+      const request = this.waiting.request(entry.requestId)
+      if (request !== undefined) this.calls.response(request, entry)
     }
-    if (entry.type !== 'text-delta') this.#waiting.apply(entry)
-    this.#prompts?.apply(entry)
+    if (entry.type !== 'text-delta') this.waiting.apply(entry)
+    this.prompts?.apply(entry)
     switch (entry.type) {
       case 'text-delta':
-        if (!this.#answering.has(entry.step)) return
-        this.#ending.said(entry.step)
-        return this.#say(this.#words.add(entry))
+        if (!this.answering.has(entry.step)) return
+        this.ending.said(entry.step)
+        return this.say(this.words.add(entry))
       case 'reasoning-delta':
-        if (this.#textOnly || !this.#answering.has(entry.step)) return
-        return this.#think(this.#thoughts.add(entry))
+        if (this.textOnly || !this.answering.has(entry.step)) return
+        return this.think(this.thoughts.add(entry))
       case 'tool-input-delta':
-        return this.#calls.inputDelta(entry)
+        return this.calls.inputDelta(entry)
       case 'run-start': {
         const { runId, timestamp, labels, agent } = entry
-        this.#calls.runStart(entry)
-        this.#isJson = entry.settings?.responseFormat?.type === 'json'
-        this.#head = {
-          id: `${this.#textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
+        this.calls.runStart(entry)
+        this.isJson = entry.settings?.responseFormat?.type === 'json'
+        this.head = {
+          id: `${this.textOnly ? 'cmpl' : 'chatcmpl'}-${runId}`,
           created: Math.floor(timestamp / 1000),
-          model: this.#model ?? labels?.['model'] ?? agent,
+          model: this.model ?? labels?.['model'] ?? agent,
         }
-        return this.#output.begin(this.#head)
+        return this.output.begin(this.head)
       }
       case 'step-start':
-        this.#answering.note(entry)
-        if (entry.object === true) this.#isJson = true
-        this.#calls.stepStart(entry)
-        this.#ending.stepStart(entry)
-        return this.#speak(entry)
+        this.answering.note(entry)
+        if (entry.object === true) this.isJson = true
+        this.calls.stepStart(entry)
+        this.ending.stepStart(entry)
+        return this.speak(entry)
       case 'step-finish':
-        this.#speak(entry)
-        this.#calls.stepFinish(entry.step)
-        return this.#ending.stepFinish(entry, this.#calls.handedOver(entry.step))
+        this.speak(entry)
+        this.calls.stepFinish(entry.step)
+        return this.ending.stepFinish(entry, this.calls.handedOver(entry.step))
       case 'step-reset':
-        return this.#reset(entry.step)
+        return this.reset(entry.step)
       case 'prompt':
-        this.#calls.prompt(entry)
-        return this.#trace(entry)
+        this.calls.prompt(entry)
+        return this.trace(entry)
       case 'tool-input-start':
-        return this.#calls.inputStart(entry)
+        return this.calls.inputStart(entry)
       case 'tool-call':
-        return this.#calls.call(entry)
+        return this.calls.call(entry)
       case 'tool-result':
-        return this.#calls.result(entry)
+        return this.calls.result(entry)
       case 'answer-end':
-        this.#ending.answerEnd(entry, this.#calls.handedOver())
-        return this.#finish(entry.usage)
+        this.ending.answerEnd(entry, this.calls.handedOver())
+        return this.finish(entry.usage)
       case 'suspend':
-        if (entry.seq >= this.#resumedAt) this.#suspend()
+        if (entry.seq >= this.resumedAt) this.suspend()
         return
       case 'usage':
-        this.#usage = addUsage(this.#usage, entry.usage)
+        this.usage = addUsage(this.usage, entry.usage)
         return
       case 'run-end':
-        return this.#endRun(entry)
+        return this.endRun(entry)
       case 'text-start':
       case 'text-end':
       case 'reasoning-start':
@@ -175,75 +175,75 @@ class Answer implements Projection {
   }
 
   /** Emits text of a branch that was buffered until the previous branch ended. */
-  #speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
-    this.#think(this.#thoughts.add(entry))
-    this.#say(this.#words.add(entry))
+  private speak(entry: EntryOf<'step-start'> | EntryOf<'step-finish'>): void {
+    this.think(this.thoughts.add(entry))
+    this.say(this.words.add(entry))
   }
 
-  #think(text: string): void {
-    if (text !== '') this.#output.reasoning(text)
+  private think(text: string): void {
+    if (text !== '') this.output.reasoning(text)
   }
 
-  #say(text: string): void {
+  private say(text: string): void {
     if (text === '') return
-    this.#hasText = true
-    this.#output.text(text)
+    this.hasText = true
+    this.output.text(text)
   }
 
   /** What waits for a person, after the answer. The answer itself must stay JSON if that was asked for. */
-  #tellWaiting(): void {
-    const told = this.#waiting.words()
+  private tellWaiting(): void {
+    const told = this.waiting.words()
     if (told === '') return
-    if (this.#isJson) this.#output.refusal(told)
-    else this.#output.text(this.#hasText ? `\n\n${told}` : told)
+    if (this.isJson) this.output.refusal(told)
+    else this.output.text(this.hasText ? `\n\n${told}` : told)
   }
 
-  #suspend(): void {
-    if (!this.#waiting.isTold) return this.fail({ code: 'suspended', message: waits })
-    const fault = this.#calls.fault()
+  private suspend(): void {
+    if (!this.waiting.isTold) return this.fail({ code: 'suspended', message: waits })
+    const fault = this.calls.fault()
     if (fault !== undefined) return this.fail(fault)
     this.state = 'complete'
-    this.#tellWaiting()
-    this.#output.finish(this.#calls.handedOver() ? 'tool_calls' : 'stop', this.#usage ?? noUsage, this.#waiting.aside())
+    this.tellWaiting()
+    this.output.finish(this.calls.handedOver() ? 'tool_calls' : 'stop', this.usage ?? noUsage, this.waiting.aside())
   }
 
-  #trace(prompt: EntryOf<'prompt'>): void {
-    const prompts = this.#prompts
+  private trace(prompt: EntryOf<'prompt'>): void {
+    const prompts = this.prompts
     if (prompts === undefined || isUnder(prompt.step, 'after')) return
-    this.#output.prompt(() => {
+    this.output.prompt(() => {
       const { stage, model } = prompt
-      const isHidden: ToOpenAiMessages['isHidden'] = (call) => this.#calls.isHidden(call)
-      const options = { toolOutputMaxChars: this.#toolOutputMaxChars, isHidden }
+      const isHidden: ToOpenAiMessages['isHidden'] = (call) => this.calls.isHidden(call)
+      const options = { toolOutputMaxChars: this.toolOutputMaxChars, isHidden }
       return { type: 'llm_prompt', stage, model, messages: toOpenAiMessages(prompts.messages(prompt), options) }
     })
   }
 
-  #reset(path: string): void {
-    const told = [this.#words.reset(path), this.#thoughts.reset(path), this.#calls.shownUnder(path)]
+  private reset(path: string): void {
+    const told = [this.words.reset(path), this.thoughts.reset(path), this.calls.shownUnder(path)]
     if (!told.includes(true)) return
     this.fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 
-  #finish(whole: Usage): void {
-    const fault = this.#calls.fault() ?? this.#ending.fault
+  private finish(whole: Usage): void {
+    const fault = this.calls.fault() ?? this.ending.fault
     if (fault !== undefined) return this.fail(fault)
     this.state = 'complete'
-    if (!this.#isJson) this.#tellWaiting()
-    this.#output.finish(this.#ending.reason, this.#isAnew ? (this.#usage ?? noUsage) : whole, this.#waiting.aside())
+    if (!this.isJson) this.tellWaiting()
+    this.output.finish(this.ending.reason, this.isAnew ? (this.usage ?? noUsage) : whole, this.waiting.aside())
   }
 
-  #endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {
+  private endRun({ outcome, error, output: value, usage }: EntryOf<'run-end'>): void {
     if (outcome !== 'completed') return this.fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
-    const isSaid = this.#answering.started || this.#calls.handedOver()
-    if (!isSaid) this.#say(outputText(value))
-    this.#ending.runEnd(this.#calls.handedOver())
-    this.#finish(usage)
+    const isSaid = this.answering.started || this.calls.handedOver()
+    if (!isSaid) this.say(outputText(value))
+    this.ending.runEnd(this.calls.handedOver())
+    this.finish(usage)
   }
 
   fail(error: ErrorValue): void {
     if (this.state !== 'open') return
     this.state = 'complete'
-    this.#output.fail(error)
+    this.output.fail(error)
   }
 }
 

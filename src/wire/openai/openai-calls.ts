@@ -62,175 +62,175 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   return new Calls(options)
 }
 
-/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. `private`: see decisions/0028. */
 class Calls implements OpenAiCalls {
-  readonly #textOnly: boolean
-  readonly #showsServer: boolean
-  readonly #toolOutputMaxChars: number
-  readonly #output: OpenAiOutput
+  private readonly textOnly: boolean
+  private readonly showsServer: boolean
+  private readonly toolOutputMaxChars: number
+  private readonly output: OpenAiOutput
   /** The client's tools, by model call. */
-  readonly #offered = new LateMap<string, ReadonlyMap<string, ToolSpec>>()
+  private readonly offered = new LateMap<string, ReadonlyMap<string, ToolSpec>>()
   /** Calls of the client's tools that wait for approval. They are sent when they are handed over. */
-  readonly #gated = new LateMap<string, EntryOf<'tool-call'>>()
-  readonly #routers = new LateSet<string>()
+  private readonly gated = new LateMap<string, EntryOf<'tool-call'>>()
+  private readonly routers = new LateSet<string>()
   /** Steps of running tools. */
-  readonly #toolSteps = new LateSet<string>()
-  readonly #hiddenIds = new LateSet<string>()
+  private readonly toolSteps = new LateSet<string>()
+  private readonly hiddenIds = new LateSet<string>()
   /** Calls that were sent and have no outcome yet. */
-  readonly #open = new LateMap<string, Shown>()
-  readonly #usedIds = new LateSet<string>()
-  readonly #shownAt = new LateSet<string>()
+  private readonly open = new LateMap<string, Shown>()
+  private readonly usedIds = new LateSet<string>()
+  private readonly shownAt = new LateSet<string>()
   /** JSON text of the arguments with which calls were approved, if they are others. */
-  readonly #edits = new LateMap<string, string>()
-  #handedOverAt: string[] | undefined = undefined
-  #isHandingOver = false
-  #count = 0
-  #fault: ErrorValue | undefined = undefined
+  private readonly edits = new LateMap<string, string>()
+  private handedOverAt: string[] | undefined = undefined
+  private isHandingOver = false
+  private count = 0
+  private failure: ErrorValue | undefined = undefined
 
   constructor({ textOnly, showsServer, toolOutputMaxChars, output }: OpenAiCallsOptions) {
-    this.#textOnly = textOnly
-    this.#showsServer = showsServer
-    this.#toolOutputMaxChars = toolOutputMaxChars
-    this.#output = output
+    this.textOnly = textOnly
+    this.showsServer = showsServer
+    this.toolOutputMaxChars = toolOutputMaxChars
+    this.output = output
   }
 
-  #isClients(call: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>): boolean {
-    return call.providerExecuted !== true && this.#offered.get(call.step)?.has(call.toolName) === true
+  private isClients(call: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>): boolean {
+    return call.providerExecuted !== true && this.offered.get(call.step)?.has(call.toolName) === true
   }
 
-  #isGated({ step, toolName }: { step: string; toolName: string }): boolean {
-    return this.#offered.get(step)?.get(toolName)?.approval === true
+  private isGated({ step, toolName }: { step: string; toolName: string }): boolean {
+    return this.offered.get(step)?.get(toolName)?.approval === true
   }
 
-  #show(entry: { step: string; toolName: string }, toolCallId: string, owner: Shown['owner'], input?: string) {
+  private show(entry: { step: string; toolName: string }, toolCallId: string, owner: Shown['owner'], input?: string) {
     const { step, toolName: name } = entry
-    const shown: Shown = { index: this.#count++, id: this.#uniqueId(toolCallId), name, step, owner }
+    const shown: Shown = { index: this.count++, id: this.uniqueId(toolCallId), name, step, owner }
     if (input === undefined) shown.input = ''
-    this.#open.set(callKey(step, toolCallId), shown)
-    this.#shownAt.add(step)
-    this.#output.call({ index: shown.index, id: shown.id, name, arguments: input ?? '' })
+    this.open.set(callKey(step, toolCallId), shown)
+    this.shownAt.add(step)
+    this.output.call({ index: shown.index, id: shown.id, name, arguments: input ?? '' })
   }
 
   /** Ids repeat if a provider counts calls from 0 in each message, or across parallel branches. */
-  #uniqueId(toolCallId: string): string {
+  private uniqueId(toolCallId: string): string {
     let id = toolCallId
-    for (let n = 2; this.#usedIds.has(id); n++) id = `${toolCallId}-${n}`
-    this.#usedIds.add(id)
+    for (let n = 2; this.usedIds.has(id); n++) id = `${toolCallId}-${n}`
+    this.usedIds.add(id)
     return id
   }
 
-  #complete(shown: Shown, input: string): void {
+  private complete(shown: Shown, input: string): void {
     const sent = shown.input ?? ''
     delete shown.input
     // Some providers stream no empty arguments, or only a part of them.
     const rest = input.startsWith(sent) ? input.slice(sent.length) : ''
-    if (rest !== '') this.#output.callArguments(shown.index, rest)
+    if (rest !== '') this.output.callArguments(shown.index, rest)
   }
 
-  #insideTool(step: string): boolean {
-    for (let path = step; path !== ''; path = parentPath(path)) if (this.#toolSteps.has(path)) return true
+  private insideTool(step: string): boolean {
+    for (let path = step; path !== ''; path = parentPath(path)) if (this.toolSteps.has(path)) return true
     return false
   }
 
   fault(): ErrorValue | undefined {
-    for (const { owner, name } of this.#open.values())
-      if (owner === 'client') this.#fault ??= lost(name, 'it has no outcome')
-    return this.#fault
+    for (const { owner, name } of this.open.values())
+      if (owner === 'client') this.failure ??= lost(name, 'it has no outcome')
+    return this.failure
   }
 
   handedOver(root = ''): boolean {
-    return this.#handedOverAt?.some((path) => isUnder(path, root)) ?? false
+    return this.handedOverAt?.some((path) => isUnder(path, root)) ?? false
   }
 
   isHidden({ toolCallId, toolName }: { toolCallId: string; toolName: string }): boolean {
-    return toolName === respondTool && this.#hiddenIds.has(toolCallId)
+    return toolName === respondTool && this.hiddenIds.has(toolCallId)
   }
 
   runStart({ handOver }: EntryOf<'run-start'>): void {
-    this.#isHandingOver = handOver === true
+    this.isHandingOver = handOver === true
   }
 
   stepStart(entry: EntryOf<'step-start'>): void {
     const { step, toolCallId } = entry
-    if (kindOf(entry) === 'router') this.#routers.add(step)
-    if (toolCallId !== undefined) this.#toolSteps.add(step)
+    if (kindOf(entry) === 'router') this.routers.add(step)
+    if (toolCallId !== undefined) this.toolSteps.add(step)
   }
 
   stepFinish(path: string): void {
-    if (!this.#offered.delete(path)) return
-    for (const { step, name, input } of this.#open.values()) {
-      if (step === path && input !== undefined) this.#fault ??= lost(name, 'its arguments were cut off')
+    if (!this.offered.delete(path)) return
+    for (const { step, name, input } of this.open.values()) {
+      if (step === path && input !== undefined) this.failure ??= lost(name, 'its arguments were cut off')
     }
   }
 
   prompt({ step, tools = [] }: EntryOf<'prompt'>): void {
-    if (this.#isHandingOver)
-      this.#offered.set(step, new Map(tools.flatMap((tool) => (tool.client ? [[tool.name, tool] as const] : []))))
+    if (this.isHandingOver)
+      this.offered.set(step, new Map(tools.flatMap((tool) => (tool.client ? [[tool.name, tool] as const] : []))))
   }
 
   inputStart(entry: EntryOf<'tool-input-start'>): void {
-    if (!this.#textOnly && this.#isClients(entry) && !this.#isGated(entry)) this.#show(entry, entry.id, 'client')
+    if (!this.textOnly && this.isClients(entry) && !this.isGated(entry)) this.show(entry, entry.id, 'client')
   }
 
   inputDelta({ step, id, delta }: EntryOf<'tool-input-delta'>): void {
-    const shown = this.#open.get(callKey(step, id))
+    const shown = this.open.get(callKey(step, id))
     if (shown?.input === undefined || delta === '') return
     shown.input += delta
-    this.#output.callArguments(shown.index, delta)
+    this.output.callArguments(shown.index, delta)
   }
 
   call(entry: EntryOf<'tool-call'>): void {
     const { step, toolCallId, toolName } = entry
-    if (toolName === respondTool && this.#routers.has(parentPath(step))) {
-      this.#hiddenIds.add(toolCallId)
+    if (toolName === respondTool && this.routers.has(parentPath(step))) {
+      this.hiddenIds.add(toolCallId)
       return
     }
     const input = entry.input.trim() === '' ? '{}' : entry.input
-    if (this.#isClients(entry)) {
-      const shown = this.#open.get(callKey(step, toolCallId))
-      if (this.#textOnly) this.#fault ??= unsayable(toolName)
-      else if (this.#isGated(entry)) this.#gated.set(callKey(step, toolCallId), entry)
-      else if (shown === undefined) this.#show(entry, toolCallId, 'client', input)
-      else this.#complete(shown, input)
-    } else if (this.#showsServer && !this.#textOnly && !isUnder(step, 'after') && !this.#insideTool(step)) {
-      this.#show(entry, toolCallId, 'server', input)
+    if (this.isClients(entry)) {
+      const shown = this.open.get(callKey(step, toolCallId))
+      if (this.textOnly) this.failure ??= unsayable(toolName)
+      else if (this.isGated(entry)) this.gated.set(callKey(step, toolCallId), entry)
+      else if (shown === undefined) this.show(entry, toolCallId, 'client', input)
+      else this.complete(shown, input)
+    } else if (this.showsServer && !this.textOnly && !isUnder(step, 'after') && !this.insideTool(step)) {
+      this.show(entry, toolCallId, 'server', input)
     }
   }
 
   result(entry: EntryOf<'tool-result'>): void {
     const { step, toolCallId, result, outcome } = entry
     const key = callKey(step, toolCallId)
-    const waited = this.#gated.get(key)
+    const waited = this.gated.get(key)
     if (waited !== undefined && entry.preliminary !== true) {
-      this.#gated.delete(key)
+      this.gated.delete(key)
       // One that was denied is told to the model alone: this client never heard of it.
       if (outcome === 'handed-over')
-        this.#show(waited, toolCallId, 'client', this.#edits.get(key) ?? (waited.input.trim() || '{}'))
+        this.show(waited, toolCallId, 'client', this.edits.get(key) ?? (waited.input.trim() || '{}'))
     }
-    const shown = this.#open.get(key)
+    const shown = this.open.get(key)
     if (shown === undefined || entry.preliminary === true) return
-    this.#open.delete(key)
+    this.open.delete(key)
     if (shown.owner === 'client') {
-      if (outcome === 'handed-over') (this.#handedOverAt ??= []).push(shown.step)
-      else this.#fault ??= lost(shown.name, messageOf(result))
+      if (outcome === 'handed-over') (this.handedOverAt ??= []).push(shown.step)
+      else this.failure ??= lost(shown.name, messageOf(result))
       return
     }
-    this.#shownAt.add(step)
-    this.#output.toolOutput(shown.id, toToolOutput(result, this.#toolOutputMaxChars))
+    this.shownAt.add(step)
+    this.output.toolOutput(shown.id, toToolOutput(result, this.toolOutputMaxChars))
   }
 
   response(request: EntryOf<'request'>, { answer }: EntryOf<'response'>): void {
     if (answer?.kind !== 'approval' || answer.input === undefined || request.toolCallId === undefined) return
-    this.#edits.set(callKey(request.step, request.toolCallId), JSON.stringify(answer.input))
+    this.edits.set(callKey(request.step, request.toolCallId), JSON.stringify(answer.input))
   }
 
   restart(): void {
-    this.#count = 0
-    this.#handedOverAt = undefined
+    this.count = 0
+    this.handedOverAt = undefined
   }
 
   shownUnder(root: string): boolean {
-    for (const path of this.#shownAt) if (isUnder(path, root)) return true
+    for (const path of this.shownAt) if (isUnder(path, root)) return true
     return false
   }
 }
