@@ -54,11 +54,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   readonly source: BodySource<Out> = this
   sendKeepAlive: ((piece: Out) => void) | undefined = undefined
   private readonly context: AnswerContext
-  private readonly encoder: Encoder<Out>
-  private readonly keepAlive: Out
-  private readonly from: number
-  private readonly filter: SourceOptions<Out>['filter']
-  private readonly release: SourceOptions<Out>['release']
+  private readonly options: SourceOptions<Out>
   private readonly unwatch: () => void
   private lastWrite = performance.now()
   private timer: ReturnType<typeof setTimeout> | undefined = undefined
@@ -67,22 +63,15 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   private give: (piece: Out | undefined) => void = ignore
   private fail: (error: unknown) => void = ignore
 
-  constructor(
-    context: AnswerContext,
-    { runId, encoder, keepAlive, reader, from, filter, release }: SourceOptions<Out>,
-  ) {
-    this.reader = reader
+  constructor(context: AnswerContext, options: SourceOptions<Out>) {
+    this.reader = options.reader
     this.context = context
-    this.encoder = encoder
-    this.keepAlive = keepAlive
-    this.from = from
-    this.filter = filter
-    this.release = release
-    this.unwatch = context.runtime.onLost(runId, (error) => {
+    this.options = options
+    this.unwatch = context.runtime.onLost(options.runId, (error) => {
       this.failure = error
-      reader.close()
+      this.reader.close()
     })
-    if (keepAlive.length > 0) this.watch(context.keepAliveMs)
+    if (options.keepAlive.length > 0) this.watch(context.keepAliveMs)
   }
 
   next(give: (piece: Out | undefined) => void, fail: (error: unknown) => void): void {
@@ -101,20 +90,20 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     this.unwatch()
     clearTimeout(this.timer)
     this.reader.close()
-    this.release?.({ finished })
+    this.options.release?.({ finished })
   }
 
   private encode(batch: Entry[]): Out {
-    const encoder = this.encoder
+    const { encoder, from } = this.options
     for (const entry of batch) {
-      if (entry.seq < this.from) encoder.skip(entry)
+      if (entry.seq < from) encoder.skip(entry)
       else encoder.write(entry)
     }
     return encoder.take()
   }
 
   private advance(): void {
-    const { state } = this.encoder
+    const { state } = this.options.encoder
     // The previous call has delivered what was written before the transfer breaks.
     if (state === 'broken') this.fail(new Error('The answer is incomplete.'))
     else if (state === 'complete') this.give(undefined)
@@ -147,7 +136,8 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
 
   private pieceOf({ done, value }: Batch): Out | undefined {
     try {
-      return done ? undefined : this.encode(this.filter === undefined ? value : this.filter(value))
+      const { filter } = this.options
+      return done ? undefined : this.encode(filter === undefined ? value : filter(value))
     } catch (error) {
       return this.failed(error)
     }
@@ -163,8 +153,9 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   /** Delivers a piece for the next write; undefined at the end of the log. */
   private deliver(given: Out | undefined): void {
     if (this.isDropped) return this.give(undefined)
-    const piece = given ?? this.encoder.fail(this.failure)
-    if (this.encoder.state !== 'open') this.drop(true)
+    const { encoder } = this.options
+    const piece = given ?? encoder.fail(this.failure)
+    if (encoder.state !== 'open') this.drop(true)
     this.lastWrite = performance.now()
     if (piece.length === 0) this.advance()
     else this.give(piece)
@@ -177,7 +168,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
       const rest = this.lastWrite + keepAliveMs - performance.now()
       if (rest > 0) return this.watch(rest)
       this.lastWrite = performance.now()
-      this.sendKeepAlive?.(this.keepAlive)
+      this.sendKeepAlive?.(this.options.keepAlive)
       this.watch(keepAliveMs)
     }, ms)
     this.timer.unref?.()

@@ -64,15 +64,7 @@ export function createWriter(options: WriterOptions): Writer {
  * on are fields, so that no append makes a function. `private` and not `#`: see decisions/0028.
  */
 class LogWriter implements Writer {
-  private readonly log: Log
-  private readonly run: string
-  private readonly epoch: number
-  private readonly redactor: Redactor | undefined
-  private readonly now: WriterOptions['now']
-  private readonly view: WriterOptions['view']
-  private readonly onEntry: WriterOptions['onEntry']
-  private readonly onStored: WriterOptions['onStored']
-  private readonly onFailure: WriterOptions['onFailure']
+  private readonly options: WriterOptions
   private seq: number
   private pending: Entry[] = []
   /** The batch of the append under way, once the store has asked for it. */
@@ -87,32 +79,24 @@ class LogWriter implements Writer {
   private sealed = false
   private failure: { error: unknown } | undefined = undefined
 
-  constructor({ log, run, epoch, lastSeq, redactor, now, view, onEntry, onStored, onFailure }: WriterOptions) {
-    this.log = log
-    this.run = run
-    this.epoch = epoch
-    this.redactor = redactor
-    this.now = now
-    this.view = view
-    this.onEntry = onEntry
-    this.onStored = onStored
-    this.onFailure = onFailure
-    this.seq = lastSeq
+  constructor(options: WriterOptions) {
+    this.options = options
+    this.seq = options.lastSeq
   }
 
   readonly emit = (step: string, part: Part): void => {
     if (this.sealed) return
     const isBare = isBareDelta(part)
     const recorded = isBare ? part : toRecorded(part)
-    if (this.redactor === undefined) return isBare ? this.pushDelta(step, part) : this.push(step, recorded)
-    for (const clean of this.redactor.redact(step, recorded)) {
+    if (this.options.redactor === undefined) return isBare ? this.pushDelta(step, part) : this.push(step, recorded)
+    for (const clean of this.options.redactor.redact(step, recorded)) {
       if (isBare && clean === recorded) this.pushDelta(step, part)
       else this.push(step, clean)
     }
   }
 
   private pushDelta(step: string, { type, id, delta }: BareDelta): void {
-    const entry = { seq: this.seq + 1, timestamp: this.now(), step, type, id, delta }
+    const entry = { seq: this.seq + 1, timestamp: this.options.now(), step, type, id, delta }
     this.add(entry, delta.length + 64)
   }
 
@@ -120,18 +104,16 @@ class LogWriter implements Writer {
     // The envelope's keys come first in a line, but are set last, in case a part has a `seq` of its own.
     const entry = { seq: 0, timestamp: 0, step, ...bounded(part) } as Entry
     entry.seq = this.seq + 1
-    entry.timestamp = this.now()
+    entry.timestamp = this.options.now()
     entry.step = step
     this.add(entry, weightOf(entry))
   }
 
   /** The number is used up only if `onEntry` succeeds: after a gap the store would refuse all later entries. */
   private add(entry: Entry, characters: number): void {
-    this.onEntry(entry)
+    this.options.onEntry(entry)
     this.seq = entry.seq
-    // A literal has room for one; `push` makes room for seventeen.
-    if (this.pending.length === 0) this.pending = [entry]
-    else this.pending.push(entry)
+    this.pending.push(entry)
     this.weight += characters
     if (this.isAppending) return
     this.isAppending = true
@@ -151,7 +133,7 @@ class LogWriter implements Writer {
     const last = this.sent?.at(-1)?.type
     if (last !== 'run-end' && last !== 'suspend') return undefined
     try {
-      return this.view()
+      return this.options.view()
     } catch {
       // Who needs it folds the log.
       return undefined
@@ -159,9 +141,10 @@ class LogWriter implements Writer {
   }
 
   private readonly append = (): void => {
+    const { log, run, epoch } = this.options
     const entries = this.isResent && this.sent !== undefined ? this.sent : this.nextBatch
     try {
-      this.log.append(this.run, this.epoch, entries, this.viewToKeep).then(this.appended, this.notAppended)
+      log.append(run, epoch, entries, this.viewToKeep).then(this.appended, this.notAppended)
     } catch (error) {
       this.notAppended(error)
     }
@@ -171,7 +154,7 @@ class LogWriter implements Writer {
     this.sent = undefined
     this.isResent = false
     if (how === 'fenced') return this.fail(moved())
-    this.onStored?.()
+    this.options.onStored?.()
     if (this.pending.length > 0) this.append()
     else this.rest()
   }
@@ -188,7 +171,7 @@ class LogWriter implements Writer {
     this.failure = { error }
     this.pending = []
     this.sealed = true
-    this.onFailure(error)
+    this.options.onFailure(error)
     this.rest()
   }
 

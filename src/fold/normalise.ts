@@ -50,13 +50,8 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
 /** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
 class SourceNormaliser implements Normaliser {
   hasContent = false
-  readonly #path: string
+  readonly #context: NormaliserContext
   readonly #loop: string
-  readonly #emit: NormaliserContext['emit']
-  readonly #newId: NormaliserContext['newId']
-  readonly #open: NormaliserContext['open']
-  readonly #callIds: CallIds
-  readonly #isTranscript: boolean
   /** Open blocks: the source's id → the id in the run. */
   readonly #texts = new LateMap<string, string>()
   readonly #reasonings = new LateMap<string, string>()
@@ -66,24 +61,23 @@ class SourceNormaliser implements Normaliser {
   readonly #early = new LateMap<string, PartOf<'tool-result'>[]>()
   #held: PartOf<'custom'>[] | undefined = undefined
 
-  constructor({ path, emit, newId, open, callIds, isTranscript = false }: NormaliserContext) {
-    this.#path = path
-    this.#loop = parentPath(path)
-    this.#emit = emit
-    this.#newId = newId
-    this.#open = open
-    this.#callIds = callIds
-    this.#isTranscript = isTranscript
+  constructor(context: NormaliserContext) {
+    this.#context = context
+    this.#loop = parentPath(context.path)
+  }
+
+  #emit(part: Part): void {
+    this.#context.emit(this.#context.path, part)
   }
 
   #isCalled(id: string): boolean {
-    return this.#open.calls.has(callKey(this.#path, id))
+    return this.#context.open.calls.has(callKey(this.#context.path, id))
   }
 
   part(given: SourcePart): void {
     if (!isContent(given)) {
       if (given.type === 'finish') this.end()
-      this.#emit(this.#path, given)
+      this.#emit(given)
       return
     }
     if (given.type === 'custom' && !this.hasContent) {
@@ -94,7 +88,7 @@ class SourceNormaliser implements Normaliser {
     this.hasContent = true
     if (this.#held !== undefined) this.#release()
     if (given.type === 'tool-result') this.#result(given)
-    else this.#content(this.#callIds.toLog(this.#loop, given))
+    else this.#content(this.#context.callIds.toLog(this.#loop, given))
   }
 
   #content(part: Exclude<ContentPart, PartOf<'tool-result'>>): void {
@@ -107,11 +101,11 @@ class SourceNormaliser implements Normaliser {
         return
       case 'text-start':
         this.#closeBlock('text', this.#texts, part.id)
-        this.#emit(this.#path, { ...part, id: this.#nameBlock(this.#texts, part.id) })
+        this.#emit({ ...part, id: this.#nameBlock(this.#texts, part.id) })
         return
       case 'reasoning-start':
         this.#closeBlock('reasoning', this.#reasonings, part.id)
-        this.#emit(this.#path, { ...part, id: this.#nameBlock(this.#reasonings, part.id) })
+        this.#emit({ ...part, id: this.#nameBlock(this.#reasonings, part.id) })
         return
       case 'text-end':
       case 'reasoning-end': {
@@ -119,16 +113,16 @@ class SourceNormaliser implements Normaliser {
         const id = blocks.get(part.id)
         if (id === undefined) return
         blocks.delete(part.id)
-        this.#emit(this.#path, { ...part, id })
+        this.#emit({ ...part, id })
         return
       }
       case 'tool-input-start':
         if (this.#inputs.get(part.id)?.isOpen === true || this.#isCalled(part.id)) return
         this.#inputs.set(part.id, { isOpen: true })
-        this.#emit(this.#path, part)
+        this.#emit(part)
         return
       case 'tool-input-delta':
-        if (this.#inputs.get(part.id)?.isOpen === true) this.#emit(this.#path, part)
+        if (this.#inputs.get(part.id)?.isOpen === true) this.#emit(part)
         return
       case 'tool-input-end':
         this.#closeInput(part)
@@ -137,29 +131,29 @@ class SourceNormaliser implements Normaliser {
         this.#call(part)
         return
       default:
-        this.#emit(this.#path, part)
+        this.#emit(part)
     }
   }
 
   #delta(part: PartOf<'text-delta' | 'reasoning-delta'>, id: string): void {
-    this.#emit(this.#path, isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
+    this.#emit(isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
   }
 
   #nameBlock(blocks: LateMap<string, string>, id: string): string {
-    const name = this.#newId()
+    const name = this.#context.newId()
     blocks.set(id, name)
     return name
   }
 
   #startBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): string {
     const id = this.#nameBlock(blocks, sourceId)
-    this.#emit(this.#path, { type: `${type}-start`, id })
+    this.#emit({ type: `${type}-start`, id })
     return id
   }
 
   #closeBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): void {
     const id = blocks.get(sourceId)
-    if (id !== undefined) this.#emit(this.#path, { type: `${type}-end`, id })
+    if (id !== undefined) this.#emit({ type: `${type}-end`, id })
     blocks.delete(sourceId)
   }
 
@@ -167,7 +161,7 @@ class SourceNormaliser implements Normaliser {
     const input = this.#inputs.get(end.id)
     if (input?.isOpen !== true) return
     input.isOpen = false
-    this.#emit(this.#path, end)
+    this.#emit(end)
   }
 
   #call(part: PartOf<'tool-call'>): void {
@@ -175,20 +169,20 @@ class SourceNormaliser implements Normaliser {
     this.#closeInput({ type: 'tool-input-end', id: toolCallId })
     this.#inputs.delete(toolCallId)
     if (this.#isCalled(toolCallId)) return
-    this.#emit(this.#path, part)
+    this.#emit(part)
     const waiting = this.#early.get(providerCallId)
     this.#early.delete(providerCallId)
     waiting?.forEach((result) => this.#result(result))
   }
 
   #result(given: PartOf<'tool-result'>): void {
-    const part = this.#callIds.toLog(this.#loop, given)
+    const part = this.#context.callIds.toLog(this.#loop, given)
     if (this.#isCalled(part.toolCallId)) {
-      this.#emit(this.#path, part)
+      this.#emit(part)
       return
     }
     // The result of a call that has one.
-    if (this.#callIds.hasCall(this.#loop, given.toolCallId) && !this.#inputs.has(part.toolCallId)) return
+    if (this.#context.callIds.hasCall(this.#loop, given.toolCallId) && !this.#inputs.has(part.toolCallId)) return
     const waiting = this.#early.get(given.toolCallId)
     if (waiting === undefined) this.#early.set(given.toolCallId, [given])
     else waiting.push(given)
@@ -197,7 +191,7 @@ class SourceNormaliser implements Normaliser {
   #release(): void {
     const held = this.#held
     this.#held = undefined
-    for (const part of held ?? []) this.#emit(this.#path, part)
+    for (const part of held ?? []) this.#emit(part)
   }
 
   end(): void {
@@ -205,12 +199,12 @@ class SourceNormaliser implements Normaliser {
     for (const id of this.#texts.keys()) this.#closeBlock('text', this.#texts, id)
     for (const id of this.#reasonings.keys()) this.#closeBlock('reasoning', this.#reasonings, id)
     for (const id of this.#inputs.keys()) this.#closeInput({ type: 'tool-input-end', id })
-    if (!this.#isTranscript) return
+    if (!this.#context.isTranscript) return
     // Collected first: a result that must wait again must not keep this from ending.
     const calls = Array.from(this.#early, ([toolCallId, [first]]) => ({ toolCallId, toolName: first!.toolName }))
     for (const made of calls) {
       const call = { type: 'tool-call', ...made, input: '{}', providerExecuted: true } as const
-      this.#content(this.#callIds.toLog(this.#loop, call))
+      this.#content(this.#context.callIds.toLog(this.#loop, call))
     }
     this.#early.clear()
   }

@@ -144,9 +144,7 @@ export function createCommitQueue(
 
   return {
     add(write) {
-      // A literal has room for one; `push` makes room for seventeen.
-      if (queue.length === 0) queue = [write]
-      else queue.push(write)
+      queue.push(write)
       if (scheduled === 'now' || (scheduled === 'later' && write.yields)) return
       scheduled = write.yields ? 'later' : 'now'
       if (write.yields) setImmediate(() => setImmediate(run))

@@ -190,11 +190,8 @@ class Exchange implements DispatchHandler, PushBody {
       return true
     }
     // `queueMicrotask` of Node costs more: it keeps an async resource for each call.
-    if (this.#pieces.length === 0) {
-      void settled.then(this.#deliver)
-      // A literal has room for one; `push` makes room for seventeen.
-      this.#pieces = [bytes]
-    } else this.#pieces.push(bytes)
+    if (this.#pieces.length === 0) void settled.then(this.#deliver)
+    this.#pieces.push(bytes)
     this.#bytesWaiting += bytes.length
     if (this.#sink !== undefined) return !this.#isPaused
     this.#isPaused = this.#bytesWaiting >= readAhead

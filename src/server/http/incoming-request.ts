@@ -8,24 +8,19 @@ class IncomingRequest {
   readonly method: string
   readonly url: string
   readonly headers: Headers
+  readonly signal: AbortSignal
   /** The message while its body is unread. */
   #message: IncomingMessage | undefined
   #real: Request | undefined
   readonly #address: string | undefined
-  readonly #gone: AbortController
 
-  constructor(message: IncomingMessage, url: string, headers: Headers, gone: AbortController) {
+  constructor(message: IncomingMessage, url: string, headers: Headers, signal: AbortSignal) {
     this.method = message.method ?? 'GET'
     this.url = url
     this.headers = headers
-    this.#gone = gone
+    this.signal = signal
     this.#message = message
     this.#address = message.socket.remoteAddress
-  }
-
-  /** Node makes the signal when it is first asked for: most requests never ask. */
-  get signal(): AbortSignal {
-    return this.#gone.signal
   }
 
   static real(request: object): Request | undefined {
@@ -55,8 +50,8 @@ class IncomingRequest {
   }
 }
 
-/** Undefined when a `Request` cannot represent the request line or a header. `gone`: its signal is that of the request. */
-export function toRequest(message: IncomingMessage, gone: AbortController): Request | undefined {
+/** Undefined when a `Request` cannot represent the request line or a header. */
+export function toRequest(message: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url: target = '/', rawHeaders } = message
   // Proxies send the absolute form: origin and path.
   const isWhole = /^https?:\/\//iu.test(target)
@@ -69,7 +64,7 @@ export function toRequest(message: IncomingMessage, gone: AbortController): Requ
     return undefined
   }
   if (!isComplete) complete()
-  const request: object = new IncomingRequest(message, url.href, headers, gone)
+  const request: object = new IncomingRequest(message, url.href, headers, signal)
   return request as Request
 }
 
@@ -136,7 +131,7 @@ function complete(): void {
   isComplete = true
   Object.setPrototypeOf(IncomingRequest.prototype, Request.prototype)
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(Request.prototype))) {
-    if (Object.hasOwn(IncomingRequest.prototype, name)) continue
+    if (name === 'constructor') continue
     Object.defineProperty(IncomingRequest.prototype, name, {
       get(this: object) {
         const real = IncomingRequest.real(this)!

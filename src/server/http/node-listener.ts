@@ -45,7 +45,7 @@ async function answer(
   outgoing.on('close', () => {
     if (!outgoing.writableFinished) gone.abort(new MillraceError('client-gone', 'The client has disconnected.'))
   })
-  const request = toRequest(incoming, gone)
+  const request = toRequest(incoming, gone.signal)
   const response = request === undefined ? errorResponse(badRequest()) : await handler(request)
   const { status, body } = response
   if (outgoing.destroyed) {

@@ -5,7 +5,6 @@ import { fillTick, type Tick } from './fill-run.ts'
 import { createLaterTexts } from './later-texts.ts'
 import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
-import { hasOnlyDeltas } from './tick-lines.ts'
 import { createTickReader } from './tick-reader.ts'
 
 /** Runs of which it is remembered where they stand. */
@@ -124,7 +123,6 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       if (known !== undefined && passes(known)) return true
       const row = ticks.after(tick)
       if (row === undefined) return stepOfQueue(isOver) || texts.step()
-      if (hasOnlyDeltas(row.entries) && passes(row)) return true
       const state = stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.

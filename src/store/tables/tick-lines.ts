@@ -15,21 +15,6 @@ const start = /\{"seq":(\d+),/y
 const delta =
   /\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
 
-/** Whether a row has nothing but deltas, as this version writes them. */
-export function hasOnlyDeltas(entries: string): boolean {
-  for (let from = 0; from >= 0; from = nextLine(entries, from)) {
-    delta.lastIndex = from
-    if (!delta.test(entries)) return false
-  }
-  return true
-}
-
-/** Where the next line begins, -1 behind the last. */
-function nextLine(entries: string, from: number): number {
-  const end = entries.indexOf('\n', from)
-  return end < 0 || end + 1 === entries.length ? -1 : end + 1
-}
-
 /** `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. */
 export function* tickLines(entries: string, after = 0, wantsDeltas = () => true): Generator<TickLine> {
   let isAscii: boolean | undefined
