@@ -67,9 +67,10 @@ const runs = tree.map((root) => {
 const lines = (text: string) => text.split('\n').filter((line) => line !== '')
 
 function viewed(entries: readonly Entry[]): string[] {
-  const fold = createRunFold()
-  for (const entry of entries) fold.apply(entry)
-  return lines(fold.view().text)
+  // Taken apart, as programs may.
+  const { apply, view } = createRunFold()
+  for (const entry of entries) apply(entry)
+  return lines(view().text)
 }
 
 async function streamed(entries: readonly Entry[]): Promise<string[]> {

@@ -39,8 +39,7 @@ export function startExecution(
   let isBegun = false
   const controller = new AbortController()
   let isLeaving = false
-  /** Made only for a run that waits for its turn. */
-  let waiting: AbortController | undefined
+  const waiting = turn === undefined ? undefined : new AbortController()
   const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
@@ -50,12 +49,7 @@ export function startExecution(
     runs: store.runs,
     records: store.records,
     agent: (id) => agents.get(id)?.pipeline,
-    async turn(signal) {
-      if (turn === undefined) return
-      waiting = new AbortController()
-      if (isLeaving) waiting.abort()
-      await turn(AbortSignal.any([signal, waiting.signal]))
-    },
+    turn: async (signal) => turn?.(AbortSignal.any([signal, waiting!.signal])),
     onTurn,
     history: async () => {
       const previous = state.start?.previousRunId

@@ -92,6 +92,8 @@ test('a run that waits for its turn in its thread is handed over in its place', 
   const back = await first.runtime.start('a', { messages }, { threadId: 't', onBusy: 'queue' })
   await eventually(() => model.calls.length === 1)
   const closed = first.runtime.close(10_000)
+  // At once: the run in front of it is still at work.
+  await until(first.store, back.id, ({ type }) => type === 'warning')
   gate.open()
   await closed
   expect((await entriesOf(open(options).store, back.id)).map(({ type }) => type)).toEqual(['run-start', 'warning'])

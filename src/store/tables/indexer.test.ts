@@ -131,6 +131,27 @@ test('rows of deltas alone are passed over: the tables say so now and then, and 
   await store.close()
 })
 
+test('the first delta of a model call, and deltas of a fork whose beginning is still missing, are not passed over', async () => {
+  const store = sqliteStore(newFile())
+  const called = slowRun('called', Date.now())
+  const source = exampleRun('source', 10)
+  await store.log.append('called', 1, called.slice(0, 4))
+  await store.log.append('source', 1, source.slice(0, 6))
+  await store.records!.settle()
+  for (const entry of called.slice(4)) await store.log.append('called', 1, [entry])
+  await store.log.fork('source', 5, 'fork')
+  for (const entry of source.slice(5, 10)) await store.log.append('fork', 1, [entry])
+  await store.records!.settle()
+  const rows = await allOf(store)
+  await store.records!.reindex()
+  expect(await allOf(store)).toEqual(rows)
+  const { rows: calls } = await store.records!.query(
+    'SELECT count(*) FROM model_calls WHERE first_token_at IS NOT NULL',
+  )
+  expect(Number(calls[0]![0])).toBeGreaterThan(0)
+  await store.close()
+})
+
 test('a slice that is undone is filled again, with what deltas came behind it', async () => {
   const path = newFile()
   const store = sqliteStore(path)
