@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { createByteMeter } from './byte-meter.ts'
 
 const lineBytes = 20
-const meterOf = () => createByteMeter({ who: 'x', limits: { lineBytes, bodyBytes: 1000 }, shape: 'messages' })
+const limits = { lineBytes, bodyBytes: 1000 }
+const meterOf = () => createByteMeter({ who: 'x', limits, shape: 'messages' })
 
 /** The most bytes of `text` that a parser holds: the last byte of an empty line releases an event. */
 function longestEvent(text: string): number {
@@ -45,4 +46,14 @@ test('events that come one a piece are measured one by one', () => {
   feed('xx\n\n')
   feed('data: xxxxx')
   expect(() => feed('xxxxxxxxxxxxxxx')).toThrow('more than 20 bytes')
+})
+
+test.each([
+  ['document', 1000],
+  ['lines', 4000],
+] as const)('the error names how much a %s may hold', (shape, allowed) => {
+  const meter = createByteMeter({ who: 'x', limits, shape })
+  const event = new TextEncoder().encode('data: xx\n\n')
+  for (let sent = 0; sent < allowed; sent += event.length) meter(event)
+  expect(() => meter(event)).toThrow(`more than ${allowed} bytes. Raise limits.bodyBytes`)
 })

@@ -50,7 +50,7 @@ export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter
     total += bytes.length
     if (shape === 'lines' || shape === 'messages') readLines(bytes)
     if (shape === 'message' && total > limits.lineBytes) throw lineTooLong(who, limits)
-    if ((shape === 'document' || shape === 'lines') && total > bodyBytes) throw bodyTooLarge(who, limits)
+    if ((shape === 'document' || shape === 'lines') && total > bodyBytes) throw bodyTooLarge(who, bodyBytes)
   }
 }
 
