@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Report } from '../server/report.ts'
 import { createServeLog, type ServeLogOptions } from './serve-log.ts'
 
@@ -13,9 +13,13 @@ function logged(reports: Report[], options: Partial<ServeLogOptions> & { isTTY?:
     },
     write: (text: string) => lines.push(text) > 0,
   } as unknown as NodeJS.WriteStream
-  const report = createServeLog({ stream, now: () => new Date(2026, 0, 2, 3, 4, 5), ...rest })
+  const { report, flush } = createServeLog({ stream, now: () => new Date(2026, 0, 2, 3, 4, 5), ...rest })
   for (const each of reports) report(each)
-  return { text: () => lines.join(''), state, report }
+  const text = () => {
+    flush()
+    return lines.join('')
+  }
+  return { text, state, report, writes: lines }
 }
 
 const run: Report = {
@@ -93,4 +97,22 @@ test('lines that nobody reads are dropped and counted', () => {
   state.waiting = 0
   report(run)
   expect(text()).toMatch(/^\(2 lines dropped: the reader of this log was too slow\)\n03:04:05 run_1/u)
+})
+
+test('lines about runs are written together, in order, and no other line waits', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { writes, report } = logged([run, run])
+  expect(writes).toEqual([])
+  vi.advanceTimersByTime(20)
+  expect(writes).toEqual([expect.stringMatching(/^(?:03:04:05 run_1 .*\n){2}$/u)])
+  report(run)
+  report({ level: 'info', event: 'note', message: 'stopping' })
+  expect(writes[1]).toMatch(/^03:04:05 run_1 .*\nstopping\n$/u)
+  report(run)
+  report(failed)
+  expect(writes[2]).toMatch(/completed.*\n.*failed.*\n$/u)
+  vi.advanceTimersByTime(20)
+  expect(writes).toHaveLength(3)
+  expect(logged([run], { isTTY: true }).writes).toHaveLength(1)
 })

@@ -14,33 +14,55 @@ export interface ServeLogOptions {
   now?: () => Date
 }
 
+export interface ServeLog {
+  report: Reporter
+  /** Writes what waits for other lines. Call it before the process exits. */
+  flush(): void
+}
+
 /** Maximum bytes buffered for a slow reader. Beyond that, lines are dropped to bound memory. */
 const mostWaiting = 4 * 1024 * 1024
 const longest = 2000
+/** ms that a line about a run or a request waits for others. A write to a pipe blocks the process, and with many runs it has many. */
+const gathering = 20
 
-export function createServeLog({ json, quiet, stream, now = () => new Date() }: ServeLogOptions): Reporter {
+export function createServeLog({ json, quiet, stream, now = () => new Date() }: ServeLogOptions): ServeLog {
   let dropped = 0
+  let lines = ''
+  let timer: NodeJS.Timeout | undefined
 
-  function write(line: string): void {
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const text = lines
+    lines = ''
+    if (text !== '') stream.write(text)
+  }
+
+  function write(line: string, { event, level }: Report): void {
     if (stream.writableLength > mostWaiting) return void dropped++
     if (dropped > 0) line = `(${dropped} lines dropped: the reader of this log was too slow)\n${line}`
     dropped = 0
-    stream.write(`${line}\n`)
+    lines += `${line}\n`
+    const waits = level === 'info' && event !== 'note' && event !== 'store' && !stream.isTTY
+    if (!waits) flush()
+    else timer ??= setTimeout(flush, gathering).unref()
   }
 
-  if (json) {
-    return (report) => {
-      if (quiet && report.level !== 'error') return
+  function lineOf(report: Report): string {
+    if (json) {
       const { level, event, ...rest } = report
-      write(JSON.stringify({ time: now().toISOString(), level, event, ...rest }))
+      return JSON.stringify({ time: now().toISOString(), level, event, ...rest })
     }
-  }
-  return (report) => {
-    if (quiet && report.level !== 'error') return
-    if (report.event === 'note') return write(formatReport(report, stream))
+    if (report.event === 'note') return formatReport(report, stream)
     const time = paint('dim', now().toTimeString().slice(0, 8), stream)
-    write(`${time} ${formatReport(report, stream)}`)
+    return `${time} ${formatReport(report, stream)}`
   }
+
+  const report: Reporter = (each) => {
+    if (!quiet || each.level === 'error') write(lineOf(each), each)
+  }
+  return { report, flush }
 }
 
 export function formatReport(report: Report, stream: NodeJS.WriteStream): string {

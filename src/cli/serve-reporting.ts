@@ -18,10 +18,11 @@ export function startReporting({ json, quiet }: { json?: boolean; quiet?: boolea
   const stream = json ? process.stdout : process.stderr
   // The server keeps running when the reader of its log goes away.
   if (json) process.stdout.removeAllListeners('error').on('error', () => undefined)
-  const write = createServeLog({ json, quiet, stream })
+  const log = createServeLog({ json, quiet, stream })
+  process.on('exit', log.flush)
   // Only secrets of the environment; the server redacts those of its config itself.
   const redact = createCleaner(secretValues({}, process.env))
-  const report: Reporter = (each) => write(redact(each))
+  const report: Reporter = (each) => log.report(redact(each))
   const guard = createErrorGuard({ report, exit: () => process.exit(1) })
   guard.install()
   return { report, guard, note: (message, level = 'info') => report({ level, event: 'note', message }) }

@@ -86,10 +86,12 @@ class LogWriter implements Writer {
 
   readonly emit = (step: string, part: Part): void => {
     if (this.sealed) return
+    const { redactor } = this.options
     const isBare = isBareDelta(part)
+    if (isBare && (redactor === undefined || redactor.keeps(part))) return this.pushDelta(step, part)
     const recorded = isBare ? part : toRecorded(part)
-    if (this.options.redactor === undefined) return isBare ? this.pushDelta(step, part) : this.push(step, recorded)
-    for (const clean of this.options.redactor.redact(step, recorded)) {
+    if (redactor === undefined) return this.push(step, recorded)
+    for (const clean of redactor.redact(step, recorded)) {
       if (isBare && clean === recorded) this.pushDelta(step, part)
       else this.push(step, clean)
     }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { RecordedPart } from '../part/entry.ts'
+import { isBareDelta, type RecordedPart } from '../part/entry.ts'
 import { createRedactor } from './redact.ts'
 import { often } from '../../test/support/thorough.ts'
 
@@ -8,15 +8,20 @@ const secret = 'sk-12345678'
 const step = 'main/answer/1'
 const text = (delta: string, id = 'a'): RecordedPart => ({ type: 'text-delta', id, delta })
 
-/** Feeds deltas and the end of one block; gives what comes out of each. */
+/**
+ * Feeds deltas and the end of one block, as a writer does: what the redactor keeps is not given to it. Gives what comes out of each, which
+ * is the same as if all were given to it.
+ */
 function feed(secrets: string[], deltas: string[], kind: 'text' | 'reasoning' | 'tool-input' = 'text'): string[] {
-  const { redact } = createRedactor(secrets)
+  const { redact, keeps } = createRedactor(secrets)
+  const asked = createRedactor(secrets)
   const parts: RecordedPart[] = [
     ...deltas.map((delta) => ({ type: `${kind}-delta` as const, id: 'a', delta })),
     { type: `${kind}-end`, id: 'a' },
   ]
   return parts.map((part) => {
-    const out = redact(step, part)
+    const out = isBareDelta(part) && keeps(part) ? [part] : redact(step, part)
+    expect(out).toEqual(asked.redact(step, part))
     expect(out.length).toBeLessThanOrEqual(2)
     if (part.type === `${kind}-end`) expect(out.at(-1)).toBe(part)
     return out.map((p) => ('delta' in p ? p.delta : '')).join('')
@@ -105,6 +110,16 @@ describe('over deltas', () => {
       }),
       { numRuns: often(2000) },
     )
+  })
+
+  test('most deltas are kept without a look at the rest', () => {
+    const { redact, keeps } = createRedactor([secret])
+    const delta = (delta: string) => ({ type: 'text-delta' as const, id: 'a', delta })
+    expect(keeps(delta('a word'))).toBe(true)
+    expect(keeps(delta('a look at keys '))).toBe(true)
+    for (const text of [secret, `x ${secret} y`, 'a desk', 'plants']) expect(keeps(delta(text)), text).toBe(false)
+    redact(step, delta('task'))
+    expect(keeps(delta('a word')), 'after a text that was held back').toBe(false)
   })
 
   test('what is held is shorter than the longest secret', () => {

@@ -5,18 +5,20 @@
  * secret is held until the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets
  * overlap, the leftmost wins; of two that begin at the same place, the longer.
  */
-import type { RecordedPart } from '../part/entry.ts'
+import type { BareDelta, RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
 import { LateMap } from './late-map.ts'
 import { callKey } from './open-items.ts'
 import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact-keys.ts'
 import { formsOf, redacted } from './secret-forms.ts'
-import { createScan, type Scan } from './secret-scan.ts'
+import { createScanner, type Scanner } from './secret-scan.ts'
 import { cleanPiece, type Tail } from './secret-tail.ts'
 
 export interface Redactor {
   /** Returns what to record instead of this part: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
   redact(step: string, part: RecordedPart): RecordedPart[]
+  /** Whether a delta is to be recorded as it is, and need not be given to `redact`. False: `redact` decides. */
+  keeps(part: BareDelta): boolean
 }
 
 /**
@@ -56,8 +58,7 @@ export function createTextCleaner(secrets: readonly string[]): TextCleaner {
   }
 }
 
-interface Clean {
-  scan: Scan
+interface Clean extends Scanner {
   text: (given: string) => string
 }
 
@@ -73,8 +74,8 @@ function createClean(secrets: readonly string[]): Clean | undefined {
 
 function makeClean(forms: readonly string[]): Clean | { scan?: undefined } {
   if (forms.length === 0) return {}
-  const scan = createScan(forms, redacted)
-  return { scan, text: (given) => scan(given, true).text }
+  const scanner = createScanner(forms, redacted)
+  return { ...scanner, text: (given: string) => scanner.scan(given, true).text }
 }
 
 /**
@@ -100,6 +101,7 @@ export function createRedactor(
       }
       return byValue.redact(step, shown)
     },
+    keeps: (part) => part.type !== 'tool-input-delta' && byValue.keeps(part),
   }
 }
 
@@ -109,8 +111,8 @@ export function createRedactor(
  */
 function createValueRedactor(secrets: readonly string[]): Redactor {
   const found = createClean(secrets)
-  if (found === undefined) return { redact: (_, part) => [part] }
-  const { scan, text: clean } = found
+  if (found === undefined) return { redact: (_, part) => [part], keeps: () => true }
+  const { scan, passes, text: clean } = found
   /** Block → text held back because it may be the start of a secret. Nearly always empty. */
   const held = new LateMap<string, Tail>()
 
@@ -155,6 +157,7 @@ function createValueRedactor(secrets: readonly string[]): Redactor {
           return [redactPart(part, clean)]
       }
     },
+    keeps: ({ delta }) => held.size === 0 && passes(delta),
   }
 }
 

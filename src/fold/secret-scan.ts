@@ -7,11 +7,17 @@ import { shortestSecret } from './secret-forms.ts'
 /** Scans from left to right. Unless `final`, stops where more text could complete a (longer) secret, and returns it as `rest`. */
 export type Scan = (text: string, final: boolean) => { text: string; rest: string }
 
+export interface Scanner {
+  scan: Scan
+  /** Whether `scan` would return this text as it is, without a rest. May say no where it would: `scan` decides then. */
+  passes(text: string): boolean
+}
+
 /** Window size; no form is shorter. */
 const window = shortestSecret
 
-/** Creates a scan that replaces every occurrence of a form with `replacement`. */
-export function createScan(forms: readonly string[], replacement: string): Scan {
+/** Creates a scanner that replaces every occurrence of a form with `replacement`. */
+export function createScanner(forms: readonly string[], replacement: string): Scanner {
   /** Hash of the pair at the end of a window → shift; 0 if the window may be the start of a secret. */
   const shifts = new Uint8Array(1 << 16).fill(window - 1)
   /** First characters of all forms, for a text that ends with one. */
@@ -28,7 +34,23 @@ export function createScan(forms: readonly string[], replacement: string): Scan 
     }
   }
 
-  return (text, final) => {
+  // Nearly all deltas pass. It makes no object, unlike `scan`.
+  function passes(text: string): boolean {
+    let i = 0
+    while (i + window <= text.length) {
+      const end = i + window - 1
+      const shift = shifts[placeOf(text.charCodeAt(end - 1), text.charCodeAt(end))]!
+      if (shift === 0) return false
+      i += shift
+    }
+    for (; i < text.length; i++) {
+      if (!firsts.has(text.charCodeAt(i))) continue
+      if (i === text.length - 1 || candidates.has(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))) return false
+    }
+    return true
+  }
+
+  const scan: Scan = (text, final) => {
     let out = ''
     let from = 0
     let i = 0
@@ -58,6 +80,7 @@ export function createScan(forms: readonly string[], replacement: string): Scan 
     }
     return { text: from === 0 ? text : out + text.slice(from), rest: '' }
   }
+  return { scan, passes }
 }
 
 function pairOf(first: number, second: number): number {

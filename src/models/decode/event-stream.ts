@@ -54,24 +54,30 @@ class EventSplitter implements EventStream {
 
   push(bytes: Uint8Array): void {
     const text = this.#readText(bytes)
-    if (this.#pieces.length > 0) {
-      this.#pieces.push(text)
-      this.#waiting += text.length
-      if (text.includes('\n') || text.includes('\r')) {
-        const source = this.#pieces.join('')
-        this.#pieces = []
-        this.#read(source)
-      }
-    } else this.#read(text)
+    if (this.#pieces.length > 0) this.#continue(text)
+    else this.#read(text)
     if (this.#waiting + (this.#data?.length ?? 0) > this.#limits.lineBytes) {
       throw lineTooLong(this.#options.who, this.#limits)
     }
   }
 
-  #read(source: string): void {
+  /** `text` follows an unfinished line. What ends its event is joined with it; a piece may have hundreds of events more. */
+  #continue(text: string): void {
+    const blank = text.indexOf('\n\n')
+    const end = blank === -1 ? text.length : blank + 2
+    this.#pieces.push(end === text.length ? text : text.slice(0, end))
+    this.#waiting += end
+    if (blank === -1 && !text.includes('\n') && !text.includes('\r')) return
+    const source = this.#pieces.join('')
+    this.#pieces = []
+    this.#read(source)
+    if (end < text.length) this.#read(text, end)
+  }
+
+  #read(source: string, start = 0): void {
     const { shortcut } = this.#options
-    let from = this.#isFirst ? 0 : -1
-    let at = 0
+    let from = this.#isFirst ? start : -1
+    let at = start
     // Each is searched once, not once a line.
     let feed = -2
     let back = -2
