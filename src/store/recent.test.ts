@@ -48,6 +48,28 @@ test('what every reader has is let go; the last batch stays for whoever comes', 
   expect(seqs(recent.after(5))).toEqual([6])
 })
 
+test('once all readers have moved on, nothing is kept, unless the first is still to come', () => {
+  const recent = createRecent()
+  recent.push(batch(1), 10)
+  recent.taken()
+  expect(seqs(recent.after(0))).toEqual([1])
+  const [fast, slow] = [{ seq: 0 }, { seq: 0 }]
+  recent.readers.add(fast).add(slow)
+  recent.stopWaiting()
+  recent.push(batch(2, 3), 20)
+  fast.seq = 3
+  recent.taken()
+  expect(seqs(recent.after(0))).toEqual([1, 2, 3])
+  slow.seq = 2
+  recent.taken()
+  expect([recent.after(0), seqs(recent.after(2)), recent.length]).toEqual([undefined, [3], 20])
+  slow.seq = 3
+  recent.taken()
+  expect([recent.after(2), recent.length]).toEqual([undefined, 0])
+  recent.push(batch(4), 10)
+  expect(seqs(recent.after(3))).toEqual([4])
+})
+
 test('a reader that stands still costs 128 K characters and no more', () => {
   const recent = createRecent()
   recent.readers.add({ seq: 0 })

@@ -24,6 +24,8 @@ export interface Recent {
   push(entries: readonly Entry[], length: number): void
   /** Returns all entries after this one; undefined if some of them are no longer cached. */
   after(seq: number): Entry[] | undefined
+  /** Call this when a reader has moved on: what none is behind is dropped. */
+  taken(): void
 }
 
 interface Batch {
@@ -46,15 +48,15 @@ class Cache implements Recent {
 
   /**
    * Until the first reader arrives, keeps everything up to the limit, because that reader starts at the beginning. After
-   * that, keeps at least the last batch: new and waiting readers start with it.
+   * that, keeps at least `least` of the last batches.
    */
-  #trim(): void {
+  #trim(least: 0 | 1): void {
     if (this.#whole && this.waits && this.length <= most) return
     const batches = this.#batches
     let seen = Infinity
     for (const { seq } of this.readers) seen = Math.min(seen, seq)
     let gone = 0
-    while (gone < batches.length - 1) {
+    while (gone < batches.length - least) {
       const { entries, length } = batches[gone]!
       if (this.length <= most && entries.at(-1)!.seq > seen) break
       this.length -= length
@@ -67,13 +69,19 @@ class Cache implements Recent {
 
   stopWaiting(): void {
     this.waits = false
-    this.#trim()
+    this.#trim(1)
   }
 
   push(entries: readonly Entry[], length: number): void {
     this.#batches.push({ entries, length })
     this.length += length
-    this.#trim()
+    // Readers that wait start with the last one.
+    this.#trim(1)
+  }
+
+  // Kept longer, it would survive two collections of V8's young generation, and die in the old one.
+  taken(): void {
+    if (!this.waits) this.#trim(0)
   }
 
   after(seq: number): Entry[] | undefined {

@@ -65,6 +65,7 @@ export function createTickReader(
         throw new Error(`${missing}: the file is damaged`)
       }
       position.seq = last.seq
+      joined?.taken()
       const isLast = last.seq >= end || (hasEnded(row.status) && last.seq >= row.lastSeq)
       return { value, stored: near === undefined, last: isLast }
     },
