@@ -32,7 +32,7 @@ export interface WriterOptions {
   redactor: Redactor | undefined
   now(): number
   /** The run's view, to be kept with an entry at which the run ends or waits. */
-  view(): KeptView
+  view(): KeptView | undefined
   /** Called with every new entry, before it is stored. */
   onEntry(entry: Entry): void
   /** Called after each append. */

@@ -6,6 +6,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type KeptView, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { keptVersion, toView, type KeptRun } from './kept-run.ts'
 import { foldRun, type FoldedRun } from './run-fold.ts'
+import type { Message } from '../part/message.ts'
 import type { RunView } from './run-view.ts'
 
 type Runs = Pick<Store, 'log' | 'runs'>
@@ -66,16 +67,27 @@ interface Loaded {
 /** Keeps the view of a run that has ended or is suspended. A failure harms nothing: the next reader folds the log. */
 export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Promise<void> {
   try {
-    const { seq, view } = viewOf(fold)
-    await runs.keepView(run, seq, view)
+    const kept = viewOf(fold)
+    if (kept !== undefined) await runs.keepView(run, kept.seq, kept.view)
   } catch {
     // The store fails, or was opened for reading only.
   }
 }
 
-/** The view of a run as it is kept in the store. */
-export function viewOf(fold: FoldedRun): KeptView {
-  return { seq: fold.lastSeq, view: fold.kept() }
+/** In characters. The JSON of a longer text would take so long to make that other runs wait for it. */
+const mostText = 4 * 1024 * 1024
+
+/** The view of a run as it is kept in the store. Undefined if it is too long: who needs it folds the log. */
+export function viewOf(fold: FoldedRun): KeptView | undefined {
+  const view = fold.kept()
+  return view.messages.reduce((sum, { content }) => sum + lengthOf(content), 0) > mostText
+    ? undefined
+    : { seq: fold.lastSeq, view }
+}
+
+function lengthOf(content: Message['content']): number {
+  if (typeof content === 'string') return content.length
+  return content.reduce((sum, part) => sum + ('text' in part ? part.text.length : 0), 0)
 }
 
 /** Folds a log's entries. Undefined if there are none. */

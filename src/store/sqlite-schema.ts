@@ -11,7 +11,8 @@
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
  *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012).
  * - `inbox`: messages to a run's owner; the first message of a key wins.
- * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends.
+ * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
+ *   unless its text is very long.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
  * - `dropped`: runs that are being deleted: `ticks` may still have rows of them.
  *

@@ -4,7 +4,7 @@ import type { Entry } from '../../src/part/entry.ts'
 import type { ReadOptions, Store } from '../../src/part/log.ts'
 import type { Message } from '../../src/part/message.ts'
 import { keptVersion } from '../../src/fold/kept-run.ts'
-import { foldLog, readKept } from '../../src/fold/read-view.ts'
+import { foldLog, readKept, readView } from '../../src/fold/read-view.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { continueOrStart } from '../../src/runtime/continue.ts'
 import { historyLimit } from '../../src/runtime/conversation.ts'
@@ -118,6 +118,24 @@ test('a view is kept at each suspend and at the end, also of a run that ends wit
     await (await runtime.open(run.id))!.result
     await expectKept(engine, run.id)
   }
+})
+
+test('the view of a very long answer is not kept: to write it would stop other runs, and its log says the same', async () => {
+  const megabyte = 'x'.repeat(2 ** 20)
+  const told = createTold((prompt) => [
+    ...(prompt.length > 1 ? [text('short')] : Array(5).fill(text(megabyte))),
+    finish(),
+  ])
+  const engine = open({ agents: { a: agent('', 'history: server') }, scripts: { m: told } })
+  const { store } = engine
+  const id = await say(engine, [user('Say much.')], 'server')
+  expect(await store.runs.view(id)).toBeUndefined()
+  expect((await readView(store, id))?.text).toHaveLength(5 * 2 ** 20)
+  expect((await readKept(store, id))?.messages).toHaveLength(1)
+  expect(await store.runs.view(id), 'after it was read').toBeUndefined()
+  const next = await say(engine, [user('Less.')], 'server')
+  expect(JSON.stringify(told.prompts.at(-1))).toContain(megabyte)
+  await expectKept(engine, next)
 })
 
 test('an answer to a client tool reads the log once: when the run goes on', async () => {

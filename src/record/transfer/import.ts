@@ -111,7 +111,7 @@ async function write(store: Store, read: Read, { id, epoch }: Pick<CheckedRecord
   const fold = foldRun()
   let waiting: Entry[] = []
   let bytes = 0
-  const flush = async (view?: () => KeptView) => {
+  const flush = async (view?: () => KeptView | undefined) => {
     const entries = waiting
     waiting = []
     bytes = 0
