@@ -114,5 +114,6 @@ test('lines about runs are written together, in order, and no other line waits',
   expect(writes[2]).toMatch(/completed.*\n.*failed.*\n$/u)
   vi.advanceTimersByTime(20)
   expect(writes).toHaveLength(3)
+  expect(logged([{ level: 'info', event: 'ready', url: 'http://a' } as Report], { json: true }).writes).toHaveLength(1)
   expect(logged([run], { isTTY: true }).writes).toHaveLength(1)
 })

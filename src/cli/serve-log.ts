@@ -23,7 +23,7 @@ export interface ServeLog {
 /** Maximum bytes buffered for a slow reader. Beyond that, lines are dropped to bound memory. */
 const mostWaiting = 4 * 1024 * 1024
 const longest = 2000
-/** ms that a line about a run or a request waits for others. A write to a pipe blocks the process, and with many runs it has many. */
+/** ms that a line about a run waits for others. A write to a pipe blocks the process, and with many runs it has many. */
 const gathering = 20
 
 export function createServeLog({ json, quiet, stream, now = () => new Date() }: ServeLogOptions): ServeLog {
@@ -40,11 +40,11 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
   }
 
   function write(line: string, { event, level }: Report): void {
-    if (stream.writableLength > mostWaiting) return void dropped++
+    if (stream.writableLength + lines.length > mostWaiting) return void dropped++
     if (dropped > 0) line = `(${dropped} lines dropped: the reader of this log was too slow)\n${line}`
     dropped = 0
     lines += `${line}\n`
-    const waits = level === 'info' && event !== 'note' && event !== 'store' && !stream.isTTY
+    const waits = level === 'info' && event === 'run' && !stream.isTTY
     if (!waits) flush()
     else timer ??= setTimeout(flush, gathering).unref()
   }

@@ -6,7 +6,6 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type KeptView, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
 import { keptVersion, toView, type KeptRun } from './kept-run.ts'
 import { foldRun, type FoldedRun } from './run-fold.ts'
-import type { Message } from '../part/message.ts'
 import type { RunView } from './run-view.ts'
 
 type Runs = Pick<Store, 'log' | 'runs'>
@@ -74,20 +73,29 @@ export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Pr
   }
 }
 
-/** In characters. The JSON of a longer text would take so long to make that other runs wait for it. */
+/** In characters. The JSON of longer texts would take so long to make that other runs wait for it. */
 const mostText = 4 * 1024 * 1024
 
 /** The view of a run as it is kept in the store. Undefined if it is too long: who needs it folds the log. */
 export function viewOf(fold: FoldedRun): KeptView | undefined {
   const view = fold.kept()
-  return view.messages.reduce((sum, { content }) => sum + lengthOf(content), 0) > mostText
-    ? undefined
-    : { seq: fold.lastSeq, view }
+  let length = 0
+  for (const { content } of view.messages) length += typeof content === 'string' ? content.length : lengthOf(content)
+  return length > mostText ? undefined : { seq: fold.lastSeq, view }
 }
 
-function lengthOf(content: Message['content']): number {
-  if (typeof content === 'string') return content.length
-  return content.reduce((sum, part) => sum + ('text' in part ? part.text.length : 0), 0)
+/** The length of all texts of a value, counted up to a little more than `mostText`. */
+function lengthOf(value: object): number {
+  const left: object[] = [value]
+  let length = 0
+  for (let at = left.pop(); at !== undefined && length <= mostText; at = left.pop()) {
+    for (const key in at) {
+      const inner: unknown = at[key as keyof typeof at]
+      if (typeof inner === 'string') length += inner.length
+      else if (typeof inner === 'object' && inner !== null) left.push(inner)
+    }
+  }
+  return length
 }
 
 /** Folds a log's entries. Undefined if there are none. */

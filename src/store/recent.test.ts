@@ -70,6 +70,17 @@ test('once all readers have moved on, nothing is kept, unless the first is still
   expect(seqs(recent.after(3))).toEqual([4])
 })
 
+test('a run with many readers keeps its last batch: nobody looks through them each time one moves on', () => {
+  const recent = createRecent()
+  for (let i = 0; i < 9; i++) recent.readers.add({ seq: 1 })
+  recent.stopWaiting()
+  recent.push(batch(1), 10)
+  recent.taken()
+  expect(recent.length).toBe(10)
+  recent.push(batch(2), 10)
+  expect(recent.length).toBe(10)
+})
+
 test('a reader that stands still costs 128 K characters and no more', () => {
   const recent = createRecent()
   recent.readers.add({ seq: 0 })

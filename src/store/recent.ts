@@ -8,6 +8,8 @@ import { indexAfter } from './merged.ts'
 /** Maximum size in characters of JSON; takes about 20 % more memory. */
 const most = 128 * 1024
 
+const fewReaders = 8
+
 /** The position of a reader. */
 export interface Position {
   seq: number
@@ -79,9 +81,10 @@ class Cache implements Recent {
     this.#trim(1)
   }
 
-  // Kept longer, it would survive two collections of V8's young generation, and die in the old one.
+  // Kept longer, entries would survive two collections of V8's young generation, and die in the old one. Among many readers it is
+  // costly to find the last one: then they stay until the next batch comes.
   taken(): void {
-    if (!this.waits) this.#trim(0)
+    if (!this.waits && this.#batches.length > 0 && this.readers.size <= fewReaders) this.#trim(0)
   }
 
   after(seq: number): Entry[] | undefined {

@@ -138,6 +138,18 @@ test('the view of a very long answer is not kept: to write it would stop other r
   await expectKept(engine, next)
 })
 
+test('what tools have given counts as well', async () => {
+  const large = { rows: Array.from({ length: 5 }, () => ({ text: 'x'.repeat(2 ** 20) })) }
+  const told = createTold((prompt) =>
+    prompt.length > 1 ? [text('done'), finish()] : [toolCall('c1', 'load', {}), finish('tool-calls')],
+  )
+  const tools = { load: { ...ask, description: 'Loads.', execute: () => Promise.resolve(large) } }
+  const engine = open({ agents: { a: agent('tools: [load]') }, scripts: { m: told }, tools })
+  const id = await say(engine, [user('Load.')], 'client')
+  expect(await engine.store.runs.view(id)).toBeUndefined()
+  expect(JSON.stringify((await readView(engine.store, id))?.messages)).toContain('x'.repeat(100))
+})
+
 test('an answer to a client tool reads the log once: when the run goes on', async () => {
   const names = ['c', 'd']
   const engine = open({

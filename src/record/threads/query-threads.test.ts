@@ -21,11 +21,13 @@ beforeAll(async () => {
   db.exec(`
     BEGIN;
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 29999)
-    INSERT INTO runs (number, id, agent, thread_id, protocol, status, started_at, updated_at, last_seq, epoch, usage, cost, title)
+    INSERT INTO runs (number, id, agent, thread_id, protocol, status, started_at, updated_at, ended_at, first_token_ms, last_seq, epoch,
+      usage, cost, title)
     SELECT i + 1, 'run_' || i, 'agent' || (i % 7), 'thread_' || (i % 10000), 'ui',
-      CASE WHEN i % 1000 = 999 THEN 'running' WHEN i % 100 = 99 THEN 'suspended' ELSE 'completed' END, i * 1000, i * 1000 + 500, 40, 0,
+      CASE WHEN i % 1000 = 999 THEN 'running' WHEN i % 100 = 99 THEN 'suspended' ELSE 'completed' END, i * 1000, i * 1000 + 500,
+      CASE WHEN i % 100 <> 99 THEN i * 1000 + 500 END, 100, 40, 0,
       '{"inputTokens":10,"outputTokens":5,"totalTokens":15,"source":"reported"}', 0.01, 'Question ' || i FROM n;
-    INSERT INTO views (run, seq, view) SELECT id, 40, json_object('version', 2, 'firstTokenAt', started_at + 100, 'asked',
+    INSERT INTO views (run, seq, view) SELECT id, 40, json_object('version', 2, 'asked',
       json_array(json_object('role', 'user', 'content', title)), 'messages',
       json_array(json_object('role', 'assistant', 'content', replace(hex(zeroblob(100)), '0', 'word ')))) FROM runs;
     INSERT INTO indexed_threads (id, last_run, updated_at)
@@ -83,6 +85,17 @@ test('the counts are those of the rows', async () => {
     cost: expect.closeTo(0.03) as number,
     firstTokenMs: { average: 100, last: 100 },
   })
+})
+
+test.each([
+  ['was not kept', 9998, "DELETE FROM views WHERE run = 'run_29998'"],
+  ['was kept before its end', 9997, "UPDATE views SET seq = 39 WHERE run = 'run_29997'"],
+])('messages of a thread are not counted if the view of a run %s', async (_, thread, change) => {
+  db.exec(change)
+  const rows = await queryThreads(store.records!, { limit: 5 }, rule)
+  const { messageCount, firstTokenMs } = rows.find(({ id }) => id === `thread_${thread}`)!
+  expect([messageCount, firstTokenMs]).toEqual([undefined, { average: 100, last: 100 }])
+  expect(rows.find(({ id }) => id === 'thread_9996')?.messageCount).toBe(6)
 })
 
 test('no row of a thread that is not on the page is read for its counts', () => {

@@ -99,10 +99,11 @@ WITH page AS MATERIALIZED (
     sum(x.status IN ('failed', 'budget-exceeded', 'timed-out', 'interrupted')) AS error_count,
     sum(x.input) AS input_tokens, sum(x.output) AS output_tokens, sum(x.total) AS total_tokens,
     CASE WHEN max(x.cost IS NULL AND x.total > 0) THEN NULL ELSE sum(x.cost) END AS cost,
-    sum(octet_length(v.view)) AS kept_bytes
+    sum(octet_length(v.view)) AS kept_bytes, max(x.ended_at IS NOT NULL AND v.seq IS NOT x.last_seq) AS is_partly_kept,
+    CAST(round(avg(x.first_token_ms)) AS INTEGER) AS average_first_token
   FROM page p
   JOIN (
-    SELECT number, id, thread_id, status, started_at, updated_at, error, ${own('cost', 'cost')} AS cost,
+    SELECT number, id, thread_id, status, started_at, updated_at, ended_at, last_seq, first_token_ms, error, ${own('cost', 'cost')} AS cost,
       ${own("usage ->> '$.inputTokens'", 'input_tokens')} AS input, ${own("usage ->> '$.outputTokens'", 'output_tokens')} AS output,
       ${own("usage ->> '$.totalTokens'", 'total_tokens')} AS total
     FROM runs
@@ -117,14 +118,12 @@ SELECT c.*,
   )) AS agents,
   -- Not a join: it would count for all threads first.
   (SELECT json_array(json(t.models), json(t.tools), t.tool_calls) FROM threads t WHERE t.id = c.id) AS calls,
-  CASE WHEN c.kept_bytes <= ${mostCounted} THEN (
-    SELECT json_object(
-      'messages', sum(json_array_length(v.view, '$.asked') + json_array_length(v.view, '$.messages')),
-      'average', CAST(round(avg(v.view ->> '$.firstTokenAt' - x.started_at)) AS INTEGER)
-    ) FROM runs x JOIN views v ON v.run = x.id WHERE x.thread_id = c.id
-  ) END AS kept,
-  (SELECT v.view ->> '$.firstTokenAt' - x.started_at FROM runs x JOIN views v ON v.run = x.id
-   WHERE x.thread_id = c.id AND v.view ->> '$.firstTokenAt' IS NOT NULL ORDER BY x.number DESC LIMIT 1) AS last_first_token
+  CASE WHEN c.kept_bytes <= ${mostCounted} AND NOT c.is_partly_kept THEN (
+    SELECT sum(json_array_length(v.view, '$.asked') + json_array_length(v.view, '$.messages'))
+    FROM runs x JOIN views v ON v.run = x.id WHERE x.thread_id = c.id
+  ) END AS message_count,
+  (SELECT x.first_token_ms FROM runs x WHERE x.thread_id = c.id AND x.first_token_ms IS NOT NULL
+   ORDER BY x.number DESC LIMIT 1) AS last_first_token
 FROM counted c
 ORDER BY c.last DESC`
 
@@ -145,14 +144,15 @@ interface Row {
   cost: number | null
   /** Absent while the tables do not have the thread. */
   calls: string | null
-  kept: string | null
+  /** Absent if the text of a run is too long to be kept or counted. */
+  message_count: number | null
+  average_first_token: number | null
   last_first_token: number | null
 }
 
 function toRow(row: Row, { closeAfterMs, now }: ThreadRule): ThreadRow {
-  const { messages, average } = parseJson(row.kept ?? '{}') as { messages?: number; average?: number | null }
   const [models, tools, toolCallCount] = parseJson(row.calls ?? '[[], [], 0]') as [string[], string[], number]
-  const last = row.last_first_token
+  const { average_first_token: average, last_first_token: last } = row
   const isClosed = row.updated_at <= now - closeAfterMs
   return {
     id: row.id,
@@ -173,7 +173,7 @@ function toRow(row: Row, { closeAfterMs, now }: ThreadRule): ThreadRow {
     }),
     ...compact({
       title: row.title ?? undefined,
-      messageCount: row.kept === null ? undefined : (messages ?? 0),
+      messageCount: row.message_count ?? undefined,
       cost: row.cost ?? undefined,
       firstTokenMs: last === null ? undefined : { average: average ?? last, last },
     }),
