@@ -99,6 +99,16 @@ test('lines that nobody reads are dropped and counted', () => {
   expect(text()).toMatch(/^\(2 lines dropped: the reader of this log was too slow\)\n03:04:05 run_1/u)
 })
 
+test('lines that wait for each other count as well', () => {
+  const long = { ...run, agent: 'a'.repeat(1500) }
+  const { text, writes, report } = logged(Array(4000).fill(long) as Report[])
+  expect(writes).toEqual([])
+  expect(text().length).toBeGreaterThan(4e6)
+  expect(text().length).toBeLessThan(4.3e6)
+  report(run)
+  expect(text()).toMatch(/\(\d{4} lines dropped: the reader of this log was too slow\)\n03:04:05 run_1 {2}poet .*\n$/u)
+})
+
 test('lines about runs are written together, in order, and no other line waits', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())

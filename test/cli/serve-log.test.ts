@@ -7,9 +7,13 @@ import { folder, millrace, serving, type CommandOptions } from '../support/cli.t
 const agents = {
   'agents/demo.yaml': 'workflow: [{ id: answer, type: llm, config: { model: "demo:assistant", stream: true } }]',
   'agents/keyless.yaml': 'workflow: [{ id: answer, type: llm, config: { model: gpt-5, stream: true } }]',
+  'agents/last.yaml': 'workflow: [{ id: wait, type: last }]',
   'agents/leaky.yaml': 'workflow: [{ id: leak, type: leak }]',
   'agents/millrace.config.ts': `export default {
-    steps: { leak: () => { throw new Error('the token is ' + process.env.SOME_TOKEN) } },
+    steps: {
+      last: () => (console.error('it waits'), new Promise((resolve) => process.once('SIGTERM', () => resolve('done')))),
+      leak: () => { throw new Error('the token is ' + process.env.SOME_TOKEN) },
+    },
   }`,
 }
 const cwd = () => folder(agents)
@@ -43,6 +47,16 @@ test('a line for each run, for each failure with its cause and cure, for each re
   expect(await server.exit).toBe(0)
   expect(server.err).toContain('stopping (Ctrl-C): no active runs. Press Ctrl-C again to stop at once.')
   expect(server.out + server.err).not.toContain(secret)
+})
+
+test('a run that ends as the last thing has its line', async () => {
+  const server = await serveIn()
+  const asked = ask(server.url, 'last')
+  await server.until('it waits')
+  server.kill('SIGTERM')
+  const run = await asked
+  expect(await server.exit).toBe(0)
+  expect(server.err).toMatch(new RegExp(`1 active run has 2 s to finish.*${run} {2}last {2}completed`, 'su'))
 })
 
 test('--quiet: failures and nothing else', async () => {
