@@ -89,8 +89,7 @@ function lengthOf(value: object): number {
   const left: object[] = [value]
   let length = 0
   for (let at = left.pop(); at !== undefined && length <= mostText; at = left.pop()) {
-    for (const key in at) {
-      const inner: unknown = at[key as keyof typeof at]
+    for (const inner of Object.values(at) as unknown[]) {
       if (typeof inner === 'string') length += inner.length
       else if (typeof inner === 'object' && inner !== null) left.push(inner)
     }
