@@ -8,6 +8,7 @@ import { indexAfter } from './merged.ts'
 /** Maximum size in characters of JSON; takes about 20 % more memory. */
 const most = 128 * 1024
 
+/** Up to so many, all are looked through each time one moves on. */
 const fewReaders = 8
 
 /** The position of a reader. */
@@ -82,9 +83,9 @@ class Cache implements Recent {
   }
 
   // Kept longer, entries would survive two collections of V8's young generation, and die in the old one. Among many readers it is
-  // costly to find the last one: then they stay until the next batch comes.
+  // costly to find the slowest: then they stay until the next batch comes.
   taken(): void {
-    if (!this.waits && this.#batches.length > 0 && this.readers.size <= fewReaders) this.#trim(0)
+    if (this.#batches.length > 0 && this.readers.size <= fewReaders) this.#trim(0)
   }
 
   after(seq: number): Entry[] | undefined {

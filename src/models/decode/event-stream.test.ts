@@ -80,6 +80,15 @@ test('reads every cut of a stream with characters of several bytes', async () =>
   expect(ours([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(whole)
 })
 
+test('reads all events behind one that was cut, at once', async () => {
+  const bytes = Buffer.from(Array.from({ length: 5 }, (_, i) => `data: ${i}${['\n\n', '\r\n\r\n'][i % 2]}`).join(''))
+  for (let at = 0; at <= bytes.length; at++) {
+    const pieces = [bytes.subarray(0, at), bytes.subarray(at)]
+    expect(ours(pieces)).toEqual(['0', '1', '2', '3', '4'])
+    expect(await oracle(pieces)).toEqual(['0', '1', '2', '3', '4'])
+  }
+})
+
 test('bounds an unfinished line and an unfinished event', () => {
   const error = expect.objectContaining({ code: 'line-too-long', message: expect.stringContaining('it sent') })
   const endless = Array.from({ length: 100 }, () => Buffer.from('data: aa'))
