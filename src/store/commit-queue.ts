@@ -1,9 +1,10 @@
 /**
- * Group commit: all writes of one event-loop tick, over all runs, go into one transaction. A commit costs about as much
- * as fifty inserts; grouping makes it affordable to persist entries before delivering them.
+ * Group commit: all writes of one event-loop tick, or of a few ({@link createCommitTurn}), over all runs, go into one transaction. A
+ * commit costs about as much as fifty inserts; grouping makes it affordable to persist entries before delivering them.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
+import { createCommitTurn } from './commit-turn.ts'
 import { isBusy } from './is-busy.ts'
 import type { Checkpoints } from './sqlite-checkpoint.ts'
 import { storeFailed } from './store-error.ts'
@@ -26,6 +27,8 @@ export interface Write {
 
 /** Collects data over the writes of one transaction. */
 export interface Gathering {
+  /** At most one run is under way: no other will write soon. */
+  isAlone(): boolean
   begin(): void
   /** Before COMMIT: writes the collected data. Returns the approximate number of changed pages. */
   flush(): number
@@ -56,6 +59,7 @@ export function createCommitQueue(
   let scheduled: 'now' | 'later' | undefined
   let lockedSince: number | undefined
   let drained: PromiseWithResolvers<void> | undefined
+  const turn = createCommitTurn(run, gathering.isAlone)
 
   function transact(writes: readonly Write[]): void {
     const accepted: Write[] = []
@@ -147,8 +151,8 @@ export function createCommitQueue(
       queue.push(write)
       if (scheduled === 'now' || (scheduled === 'later' && write.yields)) return
       scheduled = write.yields ? 'later' : 'now'
-      if (write.yields) setImmediate(() => setImmediate(run))
-      else setImmediate(run)
+      if (write.yields) turn.later()
+      else turn.soon()
     },
     async drain() {
       if (scheduled === undefined) return

@@ -127,6 +127,7 @@ export function createTicks(
   }
 
   return {
+    isAlone: () => owned.size < 2,
     knows: (run) => heads.get(run) !== undefined,
     owns: (run) => owned.has(run),
     begin() {
