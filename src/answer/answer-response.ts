@@ -1,7 +1,7 @@
 /** An open answer as an HTTP response. */
 import type { Wire } from '../wire/wire.ts'
+import { lightResponse } from './light-response.ts'
 import type { OpenAnswer } from './open-answer.ts'
-import { toBody } from './streamed-body.ts'
 
 type Bytes = string | Uint8Array
 
@@ -10,15 +10,16 @@ export function answerResponse<Options extends object, Out extends Bytes>(
   runId: string,
   { source }: Pick<OpenAnswer<Out>, 'source'>,
 ): Response {
-  return new Response(toBody(source), {
-    headers: {
+  return lightResponse(
+    {
       'content-type': contentType,
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
       'x-millrace-run-id': runId,
       ...headers,
     },
-  })
+    source,
+  )
 }
 
 export function withRunId(response: Response, runId: string): Response {

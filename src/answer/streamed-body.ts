@@ -51,10 +51,8 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
   return body
 }
 
-/** Calls `then` once, when a body that `toBody` made has been read, has broken off, or was left. False if it is no such body. */
-export function onBodyEnd(body: ReadableStream<Uint8Array> | null, then: () => void): boolean {
-  const source = body === null ? undefined : sources.get(body)
-  if (source === undefined) return false
+/** Calls `then` once, when a source has been read, has broken off, or was left. */
+export function onSourceEnd(source: BodySource<Bytes>, then: () => void): void {
   const { next, cancel } = source
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   void ended.then(then)
@@ -75,7 +73,6 @@ export function onBodyEnd(body: ReadableStream<Uint8Array> | null, then: () => v
     end()
     cancel.call(source)
   }
-  return true
 }
 
 /** The source of a body that `toBody` made and that is not locked. Read it instead of the stream, not in addition. */

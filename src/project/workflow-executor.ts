@@ -12,6 +12,7 @@ import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { textWire } from '../wire/text/text.ts'
 import type { AnswerContext } from '../answer/answer-context.ts'
 import { answerResponse } from '../answer/answer-response.ts'
+import { realResponse } from '../answer/light-response.ts'
 import { answerRun } from '../answer/answer-run.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { mayStream } from '../answer/may-stream.ts'
@@ -96,7 +97,7 @@ export class WorkflowExecutor {
     })
     switch (answered.kind) {
       case 'stream':
-        return answerResponse(textWire, run.id, answered.answer)
+        return realResponse(answerResponse(textWire, run.id, answered.answer))
       case 'response':
         return answered.response
       case 'value':

@@ -1,6 +1,7 @@
 /** Counts requests by the pattern of their route, for Prometheus. */
 import type { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
+import { headerOf } from '../../answer/light-response.ts'
 import { createCounter, createHistogram } from '../../record/metrics/families.ts'
 
 export function createRequestCount(app: Hono) {
@@ -14,15 +15,16 @@ export function createRequestCount(app: Hono) {
   }
 
   return {
-    count(request: Request, { status, headers }: Response, began: number): void {
+    count(request: Request, response: Response, began: number): void {
       const { method } = request
+      const { status } = response
       const route = patternOf(method, getPath(request))
       requests.add(
         route === undefined
           ? { route: 'other', method: 'other', status: String(status) }
           : { route, method, status: String(status) },
       )
-      if (/^text\/event-stream|ndjson/u.test(headers.get('content-type') ?? '')) return
+      if (/^text\/event-stream|ndjson/u.test(headerOf(response, 'content-type') ?? '')) return
       duration.add({ route: route ?? 'other' }, (performance.now() - began) / 1000)
     },
     text: () => requests.text() + duration.text(),

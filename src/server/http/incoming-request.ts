@@ -3,6 +3,8 @@
  * `Request`, with its stream and signal, costs more than the rest of a small request, so it is created on demand.
  */
 import type { IncomingMessage } from 'node:http'
+import { realResponse } from '../../answer/light-response.ts'
+import { standIn } from '../../answer/stand-in.ts'
 
 class IncomingRequest {
   readonly method: string
@@ -38,6 +40,10 @@ class IncomingRequest {
     return request.#real
   }
 
+  static is(request: object): boolean {
+    return #message in request
+  }
+
   static address(request: object): string | undefined {
     return #address in request ? request.#address : undefined
   }
@@ -63,7 +69,8 @@ export function toRequest(message: IncomingMessage, signal: AbortSignal): Reques
   } catch {
     return undefined
   }
-  if (!isComplete) complete()
+  if (!isComplete) standIn(IncomingRequest.prototype, Request, (given) => IncomingRequest.real(given)!)
+  isComplete = true
   const request: object = new IncomingRequest(message, url.href, headers, signal)
   return request as Request
 }
@@ -74,6 +81,11 @@ const refused: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
 /** A real `Request` for application code: Node's functions accept no other. */
 export function realRequest(request: Request): Request {
   return IncomingRequest.real(request) ?? request
+}
+
+/** Our own listener needs no real `Response`; every other server does. */
+export function responseTo(request: Request, response: Response): Response {
+  return IncomingRequest.is(request) ? response : realResponse(response)
 }
 
 /** Where the connection of a request to our own listener comes from. No header can change it. */
@@ -125,21 +137,6 @@ export async function readMessage(message: IncomingMessage, onPiece: (piece: Uin
 }
 
 let isComplete = false
-
-/** Runs with the first request: loading `Request` is slow and would delay the start of the server. */
-function complete(): void {
-  isComplete = true
-  Object.setPrototypeOf(IncomingRequest.prototype, Request.prototype)
-  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(Request.prototype))) {
-    if (name === 'constructor') continue
-    Object.defineProperty(IncomingRequest.prototype, name, {
-      get(this: object) {
-        const real = IncomingRequest.real(this)!
-        return typeof value === 'function' ? value.bind(real) : real[name as keyof Request]
-      },
-    })
-  }
-}
 
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   let left = false

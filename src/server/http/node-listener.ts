@@ -7,6 +7,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler.ts'
 import { errorResponse } from '../../answer/http-error.ts'
+import { lightAnswer, recordOf } from '../../answer/light-response.ts'
 import { toRequest } from './incoming-request.ts'
 import { fromPromises, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 
@@ -22,10 +23,10 @@ export function createNodeListener(
   return (incoming, outgoing) => {
     // Sent outside `answer`, so that an open stream keeps neither its request nor its response in memory.
     answer(handler, incoming, outgoing)
-      .then((body) => {
-        if (body === undefined) return
+      .then((source) => {
+        if (source === undefined) return
         onStream(outgoing)
-        pump(sourceOf(body) ?? fromStream(body), outgoing)
+        pump(source, outgoing)
       })
       .catch((error: unknown) => {
         onError(error)
@@ -34,12 +35,12 @@ export function createNodeListener(
   }
 }
 
-/** Resolves with the body to stream, or undefined when the response is complete. */
+/** Resolves with the source of the body to stream, or undefined when the response is complete. */
 async function answer(
   handler: Handler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-): Promise<ReadableStream<Uint8Array> | undefined> {
+): Promise<BodySource<string | Uint8Array> | undefined> {
   const gone = new AbortController()
   // Here and below not `once`, which keeps two more objects: a response closes only once.
   outgoing.on('close', () => {
@@ -47,13 +48,19 @@ async function answer(
   })
   const request = toRequest(incoming, gone.signal)
   const response = request === undefined ? errorResponse(badRequest()) : await handler(request)
-  const { status, body } = response
+  const light = lightAnswer(response)
   if (outgoing.destroyed) {
-    await body?.cancel()
+    if (light === undefined) await response.body?.cancel()
+    else light.source.cancel()
     return undefined
   }
   if (!incoming.readableEnded) outgoing.once('finish', () => linger(incoming))
-  const headers = headersOf(response)
+  if (light !== undefined) {
+    outgoing.writeHead(response.status, light.head)
+    return light.source
+  }
+  const { status, body } = response
+  const headers = recordOf(response.headers)
   if (body === null || incoming.method === 'HEAD') {
     outgoing.writeHead(status, headers).end()
     await body?.cancel()
@@ -62,7 +69,7 @@ async function answer(
     outgoing.writeHead(status, { ...headers, 'content-length': String(bytes.byteLength) }).end(bytes)
   } else {
     outgoing.writeHead(status, headers)
-    return body
+    return sourceOf(body) ?? fromStream(body)
   }
   return undefined
 }
@@ -162,11 +169,6 @@ function linger(incoming: IncomingMessage): void {
   incoming.once('close', () => clearTimeout(timer))
   incoming.once('end', () => clearTimeout(timer))
   incoming.resume()
-}
-
-function headersOf({ headers }: Response): Record<string, string | string[]> {
-  const cookies = headers.getSetCookie()
-  return { ...Object.fromEntries(headers), ...(cookies.length > 0 ? { 'set-cookie': cookies } : undefined) }
 }
 
 function badRequest(): MillraceError {

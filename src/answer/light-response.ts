@@ -1,0 +1,95 @@
+/**
+ * A streamed answer as a `Response` that is made on demand. Our own listener needs only its head and the source of its body: a real
+ * `Response`, with its `Headers` and its stream, would be a good part of what lies between the model's first word and the client.
+ */
+import { ownValue } from '../part/own-value.ts'
+import { standIn } from './stand-in.ts'
+import { onSourceEnd, sourceOf, toBody, type BodySource } from './streamed-body.ts'
+
+type Bytes = string | Uint8Array
+type Head = Readonly<Record<string, string>>
+
+/** What a listener sends: 200 with this head, then the source. */
+export interface LightAnswer {
+  head: Record<string, string | string[]>
+  source: BodySource<Bytes>
+}
+
+class LightResponse {
+  readonly status = 200
+  readonly #head: Head
+  readonly #source: BodySource<Bytes>
+  #headers: Headers | undefined
+  #body: ReadableStream<Uint8Array> | undefined
+  #real: Response | undefined
+
+  constructor(head: Head, source: BodySource<Bytes>) {
+    this.#head = head
+    this.#source = source
+  }
+
+  get headers(): Headers {
+    return (this.#headers ??= new Headers(this.#head))
+  }
+
+  get body(): ReadableStream<Uint8Array> {
+    return (this.#body ??= toBody(this.#source))
+  }
+
+  static real(response: object): Response | undefined {
+    if (!(#real in response)) return undefined
+    const { headers, body } = response
+    return (response.#real ??= new Response(body, { headers }))
+  }
+
+  static answer(response: object): LightAnswer | undefined {
+    if (!(#body in response) || response.#body !== undefined) return undefined
+    const head = response.#headers === undefined ? { ...response.#head } : recordOf(response.#headers)
+    return { head, source: response.#source }
+  }
+
+  static header(response: object, name: string): string | null | undefined {
+    if (!(#head in response) || response.#headers !== undefined) return undefined
+    return ownValue(response.#head, name) ?? null
+  }
+}
+
+let isComplete = false
+
+/** `head`: names in lower case. */
+export function lightResponse(head: Head, source: BodySource<Bytes>): Response {
+  if (!isComplete) standIn(LightResponse.prototype, Response, (given) => LightResponse.real(given)!)
+  isComplete = true
+  const response: object = new LightResponse(head, source)
+  return response as Response
+}
+
+/** A real `Response`: what other servers and the platform's functions accept. */
+export function realResponse(response: Response): Response {
+  return LightResponse.real(response) ?? response
+}
+
+/** What to send of an answer whose body nobody has asked for. Undefined for any other response. */
+export function lightAnswer(response: Response): LightAnswer | undefined {
+  return LightResponse.answer(response)
+}
+
+/** A header, without making `Headers` for it. `name`: in lower case. */
+export function headerOf(response: Response, name: string): string | null {
+  const found = LightResponse.header(response, name)
+  return found === undefined ? response.headers.get(name) : found
+}
+
+/** Headers as `node:http` takes them. */
+export function recordOf(headers: Headers): Record<string, string | string[]> {
+  const cookies = headers.getSetCookie()
+  return { ...Object.fromEntries(headers), ...(cookies.length > 0 ? { 'set-cookie': cookies } : undefined) }
+}
+
+/** Calls `then` once, when an answer has been read, has broken off, or was left. False if the response is no streamed answer. */
+export function onAnswerEnd(response: Response, then: () => void): boolean {
+  const source = lightAnswer(response)?.source ?? (response.body === null ? undefined : sourceOf(response.body))
+  if (source === undefined) return false
+  onSourceEnd(source, then)
+  return true
+}

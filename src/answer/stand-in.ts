@@ -1,0 +1,19 @@
+/** For light objects that stand in for a `Request` or a `Response`, which is made only when somebody needs more than they have. */
+
+/**
+ * Makes instances of a class instances of `Base` too: what the class does not define itself is asked of the real object. Call it before
+ * the first instance is handed out, but not when a module is loaded: loading `Request` and `Response` is slow.
+ */
+export function standIn<T extends object>(prototype: object, Base: { prototype: T }, real: (given: object) => T): void {
+  const own = Object.getOwnPropertyNames(prototype)
+  Object.setPrototypeOf(prototype, Base.prototype)
+  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(Base.prototype))) {
+    if (own.includes(name)) continue
+    Object.defineProperty(prototype, name, {
+      get(this: object) {
+        const made = real(this)
+        return typeof value === 'function' ? value.bind(made) : made[name as keyof T]
+      },
+    })
+  }
+}
