@@ -14,6 +14,7 @@ import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
 import { formatReadme } from './readme.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
+import { inProcess } from './scenarios/in-process.ts'
 import { long } from './scenarios/long.ts'
 import { instances } from './scenarios/instances.ts'
 import { open } from './scenarios/open.ts'
@@ -34,7 +35,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   long,
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
-  'in-process': ({ options }) => alone('in-process.ts', options),
+  'in-process': inProcess,
   provider: ({ options }) => alone('provider.ts', options),
   ingest: ({ options }) => alone('ingest.ts', options),
   thread: ({ options }) => alone('thread.ts', options),

@@ -25,13 +25,16 @@ export function nextPiece<Piece>(source: BodySource<Piece>): Promise<Piece | und
   return new Promise((resolve, reject) => source.next(resolve, reject))
 }
 
-const sources = new WeakMap<ReadableStream, BodySource<Bytes>>()
+const bodySource = Symbol('source')
+
+/** A property, because an old `WeakMap` keeps its young values alive until the old generation is collected. */
+type Sourced = ReadableStream<Uint8Array> & { [bodySource]?: BodySource<Bytes> }
 
 /** A stream that pulls from the source on demand. */
 export function toBody<Piece extends Bytes>(source: BodySource<Piece>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const toBytes = (piece: Bytes) => (typeof piece === 'string' ? encoder.encode(piece) : piece)
-  const body = new ReadableStream<Uint8Array>(
+  const body: Sourced = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         source.sendKeepAlive = (piece) => {
@@ -47,7 +50,7 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
     },
     { highWaterMark: 0 },
   )
-  sources.set(body, source)
+  body[bodySource] = source
   return body
 }
 
@@ -76,6 +79,6 @@ export function onSourceEnd(source: BodySource<Bytes>, then: () => void): void {
 }
 
 /** The source of a body that `toBody` made and that is not locked. Read it instead of the stream, not in addition. */
-export function sourceOf(body: ReadableStream<Uint8Array>): BodySource<Bytes> | undefined {
-  return body.locked ? undefined : sources.get(body)
+export function sourceOf(body: Sourced): BodySource<Bytes> | undefined {
+  return body.locked ? undefined : body[bodySource]
 }

@@ -2,6 +2,7 @@
  * Time limits of all runs of a process on one shared timer. A timer and an abort signal for each open stream would use too much
  * memory. Here a limit is one small object, and checking ten thousand takes less than a millisecond.
  */
+import { LeanSet } from './lean-map.ts'
 
 export interface Countdown {
   /** ms from `since` until it expires. `Infinity` waits for `restart`. */
@@ -21,7 +22,7 @@ export interface Countdown {
 /** Most ms between two sweeps, so no limit is exceeded by more. */
 const longestPause = 1000
 
-const countdowns = new Set<Countdown>()
+const countdowns = new LeanSet<Countdown>()
 let timer: ReturnType<typeof setTimeout> | undefined
 /** When the next sweep is due. */
 let due = Infinity

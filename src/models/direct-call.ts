@@ -46,12 +46,21 @@ export interface Prepared {
 /** Thrown by `fetch` to end `doStream`. Made once, since its stack says nothing. */
 export const requestSent = new Error('The request has been sent; its answer is read elsewhere.')
 
+const callOfSignal = Symbol('call')
+
+/** A property, because an old `WeakMap` keeps its young values alive until the old generation is collected. */
+type Marked = AbortSignal & { [callOfSignal]?: Call }
+
+/** The call whose signal this is. */
+export function callOf(signal: Marked | null | undefined): Call | undefined {
+  return signal?.[callOfSignal]
+}
+
 /** What all calls of a model share. */
 export interface Target {
   open: Open
   createDecoder: CreateDecoder
   model: LanguageModelV4
-  calls: WeakMap<AbortSignal, Call>
 }
 
 /** A class, because its functions would cost each open answer more than what it knows. */
@@ -89,8 +98,9 @@ export class DirectCall implements Call, BodySink {
   }
 
   async #ask(): Promise<void> {
-    const { model, calls, createDecoder } = this.#target
-    calls.set(this.#controller.signal, this)
+    const { model, createDecoder } = this.#target
+    const signal: Marked = this.#controller.signal
+    signal[callOfSignal] = this
     try {
       // The package could not be watched, or this call has ended before its request: it reads the answer itself.
       return this.#readPackage((await this.#callPackage()).stream)

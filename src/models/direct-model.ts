@@ -7,7 +7,7 @@
  * package that has no `getArgs`, or passes on another signal, reads the answer itself.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { DirectCall, requestSent, type Call, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
+import { callOf, DirectCall, requestSent, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
 import type { DirectModel } from './part-sink.ts'
 import type { Open } from './provider-fetch.ts'
 
@@ -24,10 +24,6 @@ export interface DirectModelOptions {
 }
 
 export function createDirectModel({ create, open, createDecoder }: DirectModelOptions): DirectModel {
-  const calls = new WeakMap<AbortSignal, Call>()
-
-  const callOf = (signal: AbortSignal | null | undefined) => (signal ? calls.get(signal) : undefined)
-
   const send: typeof fetch = async (input, init = {}) => {
     const call = callOf(init.signal)
     if (call?.replay !== undefined) return (await call.replay).toResponse()
@@ -47,7 +43,7 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     return bare
   })
 
-  const target: Target = { model, open, createDecoder, calls }
+  const target: Target = { model, open, createDecoder }
   return {
     specificationVersion: 'v4',
     provider: model.provider,

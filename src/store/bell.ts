@@ -2,6 +2,7 @@
  * Wakes readers that have read everything and wait for more. A ring wakes each waiting reader once, without polling or
  * queues.
  */
+import { LeanMap } from '../async/lean-map.ts'
 export interface Bell {
   wait(key: string, wake: () => void): void
   leave(key: string, wake: () => void): void
@@ -14,7 +15,7 @@ export interface Bell {
 export function createBell(): Bell {
   // A key stays until its last reader leaves. Set and deleted with each ring, the map would be built anew again and again, and each of
   // its old tables keeps the next from the garbage collector.
-  const keys = new Map<string, (() => void)[]>()
+  const keys = new LeanMap<(() => void)[]>()
 
   function ring(key: string): void {
     const wakes = keys.get(key)

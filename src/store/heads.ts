@@ -6,6 +6,7 @@ import type { Entry } from '../part/entry.ts'
 import { createEntryLines } from '../part/entry-lines.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type { StoredRow } from './run-row.ts'
+import { LeanMap } from '../async/lean-map.ts'
 
 export interface Head {
   row: StoredRow
@@ -38,7 +39,7 @@ export interface Heads {
 const mostWaiting = 8 * 1024 * 1024
 
 export function createHeads(): Heads {
-  const heads = new Map<string, Head>()
+  const heads = new LeanMap<Head>()
   /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
   const waiting = new Map<string, number>()
   let waitingLength = 0

@@ -24,6 +24,7 @@ import { indexAfter, refuseMerged } from './merged.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
+import { LeanMap } from '../async/lean-map.ts'
 
 interface Kept extends ChangedRun {
   row: StoredRow
@@ -51,7 +52,7 @@ const later: (go: () => void) => unknown = globalThis.setImmediate ?? queueMicro
  * A reader that called `read` before that still gets the whole run. Entries are not copied: do not change them afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
-  const runs = new Map<string, Kept>()
+  const runs = new LeanMap<Kept>()
   /** Ids of ended runs, in the order in which they ended. */
   const ended: string[] = []
   let endings = 0

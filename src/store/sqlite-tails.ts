@@ -1,6 +1,7 @@
 /** Adds rows to `ticks`, and groups of them to `tick_groups` (`sqlite-groups.ts`). Call it inside a transaction. */
 import type { DatabaseSync } from 'node:sqlite'
 import { mostInGroup, type TickGroups, type TickRow } from './sqlite-groups.ts'
+import { LeanMap } from '../async/lean-map.ts'
 
 export interface Added {
   /** The id of the row. */
@@ -19,7 +20,7 @@ export interface Tails {
 export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
   const insert = db.prepare('INSERT INTO ticks (run, prev, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
   /** The tails of runs that this process writes, and where each begins. Only true of a run whose `last_tick` is the last id. */
-  const known = new Map<string, { from: number; ids: number[] }>()
+  const known = new LeanMap<{ from: number; ids: number[] }>()
 
   function tailOf(run: string, last: number): { from: number; ids: number[] } {
     let tail = known.get(run)
