@@ -60,6 +60,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   private timer: ReturnType<typeof setTimeout> | undefined = undefined
   private failure: ErrorValue = closing
   private isDropped = false
+  private ended: () => void = ignore
   private give: (piece: Out | undefined) => void = ignore
   private fail: (error: unknown) => void = ignore
 
@@ -84,6 +85,11 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     this.drop(false)
   }
 
+  onEnd(then: () => void): void {
+    if (this.isDropped) then()
+    else this.ended = then
+  }
+
   drop(finished: boolean): void {
     if (this.isDropped) return
     this.isDropped = true
@@ -91,6 +97,8 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     clearTimeout(this.timer)
     this.reader.close()
     this.options.release?.({ finished })
+    this.ended()
+    this.ended = ignore
   }
 
   private encode(batch: Entry[]): Out {

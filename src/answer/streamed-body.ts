@@ -10,6 +10,8 @@ export interface BodySource<Piece = string> {
   next(give: (piece: Piece | undefined) => void, fail: (error: unknown) => void): void
   /** The client disconnects. */
   cancel(): void
+  /** Calls back once it has ended or was left. Without it, see {@link onSourceEnd}. */
+  onEnd?(then: () => void): void
   /** Set by the sender: writes a keep-alive between chunks, unless the client has not read the last one. */
   sendKeepAlive?(piece: Piece): void
 }
@@ -56,6 +58,8 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
 
 /** Calls `then` once, when a source has been read, has broken off, or was left. */
 export function onSourceEnd(source: BodySource<Bytes>, then: () => void): void {
+  // Wrapped, a run's answer stayed alive until the old generation was collected: see decisions/0028.
+  if (source.onEnd !== undefined) return source.onEnd(then)
   const { next, cancel } = source
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   void ended.then(then)

@@ -54,8 +54,8 @@ class StallWatch implements Countdown {
     this.#who = who
     this.#outer = outer
     // Forwarded by hand: `AbortSignal.any` takes several times the memory.
-    if (outer.aborted) this.handleEvent()
-    else outer.addEventListener('abort', this)
+    if (outer.aborted) this.#forward()
+    else outer.addEventListener('abort', this.#forward)
     addCountdown(this)
   }
 
@@ -64,9 +64,7 @@ class StallWatch implements Countdown {
     return this.#controller.signal
   }
 
-  handleEvent(): void {
-    this.#controller.abort(this.#outer.reason)
-  }
+  readonly #forward = (): void => this.#controller.abort(this.#outer.reason)
 
   restarted(): void {
     this.#spoke = true
@@ -83,6 +81,6 @@ class StallWatch implements Countdown {
 
   release(): void {
     removeCountdown(this)
-    this.#outer.removeEventListener('abort', this)
+    this.#outer.removeEventListener('abort', this.#forward)
   }
 }

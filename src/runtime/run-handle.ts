@@ -53,28 +53,65 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
   }
 
   return {
-    handle(id, threadId, joined = false) {
-      // Created now, because a store that drops old runs keeps those with a reader.
-      const live = log.read(id, { signal })
-      const stored = log.read(id)
-      let result: Promise<RunResult> | undefined
-      return {
-        id,
-        threadId,
-        joined,
-        parts: { [Symbol.asyncIterator]: () => flatten(live) },
-        get result() {
-          return (result ??= resultOf(id, stored))
-        },
-        stop: (reason) => runtime.stop(id, reason),
-        answer: (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' }),
-      }
-    },
+    handle: (id, threadId, joined = false) => new Handle({ log, signal, runtime, resultOf }, { id, threadId, joined }),
     async close() {
       closing.abort()
       const over = new AbortController()
       await Promise.race([Promise.all(awaited), pause(readingMs, over.signal)])
       over.abort()
     },
+  }
+}
+
+interface Handling {
+  log: Store['log']
+  /** Aborts when nobody follows runs any more. */
+  signal: AbortSignal
+  runtime: HandleContext['runtime']
+  resultOf(id: string, stored: AsyncIterable<Entry[]>): Promise<RunResult>
+}
+
+/** A class: a getter in a literal would give each run a hidden class of its own, which refers to it from the old generation. */
+class Handle implements Run {
+  readonly id: string
+  readonly threadId: string
+  readonly joined: boolean
+  readonly parts: AsyncIterable<Entry>
+  readonly stop: Run['stop']
+  readonly answer: Run['answer']
+  readonly #stored: AsyncIterable<Entry[]>
+  readonly #resultOf: Handling['resultOf']
+  #result: Promise<RunResult> | undefined
+
+  constructor(
+    { log, signal, runtime, resultOf }: Handling,
+    { id, threadId, joined }: Pick<Run, 'id' | 'threadId' | 'joined'>,
+  ) {
+    this.id = id
+    this.threadId = threadId
+    this.joined = joined
+    // Created now, because a store that drops old runs keeps those with a reader.
+    this.parts = new Parts(log.read(id, { signal }))
+    this.#stored = log.read(id)
+    this.#resultOf = resultOf
+    this.stop = (reason) => runtime.stop(id, reason)
+    this.answer = (requestId, answer) => runtime.answer(id, requestId, answer, { protocol: 'library' })
+  }
+
+  get result(): Promise<RunResult> {
+    return (this.#result ??= this.#resultOf(this.id, this.#stored))
+  }
+}
+
+/** The entries of a run, one by one. */
+class Parts implements AsyncIterable<Entry> {
+  readonly #live: AsyncIterable<Entry[]>
+
+  constructor(live: AsyncIterable<Entry[]>) {
+    this.#live = live
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Entry> {
+    return flatten(this.#live)
   }
 }

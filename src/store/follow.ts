@@ -35,7 +35,20 @@ export interface Following<T> {
 }
 
 export function follow<T>(following: Following<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => new Cursor(following) }
+  return new Followed(following)
+}
+
+/** A class, because a literal with a computed key or a getter takes V8's slow path, and there are several for each run. */
+class Followed<T> implements AsyncIterable<T> {
+  readonly #following: Following<T>
+
+  constructor(following: Following<T>) {
+    this.#following = following
+  }
+
+  [Symbol.asyncIterator](): Cursor<T> {
+    return new Cursor(this.#following)
+  }
 }
 
 /** Opens readers of a store in memory: those that are open end when it is closed. */
@@ -75,7 +88,7 @@ class Cursor<T> implements AsyncIterator<T, undefined> {
     const { signal, pause } = this.#following
     if (!this.#opened) {
       this.#opened = true
-      signal?.addEventListener('abort', this)
+      signal?.addEventListener('abort', this.#finish)
     }
     if (signal?.aborted) this.#finish()
     if (this.#ended) return Promise.resolve(done)
@@ -91,17 +104,13 @@ class Cursor<T> implements AsyncIterator<T, undefined> {
     return Promise.resolve(done)
   }
 
-  /** The signal has aborted. */
-  handleEvent(): void {
-    this.#finish()
-  }
-
-  #finish(): void {
+  /** Also the listener of the signal. An object as a listener would keep itself alive after its time: see decisions/0028. */
+  readonly #finish = (): void => {
     const { bell, key, signal } = this.#following
     if (!this.#ended) this.#reader.leave?.()
     this.#ended = true
     bell.leave(key, this.#attempt)
-    signal?.removeEventListener('abort', this)
+    signal?.removeEventListener('abort', this.#finish)
     this.#pending?.resolve(done)
     this.#pending = undefined
   }

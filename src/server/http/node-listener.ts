@@ -85,7 +85,8 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
 
 /** A class, because its functions would cost each open response more than what it knows. */
 class Pump {
-  readonly #source: BodySource<string | Uint8Array>
+  /** Until it has ended: Node may keep a response for long, and must not keep the run. */
+  #source: BodySource<string | Uint8Array> | undefined
   readonly #outgoing: ServerResponse
   #flush: NodeJS.Immediate | undefined
   #isFull = false
@@ -96,7 +97,7 @@ class Pump {
     this.#outgoing = outgoing
     // Headers and an available first chunk go out in one packet.
     this.#flush = setImmediate(() => outgoing.flushHeaders())
-    outgoing.on('close', () => source.cancel())
+    outgoing.on('close', () => this.#leave())
     source.sendKeepAlive = (piece) => {
       if (!outgoing.writableNeedDrain) outgoing.write(piece)
     }
@@ -104,7 +105,12 @@ class Pump {
 
   // Callbacks instead of `await`: see `answer-source.ts`.
   ask(): void {
-    this.#source.next(this.#write, this.#breakOff)
+    this.#source?.next(this.#write, this.#breakOff)
+  }
+
+  #leave(): void {
+    this.#source?.cancel()
+    this.#source = undefined
   }
 
   /** By itself: joined with the first chunk, an open response would keep the thirty strings that its head is made of. */
@@ -121,13 +127,16 @@ class Pump {
     const outgoing = this.#outgoing
     if (outgoing.destroyed) return clearImmediate(this.#flush)
     if (this.#flush !== undefined) this.#sendHead()
-    if (piece === undefined) return void outgoing.end()
+    if (piece === undefined) {
+      this.#source = undefined
+      return void outgoing.end()
+    }
     try {
       // Backpressure: nothing more is read until the socket has drained.
       this.#isFull = !outgoing.write(piece)
     } catch {
       // A body from another source may contain values that are not bytes.
-      this.#source.cancel()
+      this.#leave()
       return this.#breakOff()
     }
     if (!this.#isFull) this.ask()
