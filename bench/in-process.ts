@@ -114,6 +114,8 @@ function openStore(where: string): Store {
   if (where === 'memory') return memoryStore({ keep: 200 })
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   process.on('exit', () => rmSync(dir, { recursive: true, force: true }))
+  // Its caller ends it with a signal.
+  process.on('SIGTERM', () => process.exit())
   return sqliteStore(join(dir, 'bench.db'))
 }
 

@@ -130,7 +130,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     try {
       this.deliver(this.pieceOf(batch))
     } catch (error) {
-      this.fail(error)
+      this.breakOff(error)
     }
   }
 
@@ -138,8 +138,14 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     try {
       this.deliver(this.failed(error))
     } catch (thrown) {
-      this.fail(thrown)
+      this.breakOff(thrown)
     }
+  }
+
+  /** Not every sender leaves what has failed. */
+  private breakOff(error: unknown): void {
+    this.drop(false)
+    this.fail(error)
   }
 
   private pieceOf({ done, value }: Batch): Out | undefined {

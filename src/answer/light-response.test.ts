@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { listen } from '../server/http/listen.contract.ts'
-import { headerOf, lightAnswer, lightResponse, onAnswerEnd, realResponse } from './light-response.ts'
+import { headerOf, lightAnswer, lightResponse, onAnswerEnd, realResponse, withoutBody } from './light-response.ts'
 import { fromPromises, type BodySource } from './streamed-body.ts'
 
 const head = { 'content-type': 'text/plain; charset=utf-8', 'x-run': 'r1' }
@@ -115,6 +115,32 @@ describe.each(['light', 'with a body that was asked for', 'made real'])('over ou
     await ended.promise
     expect([times, left.count <= 1]).toEqual([1, true])
   })
+})
+
+test('once it was made real, it goes on as that one does', async () => {
+  const { response } = create()
+  const copy = response.clone()
+  response.headers.set('x-late', 'yes')
+  expect(realResponse(response).headers.get('x-late')).toBe('yes')
+  const reader = response.body!.getReader()
+  expect([response.ok, response.bodyUsed]).toEqual([true, false])
+  reader.releaseLock()
+  expect([await response.text(), await copy.text()]).toEqual(['Hello world', 'Hello world'])
+})
+
+test('its source is left if nobody gets its body: at HEAD, or with a head that cannot be sent', async () => {
+  const { response, left } = create()
+  const head = await withoutBody(response)
+  expect([head.status, head.headers.get('x-run'), head.body, left.count]).toEqual([200, 'r1', null, 1])
+  const read = create()
+  expect(read.response.body).not.toBeNull()
+  await withoutBody(read.response)
+  expect(read.left.count).toBe(1)
+  let cancelled = 0
+  const source = { next: () => undefined, cancel: () => void cancelled++ }
+  const { url } = await listen(async () => lightResponse({ 'x-bad': 'a\nb' }, source))
+  await expect(fetch(url)).rejects.toThrow('fetch failed')
+  expect(cancelled).toBe(1)
 })
 
 test('a client that leaves before the answer is ready leaves its source', async () => {

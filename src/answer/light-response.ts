@@ -20,7 +20,6 @@ class LightResponse {
   readonly #head: Head
   readonly #source: BodySource<Bytes>
   #headers: Headers | undefined
-  #body: ReadableStream<Uint8Array> | undefined
   #real: Response | undefined
 
   constructor(head: Head, source: BodySource<Bytes>) {
@@ -29,27 +28,29 @@ class LightResponse {
   }
 
   get headers(): Headers {
-    return (this.#headers ??= new Headers(this.#head))
+    return this.#real?.headers ?? (this.#headers ??= new Headers(this.#head))
   }
 
-  get body(): ReadableStream<Uint8Array> {
-    return (this.#body ??= toBody(this.#source))
+  get body(): ReadableStream<Uint8Array> | null {
+    return this.#made().body
+  }
+
+  #made(): Response {
+    return (this.#real ??= new Response(toBody(this.#source), { headers: this.headers }))
   }
 
   static real(response: object): Response | undefined {
-    if (!(#real in response)) return undefined
-    const { headers, body } = response
-    return (response.#real ??= new Response(body, { headers }))
+    return #real in response ? response.#made() : undefined
   }
 
   static answer(response: object): LightAnswer | undefined {
-    if (!(#body in response) || response.#body !== undefined) return undefined
+    if (!(#real in response) || response.#real !== undefined) return undefined
     const head = response.#headers === undefined ? { ...response.#head } : recordOf(response.#headers)
     return { head, source: response.#source }
   }
 
   static header(response: object, name: string): string | null | undefined {
-    if (!(#head in response) || response.#headers !== undefined) return undefined
+    if (!(#head in response) || response.#headers !== undefined || response.#real !== undefined) return undefined
     return ownValue(response.#head, name) ?? null
   }
 }
@@ -92,4 +93,12 @@ export function onAnswerEnd(response: Response, then: () => void): boolean {
   if (source === undefined) return false
   onSourceEnd(source, then)
   return true
+}
+
+/** The answer to HEAD: what would have been streamed is left. */
+export async function withoutBody(response: Response): Promise<Response> {
+  const light = lightAnswer(response)
+  if (light === undefined) await response.body?.cancel()
+  else light.source.cancel()
+  return new Response(null, response)
 }

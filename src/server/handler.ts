@@ -13,7 +13,7 @@ import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Place } from '../part/limits.ts'
-import { onAnswerEnd } from '../answer/light-response.ts'
+import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
@@ -24,7 +24,7 @@ import { homeResponse } from './routes/home.ts'
 import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
-import { addressOf, realRequest, responseTo } from './http/incoming-request.ts'
+import { addressOf, asGet, realRequest, responseTo } from './http/incoming-request.ts'
 import { isMonitorPath, isOpen, mayStream, startsRun } from './http/paths.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
@@ -193,13 +193,10 @@ export function createHandler(options: HandlerOptions): Handler {
     } catch (error) {
       refused = failed(error as Error)
     }
-    if (refused === undefined) {
-      const response = await app.fetch(request)
-      // What is not streamed needs its place no longer.
-      if (place !== undefined && !onAnswerEnd(response, place.leave)) place.leave()
-      return response
-    }
-    return method === 'HEAD' ? new Response(null, refused) : refused
+    const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request))
+    // What is not streamed needs its place no longer.
+    if (place !== undefined && !onAnswerEnd(response, place.leave)) place.leave()
+    return method === 'HEAD' ? withoutBody(response) : response
   }
 
   if (options.web !== undefined) mountPage(app, options.web)

@@ -83,6 +83,14 @@ export function realRequest(request: Request): Request {
   return IncomingRequest.real(request) ?? request
 }
 
+/** The same with GET: its answer without a body is that to HEAD. */
+export function asGet(request: Request): Request {
+  const get = new Request(realRequest(request), { method: 'GET' })
+  const address = addressOf(request)
+  if (address !== undefined) noteAddress(get, address)
+  return get
+}
+
 /** Our own listener needs no real `Response`; every other server does. */
 export function responseTo(request: Request, response: Response): Response {
   return IncomingRequest.is(request) ? response : realResponse(response)

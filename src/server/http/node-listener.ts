@@ -56,7 +56,13 @@ async function answer(
   }
   if (!incoming.readableEnded) outgoing.once('finish', () => linger(incoming))
   if (light !== undefined) {
-    outgoing.writeHead(response.status, light.head)
+    try {
+      outgoing.writeHead(response.status, light.head)
+    } catch (error) {
+      // A header of a protocol that somebody registered.
+      light.source.cancel()
+      throw error
+    }
     return light.source
   }
   const { status, body } = response
