@@ -108,3 +108,25 @@ test('what has left is collected with the young generation; a Map and a Set keep
   expect(lean).toBeLessThan(theirs! / 2)
   expect(leanSet).toBeLessThan(theirSet! / 2)
 })
+
+test('what was deleted or cleared is not held by its place', async () => {
+  const script = `
+    import(${JSON.stringify(join(import.meta.dirname, 'lean-map.ts'))}).then(async ({ LeanMap, LeanSet }) => {
+      const cleared = new LeanMap(), map = new LeanMap(), set = new LeanSet()
+      const refs = (() => {
+        const objects = [{}, {}, {}]
+        cleared.set('a', objects[0])
+        cleared.clear()
+        map.set('a', objects[1])
+        map.delete('a')
+        set.add(objects[2])
+        set.delete(objects[2])
+        return objects.map((object) => new WeakRef(object))
+      })()
+      await new Promise(setImmediate)
+      gc()
+      console.log(refs.map((ref) => ref.deref() === undefined).join(), cleared.size + map.size + set.size)
+    })`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', '--no-warnings', '-e', script])
+  expect(stdout).toBe('true,true,true 0\n')
+})

@@ -52,8 +52,10 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
     return result
   }
 
+  const shared: Handling = { log, signal, runtime, resultOf }
+
   return {
-    handle: (id, threadId, joined = false) => new Handle({ log, signal, runtime, resultOf }, { id, threadId, joined }),
+    handle: (id, threadId, joined = false) => new Handle(shared, { id, threadId, joined }),
     async close() {
       closing.abort()
       const over = new AbortController()
@@ -63,6 +65,7 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
   }
 }
 
+/** What all handles share. */
 interface Handling {
   log: Store['log']
   /** Aborts when nobody follows runs any more. */
