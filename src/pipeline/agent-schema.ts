@@ -17,7 +17,7 @@ export type JsonSchema = { [key: string]: unknown }
 export function agentJsonSchema(known?: Known): JsonSchema {
   const definitions: JsonSchema = { shape: shapeSchema(), shapes: shapesSchema(), step: stepSchema(known) }
   for (const [type, { about, config }] of stepTypes) {
-    definitions[type] = { description: about, ...toDraft7(config, known) }
+    definitions[type] = { description: about, ...toDraft7(config(), known) }
   }
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -57,7 +57,7 @@ function stepSchema(known: Known | undefined): JsonSchema {
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       properties: { config: { $ref: `#/definitions/${name}` } },
-      ...(config.safeParse({}).success ? undefined : { required: ['config'] }),
+      ...(config().safeParse({}).success ? undefined : { required: ['config'] }),
     },
   }))
   return { ...schema, properties: { ...properties, type }, allOf: kinds }

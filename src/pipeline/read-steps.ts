@@ -23,7 +23,7 @@ function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
   const stepType = stepTypes.get(textOf(type) ?? '')
   // A config key on the step itself is misplaced, not misspelt.
   const misplaced = new Set(
-    node.kind === 'map' ? [...node.entries.keys()].filter((key) => isConfigKey(key, stepType?.config.shape)) : [],
+    node.kind === 'map' ? [...node.entries.keys()].filter((key) => isConfigKey(key, stepType?.config().shape)) : [],
   )
   const base = check(stepSchema, node, faults, 'a step', (key) => (misplaced.has(key) ? 'inside "config"' : undefined))
   checkUnique(child(node, 'id'), 'id', reader.ids, reader)

@@ -21,7 +21,7 @@ export type StepBody = Step extends infer S ? (S extends Step ? Omit<S, 'id' | '
 
 export interface StepType {
   about: string
-  config: z.ZodObject
+  config: () => z.ZodObject
   /** Undefined when the config has faults. */
   read(config: Node, context: StepContext): StepBody | undefined
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { MillraceError } from '../part/error.ts'
 import { shortestSecret } from '../fold/secret-forms.ts'
+import { lazily } from '../pipeline/lazily.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import type { EndpointProtocol } from '../models/providers.ts'
 import type { Endpoint } from '../models/resolver.ts'
@@ -56,83 +57,89 @@ const secret = secretRule(
 
 const headers = z.custom<Record<string, string>>(isHeaders, 'must be an object of texts by name')
 
-const server = settings<ServerConfig>({
-  port: wholeNumber(0, 65_535),
-  host: text,
-  maxBodyBytes: size,
-  keepAliveMs: ms,
-  graceMs: wholeNumber(0, longest),
-  drainMs: wholeNumber(0, longest),
-  stopGraceMs: wholeNumber(0, longest),
-  page: flag,
-  edit: flag,
-  allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
-  rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
-  streamLimit: wholeNumber(1, 1_000_000),
-  openai: settings<OpenAiConfig>({
-    extensions: list(oneOf(['tools', 'trace'])),
-    traceKey: rule('a name that the protocol does not use itself', isTraceKey),
-    streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-  }),
-})
+const schema = lazily(createSchema)
 
-const retention = settings<RetentionConfig>({
-  maxAge: rule(`${ageWords}, or "none"`, (value) => value === 'none' || isAmount(value, ageOf)),
-  maxBytes: rule(`${sizeWords}, or "none"`, (value) => value === 'none' || isAmount(value, sizeOf)),
-})
+function createSchema(): z.ZodType<Config> {
+  const server = settings<ServerConfig>({
+    port: wholeNumber(0, 65_535),
+    host: text,
+    maxBodyBytes: size,
+    keepAliveMs: ms,
+    graceMs: wholeNumber(0, longest),
+    drainMs: wholeNumber(0, longest),
+    stopGraceMs: wholeNumber(0, longest),
+    page: flag,
+    edit: flag,
+    allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
+    rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
+    streamLimit: wholeNumber(1, 1_000_000),
+    openai: settings<OpenAiConfig>({
+      extensions: list(oneOf(['tools', 'trace'])),
+      traceKey: rule('a name that the protocol does not use itself', isTraceKey),
+      streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    }),
+  })
 
-const record = settings<RecordConfig>({
-  store: address,
-  data: text,
-  logFiles: flag,
-  busyTimeoutMs: wholeNumber(0, longest),
-  compactAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
-  archive: text,
-  archiveAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
-  retention,
-})
+  const retention = settings<RetentionConfig>({
+    maxAge: rule(`${ageWords}, or "none"`, (value) => value === 'none' || isAmount(value, ageOf)),
+    maxBytes: rule(`${sizeWords}, or "none"`, (value) => value === 'none' || isAmount(value, sizeOf)),
+  })
 
-const endpoint = settings<Endpoint>(
-  { name: text, baseURL: address, apiKeyEnv: keyVariable, protocol: oneOf(endpointProtocols) },
-  ['name', 'baseURL'],
-)
+  const record = settings<RecordConfig>({
+    store: address,
+    data: text,
+    logFiles: flag,
+    busyTimeoutMs: wholeNumber(0, longest),
+    compactAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
+    archive: text,
+    archiveAfter: rule(`${ageWords}, or "never"`, (value) => value === 'never' || isAmount(value, ageOf)),
+    retention,
+  })
 
-const price = settings<Pricing>({ input: usd, output: usd, cachedInput: usd, cacheWriteInput: usd, reasoning: usd }, [
-  'input',
-  'output',
-])
+  const endpoint = settings<Endpoint>(
+    { name: text, baseURL: address, apiKeyEnv: keyVariable, protocol: oneOf(endpointProtocols) },
+    ['name', 'baseURL'],
+  )
 
-const config = settings<Config>({
-  tools: named(),
-  callbacks: named(),
-  steps: named(),
-  wires: named(),
-  packs: rule('a list of modules', Array.isArray),
-  models: settings<NonNullable<Config['models']>>({
-    default: text,
-    endpoints: list(endpoint),
-    providers: named(),
-    decoder: oneOf(['millrace', 'package']),
-  }),
-  env: list(rule('the name of an environment variable', isText)),
-  secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),
-  mcpServers: named(),
-  pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
-  limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
-  requestDeadlineMs: size,
-  closeThreadsAfterMs: timeLimit,
-  timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
-  server,
-  telemetry: settings<TelemetryConfig>({
-    otlp: settings<OtlpConfig>({ endpoint: address, headers, serviceName: text, content: flag }, ['endpoint']),
-  }),
-  record,
-})
+  const price = settings<Pricing>({ input: usd, output: usd, cachedInput: usd, cacheWriteInput: usd, reasoning: usd }, [
+    'input',
+    'output',
+  ])
+
+  return settings<Config>({
+    tools: named(),
+    callbacks: named(),
+    steps: named(),
+    wires: named(),
+    packs: rule('a list of modules', Array.isArray),
+    models: settings<NonNullable<Config['models']>>({
+      default: text,
+      endpoints: list(endpoint),
+      providers: named(),
+      decoder: oneOf(['millrace', 'package']),
+    }),
+    env: list(rule('the name of an environment variable', isText)),
+    secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),
+    mcpServers: named(),
+    pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
+    limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
+    requestDeadlineMs: size,
+    closeThreadsAfterMs: timeLimit,
+    timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),
+    server,
+    telemetry: settings<TelemetryConfig>({
+      otlp: settings<OtlpConfig>({ endpoint: address, headers, serviceName: text, content: flag }, ['endpoint']),
+    }),
+    record,
+  })
+}
 
 /** Throws `bad-config` with one line per mistake. */
 export function checkConfig(given: Config): void {
+  // Without a config there is nothing to check, and a start need not wait for its schema.
+  if (Object.keys(given).length === 0) return
   // A config is checked once: code generated for its objects would cost more than it saves.
-  const { error } = config.safeParse(given, { jitless: true })
+  const { error } = schema().safeParse(given, { jitless: true })
   if (error !== undefined) throw new MillraceError('bad-config', error.issues.flatMap(linesOf).join('\n'))
 }
 

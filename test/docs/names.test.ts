@@ -80,7 +80,7 @@ const after = (prefix: string) =>
 
 test('step types, config keys, file keys and parts exist', () => {
   expect(after('type: ').filter((type) => !(builtinSteps as readonly string[]).includes(type))).toEqual([])
-  const keys = Object.keys(llmConfig.shape)
+  const keys = Object.keys(llmConfig().shape)
   expect(after('llm: ').filter((key) => !keys.includes(key))).toEqual([])
   const top = Object.keys((agentJsonSchema() as { properties: object }).properties)
   expect(after('file: ').filter((key) => !top.includes(key))).toEqual([])

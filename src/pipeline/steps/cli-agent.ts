@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { compact } from '../../part/compact.ts'
 import { check, child } from '../check.ts'
+import { lazily } from '../lazily.ts'
 import type { CliAgentConfig } from '../cli-agent-config.ts'
 import { checkCallbacks } from '../names.ts'
 import { didYouMean } from '../nearest.ts'
@@ -23,51 +24,53 @@ const callback = (when: string) => nameOf('callbacks').optional().describe(`Name
 const variable = name.regex(/^[A-Za-z_][A-Za-z0-9_]*\??$/u, 'must be the name of an environment variable')
 const tool = name.regex(/^[^-]/u, 'must not begin with "-"')
 
-export const cliAgentConfig = map({
-  cli: oneOf(['claude', 'codex', 'gemini']).describe('Which agent: claude (Claude Code), codex, gemini.'),
-  command: z
-    .union([name, list(name).min(1, 'is empty; name a program')], 'must be a program, or a list: program, arguments')
-    .optional()
-    .describe(
-      'The program to start, by its name on PATH or its absolute path; or a list of the program and its first arguments. Default: the value of "cli".',
-    ),
-  prompt: prompt
-    .default('$input.messages')
-    .describe(
-      'What the agent is to do: text, { file: path }, or a reference to text or to messages. Of several messages the earlier ones come first, as a transcript.',
-    ),
-  cwd: name
-    .default('.')
-    .describe(
-      'Folder in which it runs. Up to the first reference it is the folder that the rest must not leave, also through symlinks. A relative one begins where the server was started.',
-    ),
-  model: name.optional().describe('The model, by the name that the agent has for it.'),
-  permissionMode: name
-    .optional()
-    .describe(
-      `What it may do without asking. claude: ${permissionModes.claude.join(', ')}; codex (its sandbox): ${permissionModes.codex.join(', ')}; gemini: ${permissionModes.gemini.join(', ')}. Default: that of the agent.`,
-    ),
-  allowedTools: list(tool).optional().describe('Tools that it may use without asking. Not for codex.'),
-  env: list(variable)
-    .default([])
-    .describe(
-      'Names of environment variables of the server that it gets, such as ANTHROPIC_API_KEY. One that ends in "?" may be unset. Without the list it gets only PATH, HOME, LANG and the like.',
-    ),
-  args: list(name).default([]).describe('Further arguments, as they are.'),
-  rawLog: preset(flag, false, 'true: keep its stdout, byte for byte, as <data>/runs/<run>.<step>.raw.'),
-  stream: flag.optional().describe('true: this step is the answer. Default: true if it is the last step.'),
-  budget: budget.optional().describe('Limits of this step.'),
-  timeouts: map({
-    firstToken: timeLimit().optional().describe('Time from its start to its first output. Default: 10m.'),
-    idle: timeLimit().optional().describe('Time between two outputs, stderr included. Default: 10m.'),
-    step: duration(1).optional().describe('Time for the whole step.'),
-  })
-    .optional()
-    .describe('Time limits in this step.'),
-  onStreamPart: callback('with every part of its output'),
-  onProgress: callback('with every piece of the text of its answer'),
-  onToolCall: callback('once for each tool call, with its name and its input'),
-})
+export const cliAgentConfig = lazily(() =>
+  map({
+    cli: oneOf(['claude', 'codex', 'gemini']).describe('Which agent: claude (Claude Code), codex, gemini.'),
+    command: z
+      .union([name, list(name).min(1, 'is empty; name a program')], 'must be a program, or a list: program, arguments')
+      .optional()
+      .describe(
+        'The program to start, by its name on PATH or its absolute path; or a list of the program and its first arguments. Default: the value of "cli".',
+      ),
+    prompt: prompt
+      .default('$input.messages')
+      .describe(
+        'What the agent is to do: text, { file: path }, or a reference to text or to messages. Of several messages the earlier ones come first, as a transcript.',
+      ),
+    cwd: name
+      .default('.')
+      .describe(
+        'Folder in which it runs. Up to the first reference it is the folder that the rest must not leave, also through symlinks. A relative one begins where the server was started.',
+      ),
+    model: name.optional().describe('The model, by the name that the agent has for it.'),
+    permissionMode: name
+      .optional()
+      .describe(
+        `What it may do without asking. claude: ${permissionModes.claude.join(', ')}; codex (its sandbox): ${permissionModes.codex.join(', ')}; gemini: ${permissionModes.gemini.join(', ')}. Default: that of the agent.`,
+      ),
+    allowedTools: list(tool).optional().describe('Tools that it may use without asking. Not for codex.'),
+    env: list(variable)
+      .default([])
+      .describe(
+        'Names of environment variables of the server that it gets, such as ANTHROPIC_API_KEY. One that ends in "?" may be unset. Without the list it gets only PATH, HOME, LANG and the like.',
+      ),
+    args: list(name).default([]).describe('Further arguments, as they are.'),
+    rawLog: preset(flag, false, 'true: keep its stdout, byte for byte, as <data>/runs/<run>.<step>.raw.'),
+    stream: flag.optional().describe('true: this step is the answer. Default: true if it is the last step.'),
+    budget: budget.optional().describe('Limits of this step.'),
+    timeouts: map({
+      firstToken: timeLimit().optional().describe('Time from its start to its first output. Default: 10m.'),
+      idle: timeLimit().optional().describe('Time between two outputs, stderr included. Default: 10m.'),
+      step: duration(1).optional().describe('Time for the whole step.'),
+    })
+      .optional()
+      .describe('Time limits in this step.'),
+    onStreamPart: callback('with every part of its output'),
+    onProgress: callback('with every piece of the text of its answer'),
+    onToolCall: callback('once for each tool call, with its name and its input'),
+  }),
+)
 
 const callbackKeys = ['onStreamPart', 'onProgress', 'onToolCall']
 /** They say what runs on this machine and what it may do, so a request must not have a say in them. */
@@ -76,7 +79,7 @@ const fixedKeys = ['cli', 'command', 'permissionMode', 'allowedTools', 'env', 'a
 export function readCliAgent(node: Node, { reader, place }: StepContext) {
   const { faults, known } = reader
   checkReferences(node, place, reader)
-  const parsed = check(cliAgentConfig, node, faults, 'the config of a cli-agent step')
+  const parsed = check(cliAgentConfig(), node, faults, 'the config of a cli-agent step')
   if (known) checkCallbacks(node, callbackKeys, known, faults)
   for (const key of fixedKeys) checkFixed(key, child(node, key))
   const cwd = child(node, 'cwd')

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { check, child } from '../check.ts'
+import { lazily } from '../lazily.ts'
 import type { LlmConfig, ToolLoopConfig, McpToolUse } from '../llm-config.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
@@ -89,78 +90,80 @@ const mcpUse = map({
 const toolWords = 'must be the name of a tool, or a map with "name" or "mcp"'
 const callback = (when: string) => nameOf('callbacks').optional().describe(`Name of a callback, called ${when}.`)
 
-export const llmConfig = map({
-  model: z
-    .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
-    .optional()
-    .describe(
-      'The model, as provider:model. In a list, the next one is used when the one before refuses. Default: the model in the config.',
-    ),
-  system: prompt
-    .optional()
-    .describe('The system message: a string, or { file: prompts/poet.md } for a file below the folder of this one.'),
-  messages: z
-    .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
-    .default('$input.messages')
-    .describe('The conversation: a reference or a list of messages.'),
-  stream: preset(flag, false, 'true: this step is the answer. Clients read it while the model writes it.'),
-  stage: name.optional().describe('Name of the model call in traces. Default: "response".'),
-  tools: list(z.union([nameOf('tools'), toolUse, mcpUse], toolWords))
-    .default([])
-    .describe('Tools that the model may call.'),
-  toolChoice: z
-    .union(
-      [oneOf(['auto', 'none', 'required']), map({ tool: name.describe('The tool that must be called.') })],
-      'must be auto, none, required or {tool: name}',
-    )
-    .optional()
-    .describe('Whether the model may, must or must not call a tool.'),
-  maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls for one answer.'),
-  output: map({
-    schema: later('shapes').describe('Schema of the answer, by name, in the format of "input".'),
-    retries: preset(
-      integer(0, 20),
-      1,
-      'How many times an invalid answer is returned to the model with its errors, within maxSteps. With 0 and no tools, the text streams as the model writes it.',
-    ),
-  })
-    .optional()
-    .describe('The answer must be JSON that matches a schema.'),
-  temperature: number(0).optional().describe('Sampling temperature. The range depends on the provider.'),
-  maxOutputTokens: integer(1).optional().describe('Maximum number of output tokens of one model call.'),
-  topP: number(0, 1)
-    .optional()
-    .describe('Nucleus sampling: only the most likely tokens, up to this total probability.'),
-  stopSequences: list(text).optional().describe('Strings that end the output.'),
-  seed: integer(-Number.MAX_SAFE_INTEGER)
-    .optional()
-    .describe('Seed for repeatable answers, if the provider supports it.'),
-  reasoning: oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
-    .optional()
-    .describe('How much the model reasons before it answers.'),
-  providerOptions: z
-    .record(z.string(), z.record(z.string(), z.unknown(), 'must be a map'), 'must be a map: provider → its options')
-    .optional()
-    .describe('Provider-specific options: provider → its options.'),
-  headers: z
-    .record(z.string(), text, 'must be a map: header → text')
-    .optional()
-    .describe('HTTP headers for requests to the provider.'),
-  retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
-  budget: budget.optional().describe('Limits of this step.'),
-  timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
-  onChunk: callback('with every chunk of the stream'),
-  onStepFinish: callback('after every model call and its tool calls'),
-  onFinish: callback('once, when the step is done'),
-  onError: callback('once, when the step fails'),
-  onAbort: callback('once, when the run is stopped, with the text so far'),
-})
+export const llmConfig = lazily(() =>
+  map({
+    model: z
+      .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
+      .optional()
+      .describe(
+        'The model, as provider:model. In a list, the next one is used when the one before refuses. Default: the model in the config.',
+      ),
+    system: prompt
+      .optional()
+      .describe('The system message: a string, or { file: prompts/poet.md } for a file below the folder of this one.'),
+    messages: z
+      .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
+      .default('$input.messages')
+      .describe('The conversation: a reference or a list of messages.'),
+    stream: preset(flag, false, 'true: this step is the answer. Clients read it while the model writes it.'),
+    stage: name.optional().describe('Name of the model call in traces. Default: "response".'),
+    tools: list(z.union([nameOf('tools'), toolUse, mcpUse], toolWords))
+      .default([])
+      .describe('Tools that the model may call.'),
+    toolChoice: z
+      .union(
+        [oneOf(['auto', 'none', 'required']), map({ tool: name.describe('The tool that must be called.') })],
+        'must be auto, none, required or {tool: name}',
+      )
+      .optional()
+      .describe('Whether the model may, must or must not call a tool.'),
+    maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls for one answer.'),
+    output: map({
+      schema: later('shapes').describe('Schema of the answer, by name, in the format of "input".'),
+      retries: preset(
+        integer(0, 20),
+        1,
+        'How many times an invalid answer is returned to the model with its errors, within maxSteps. With 0 and no tools, the text streams as the model writes it.',
+      ),
+    })
+      .optional()
+      .describe('The answer must be JSON that matches a schema.'),
+    temperature: number(0).optional().describe('Sampling temperature. The range depends on the provider.'),
+    maxOutputTokens: integer(1).optional().describe('Maximum number of output tokens of one model call.'),
+    topP: number(0, 1)
+      .optional()
+      .describe('Nucleus sampling: only the most likely tokens, up to this total probability.'),
+    stopSequences: list(text).optional().describe('Strings that end the output.'),
+    seed: integer(-Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('Seed for repeatable answers, if the provider supports it.'),
+    reasoning: oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+      .optional()
+      .describe('How much the model reasons before it answers.'),
+    providerOptions: z
+      .record(z.string(), z.record(z.string(), z.unknown(), 'must be a map'), 'must be a map: provider → its options')
+      .optional()
+      .describe('Provider-specific options: provider → its options.'),
+    headers: z
+      .record(z.string(), text, 'must be a map: header → text')
+      .optional()
+      .describe('HTTP headers for requests to the provider.'),
+    retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
+    budget: budget.optional().describe('Limits of this step.'),
+    timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
+    onChunk: callback('with every chunk of the stream'),
+    onStepFinish: callback('after every model call and its tool calls'),
+    onFinish: callback('once, when the step is done'),
+    onError: callback('once, when the step fails'),
+    onAbort: callback('once, when the run is stopped, with the text so far'),
+  }),
+)
 
 export function readLlm(node: Node, context: StepContext) {
   const { faults } = context.reader
   const output = child(node, 'output')
   checkToolLoop(node, context, output ? [output] : [])
-  const parsed = check(llmConfig, node, faults, 'the config of an llm step')
+  const parsed = check(llmConfig(), node, faults, 'the config of an llm step')
   const stream = child(node, 'stream')
   if (parsed?.stream && context.place.loopNames.has('index') && stream) {
     faults.add(stream.at, streamInLoop)
@@ -189,7 +192,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   checkTools(node, known, faults)
 }
 
-type ToolLoopKeys = Omit<z.infer<typeof llmConfig>, 'stream' | 'output'>
+type ToolLoopKeys = Omit<z.infer<ReturnType<typeof llmConfig>>, 'stream' | 'output'>
 
 /** The keys that `llm` and `router` share, in the form the engine uses. */
 export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSpec[]) {

@@ -1,6 +1,7 @@
 /** `loop`: runs steps once per item of a list, or while a condition is true. */
 import { z } from 'zod'
 import { check, child } from '../check.ts'
+import { lazily } from '../lazily.ts'
 import type { LoopConfig } from '../pipeline.ts'
 import { readExpression } from '../read-expression.ts'
 import { checkReferences, enter, resultsOf, type Place, type StepContext } from '../reader.ts'
@@ -15,26 +16,28 @@ import { expressionWords, noSteps } from './condition.ts'
 
 const overWords = 'must be a reference to a list, such as $input.topics, or a list'
 
-export const loopConfig = map({
-  over: z
-    .union([name.refine((value) => wholeReference(value) !== undefined, overWords), z.array(z.unknown())], overWords)
-    .optional()
-    .describe('The list to iterate over: a reference or a list. Use either "over" or "while".'),
-  while: name.optional().describe(`${expressionWords}. Checked before every round. Use either "while" or "over".`),
-  max: preset(
-    integer(1, 1000),
-    10,
-    'Maximum number of rounds. A longer list in "over" is an error; "while" stops after this many.',
-  ),
-  as: resultName
-    .default('item')
-    .describe('Name of the variable for the current item. $index is the number of the round, from 0.'),
-  steps: list(later('step')).min(1, noSteps).describe('Steps of each round.'),
-})
+export const loopConfig = lazily(() =>
+  map({
+    over: z
+      .union([name.refine((value) => wholeReference(value) !== undefined, overWords), z.array(z.unknown())], overWords)
+      .optional()
+      .describe('The list to iterate over: a reference or a list. Use either "over" or "while".'),
+    while: name.optional().describe(`${expressionWords}. Checked before every round. Use either "while" or "over".`),
+    max: preset(
+      integer(1, 1000),
+      10,
+      'Maximum number of rounds. A longer list in "over" is an error; "while" stops after this many.',
+    ),
+    as: resultName
+      .default('item')
+      .describe('Name of the variable for the current item. $index is the number of the round, from 0.'),
+    steps: list(later('step')).min(1, noSteps).describe('Steps of each round.'),
+  }),
+)
 
 export function readLoop(node: Node, { reader, place, id }: StepContext) {
   const { faults } = reader
-  const parsed = check(loopConfig, node, faults, 'the config of a loop step')
+  const parsed = check(loopConfig(), node, faults, 'the config of a loop step')
   const [over, condition, steps, as] = ['over', 'while', 'steps', 'as'].map((key) => child(node, key))
   if ((over === undefined) === (condition === undefined)) {
     faults.add(node.at, 'a loop needs exactly one of "over" and "while" in its config')

@@ -1,23 +1,25 @@
 /** `router`: a model that calls tools before another step answers. It has the keys of `llm` except those for an answer. */
 import { respondTool } from '../../part/respond.ts'
 import { check, child } from '../check.ts'
+import { lazily } from '../lazily.ts'
 import type { RouterConfig } from '../llm-config.ts'
 import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, integer, map, name, preset } from '../scalars.ts'
 import type { Node } from '../tree.ts'
 import { checkToolLoop, llmConfig, readClientTools, readToolLoop } from './llm.ts'
 
-const { stream: _, output: __, maxSteps: ___, stage: ____, ...shared } = llmConfig.shape
-
-export const routerConfig = map({
-  ...shared,
-  stage: name.optional().describe('Name of the model call in traces. Default: "router".'),
-  maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls before it hands over.'),
-  clientTools: preset(
-    flag,
-    false,
-    'true: the router may also call the tools that a client sends with its request. Otherwise only the answering step may.',
-  ),
+export const routerConfig = lazily(() => {
+  const { stream: _, output: __, maxSteps: ___, stage: ____, ...shared } = llmConfig().shape
+  return map({
+    ...shared,
+    stage: name.optional().describe('Name of the model call in traces. Default: "router".'),
+    maxSteps: preset(integer(1, 1000), 5, 'Maximum number of model calls before it hands over.'),
+    clientTools: preset(
+      flag,
+      false,
+      'true: the router may also call the tools that a client sends with its request. Otherwise only the answering step may.',
+    ),
+  })
 })
 
 export function readRouter(node: Node, context: StepContext) {
@@ -29,7 +31,7 @@ export function readRouter(node: Node, context: StepContext) {
       faults.add(at.at, `"${respondTool}" is a built-in tool of the router; rename yours`)
     }
   }
-  const parsed = check(routerConfig, node, faults, 'the config of a router step')
+  const parsed = check(routerConfig(), node, faults, 'the config of a router step')
   const specs = readClientTools(node, context.reader)
   if (parsed === undefined) return undefined
   const { clientTools: requestTools, ...keys } = parsed
