@@ -36,6 +36,7 @@ export const usage = `npm run bench [-- scenario… options]
   --seconds n      duration of a row in each round (default 2)
   --open n,n       numbers of streams for open (default 2000,10000); carry uses the first
   --paced n        number of streams for paced (default 1000)
+  --rate n         deltas a second of each stream in paced (default 20)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
@@ -92,6 +93,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       seconds: { type: 'string' },
       open: { type: 'string' },
       paced: { type: 'string' },
+      rate: { type: 'string' },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
       name: { type: 'string', default: 'latest' },
@@ -108,7 +110,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   })
   if (!/^[\w.-]+$/u.test(values.name))
     throw new Error('--name must be a file name of letters, digits, dots, dashes and underscores.')
-  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced', otherwise: number) =>
+  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced' | 'rate', otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds')
   return {
     scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => name !== 'readme') : scenarios,
@@ -123,6 +125,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       seconds: number('seconds', quick ? 0.5 : 2),
       open: (values.open ?? (quick ? '200' : '2000,10000')).split(',').map((each) => positive(each, 'open', true)),
       paced: number('paced', quick ? 200 : 1000),
+      rate: number('rate', 20),
       profile: values.profile,
       reference: values.reference,
       quick,

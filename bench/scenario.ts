@@ -14,6 +14,8 @@ export interface Options {
   open: readonly number[]
   /** Number of streams that `paced` measures. */
   paced: number
+  /** Deltas a second of each of its streams. */
+  rate: number
   /** Folder for CPU profiles of the servers. */
   profile: string | undefined
   /** The row that ratios refer to; default: the scenario's own. */

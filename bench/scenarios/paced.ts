@@ -8,7 +8,6 @@ import { inRoundsAfresh, type Bench, type Result } from '../scenario.ts'
 import type { Target } from '../load.ts'
 import { openStreams, warmUp } from './open.ts'
 
-const perSecond = 20
 /** ms. The load generator's own lateness must be far below what it is to measure. */
 const mostOwnP99 = 20
 /** Share of a core that the load generator and the model server may use: beyond it their own queues are measured. */
@@ -26,7 +25,7 @@ interface Held {
 }
 
 export async function paced(bench: Bench): Promise<Result> {
-  const { rounds = 3, paced: streams, seconds } = bench.options
+  const { rounds = 3, paced: streams, rate: perSecond, seconds } = bench.options
   const { reference = bench.rows.some(({ name }) => name === 'before-ui') ? 'before-ui' : 'floor' } = bench.options
   const alone = await measureAlone(bench, streams)
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
@@ -73,6 +72,7 @@ export async function paced(bench: Bench): Promise<Result> {
 /** The load generator reads from the model server directly. Throws if it is not fit to measure anything at this speed. */
 async function measureAlone(bench: Bench, streams: number): Promise<Held> {
   const { load, upstream, options } = bench
+  const { rate: perSecond } = options
   bench.say('the load generator alone')
   const body = { model: 'bench', stream: true, messages: [] }
   const target: Target = { url: upstream.url, path: '/v1/chat/completions', body, mark: '"content":"~' }
@@ -98,7 +98,7 @@ async function holdSoundly(bench: Bench, streams: number, seconds: number): Prom
   const took = (after.at - before.at) / 1000
   const shares = after.cpu.map((cpu, i) => (cpu - before.cpu[i]!) / took)
   const busy = core.load === core.upstream ? shares[0]! + shares[1]! : Math.max(...shares)
-  const wanted = streams * perSecond * took
+  const wanted = streams * bench.options.rate * took
   const faults = faultsOf({ busy, behind: after.behind - before.behind, sent: after.sent - before.sent, wanted })
   const fault = `the load generator was the bottleneck: ${faults.join(', ')}`
   if (faults.length > 0 && !bench.options.quick) throw new Error(fault)

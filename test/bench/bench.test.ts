@@ -126,6 +126,7 @@ describe('with its processes', () => {
       seconds: 0.05,
       open: [3],
       paced: 3,
+      rate: 20,
       profile: undefined,
       quick: false,
     },
