@@ -5,34 +5,48 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
 const module = pathToFileURL(join(import.meta.dirname, 'young-generation.ts')).href
-/** Objects that live for some time, as those of many streams do; a turn of the event loop now and then. */
-const script = (first: string) => `
+/** Every 4 ms new objects, which live for 16 ms as what a stream keeps of its last delta lives until the next one. */
+const script = (first: string, objects: number) => `
   import { getHeapSpaceStatistics } from 'node:v8'
   import { boundYoungGeneration } from '${module}'
   ${first}
-  for (let round = 0; round < 40; round++) {
-    const kept = []
-    for (let i = 0; i < 100_000; i++) kept.push({ i, of: [i] })
-    await new Promise(setImmediate)
+  const kept = []
+  const end = performance.now() + 2500
+  while (performance.now() < end) {
+    const round = []
+    for (let i = 0; i < ${objects}; i++) round.push({ i, of: [i] })
+    kept.push(round)
+    if (kept.length > 4) kept.shift()
+    await new Promise((resolve) => setTimeout(resolve, 4))
   }
   const { space_size: size } = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')
   console.log(size / 2 ** 20)
 `
+/** Most of these are still alive when the young generation is full. */
+const many = 10_000
+const few = 3000
 
-/** MB of a process that has worked; it also ends by itself. */
-async function sizeAfter(first: string, flags: string[] = []): Promise<number> {
-  const args = [...flags, '--input-type=module', '-e', script(first)]
+/** MB of the young generation of a process that has worked; it also ends by itself. */
+async function sizeAfter(first: string, objects: number, flags: string[] = []): Promise<number> {
+  const args = [...flags, '--input-type=module', '-e', script(first, objects)]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
   return Number(stdout)
 }
 
 test('the room for new objects does not grow without end', async () => {
-  expect(await sizeAfter('')).toBeGreaterThan(34)
-  const size = await sizeAfter('boundYoungGeneration()')
-  expect(size).toBeGreaterThan(12)
-  expect(size).toBeLessThan(34)
+  const [free, bounded] = await Promise.all(['', 'boundYoungGeneration()'].map((first) => sizeAfter(first, few)))
+  expect(free).toBeGreaterThan(34)
+  expect(bounded).toBeGreaterThan(12)
+  expect(bounded).toBeLessThan(34)
+}, 60_000)
+
+test('it has twice the room while much of it moves to the old generation, and no more', async () => {
+  const [free, bounded] = await Promise.all(['', 'boundYoungGeneration()'].map((first) => sizeAfter(first, many)))
+  expect(free).toBeGreaterThan(68)
+  expect(bounded).toBeGreaterThan(24)
+  expect(bounded).toBeLessThan(68)
 }, 60_000)
 
 test('who has given the process a size keeps it', async () => {
-  expect(await sizeAfter('boundYoungGeneration()', ['--max-semi-space-size=32'])).toBeGreaterThan(34)
+  expect(await sizeAfter('boundYoungGeneration()', 3 * many, ['--max-semi-space-size=32'])).toBeGreaterThan(34)
 }, 60_000)
