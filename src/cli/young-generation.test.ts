@@ -23,7 +23,7 @@ const script = (first: string, objects: number) => `
   console.log(size / 2 ** 20)
 `
 /** Most of these are still alive when the young generation is full. */
-const many = 10_000
+const many = 30_000
 const few = 3000
 
 /** MB of the young generation of a process that has worked; it also ends by itself. */
@@ -40,13 +40,12 @@ test('the room for new objects does not grow without end', async () => {
   expect(bounded).toBeLessThan(34)
 }, 60_000)
 
-test('it has twice the room while much of it moves to the old generation, and no more', async () => {
-  const [free, bounded] = await Promise.all(['', 'boundYoungGeneration()'].map((first) => sizeAfter(first, many)))
-  expect(free).toBeGreaterThan(68)
-  expect(bounded).toBeGreaterThan(24)
-  expect(bounded).toBeLessThan(68)
+test('it has twice the room while much of it moves to the old generation', async () => {
+  const size = await sizeAfter('boundYoungGeneration()', many)
+  expect(size).toBeGreaterThan(24)
+  expect(size).toBeLessThan(68)
 }, 60_000)
 
 test('who has given the process a size keeps it', async () => {
-  expect(await sizeAfter('boundYoungGeneration()', 3 * many, ['--max-semi-space-size=32'])).toBeGreaterThan(34)
+  expect(await sizeAfter('boundYoungGeneration()', many, ['--max-semi-space-size=32'])).toBeGreaterThan(34)
 }, 60_000)
