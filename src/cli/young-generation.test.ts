@@ -6,12 +6,12 @@ import { expect, test } from 'vitest'
 
 const module = pathToFileURL(join(import.meta.dirname, 'young-generation.ts')).href
 /** Every 4 ms new objects, which live for 16 ms as what a stream keeps of its last delta lives until the next one. */
-const script = (first: string, objects: number) => `
+const script = (first: string, objects: number, ms: number) => `
   import { getHeapSpaceStatistics } from 'node:v8'
   import { boundYoungGeneration } from '${module}'
   ${first}
   const kept = []
-  const end = performance.now() + 2500
+  const end = performance.now() + ${ms}
   while (performance.now() < end) {
     const round = []
     for (let i = 0; i < ${objects}; i++) round.push({ i, of: [i] })
@@ -23,12 +23,12 @@ const script = (first: string, objects: number) => `
   console.log(size / 2 ** 20)
 `
 /** Most of these are still alive when the young generation is full. */
-const many = 30_000
-const few = 3000
+const many = 15_000
+const few = 5000
 
 /** MB of the young generation of a process that has worked; it also ends by itself. */
-async function sizeAfter(first: string, objects: number, flags: string[] = []): Promise<number> {
-  const args = [...flags, '--input-type=module', '-e', script(first, objects)]
+async function sizeAfter(first: string, objects: number, { ms = 2500, flags = [] as string[] } = {}): Promise<number> {
+  const args = [...flags, '--input-type=module', '-e', script(first, objects, ms)]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
   return Number(stdout)
 }
@@ -41,11 +41,11 @@ test('the room for new objects does not grow without end', async () => {
 }, 60_000)
 
 test('it has twice the room while much of it moves to the old generation', async () => {
-  const size = await sizeAfter('boundYoungGeneration()', many)
+  const size = await sizeAfter('boundYoungGeneration()', many, { ms: 8000 })
   expect(size).toBeGreaterThan(24)
   expect(size).toBeLessThan(68)
 }, 60_000)
 
 test('who has given the process a size keeps it', async () => {
-  expect(await sizeAfter('boundYoungGeneration()', many, ['--max-semi-space-size=32'])).toBeGreaterThan(34)
+  expect(await sizeAfter('boundYoungGeneration()', 2 * many, { flags: ['--max-semi-space-size=32'] })).toBeGreaterThan(34)
 }, 60_000)
