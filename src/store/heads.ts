@@ -36,7 +36,7 @@ export interface Heads {
  * arrived yet (`POST /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that
  * is no longer running.
  */
-const mostWaiting = 8 * 1024 * 1024
+const mostWaiting = 16 * 1024 * 1024
 
 export function createHeads(): Heads {
   const heads = new LeanMap<Head>()
