@@ -47,5 +47,7 @@ test('it has twice the room while much of it moves to the old generation', async
 }, 60_000)
 
 test('who has given the process a size keeps it', async () => {
-  expect(await sizeAfter('boundYoungGeneration()', 2 * many, { flags: ['--max-semi-space-size=32'] })).toBeGreaterThan(34)
+  expect(await sizeAfter('boundYoungGeneration()', 2 * many, { flags: ['--max-semi-space-size=32'] })).toBeGreaterThan(
+    34,
+  )
 }, 60_000)
