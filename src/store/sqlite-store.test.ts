@@ -78,7 +78,7 @@ describe('persisted before delivered', () => {
 
   test('so is the first that comes, from the beginning; of many runs that nobody reads the last are kept, and none for long', async () => {
     const store = sqliteStore(newPath())
-    const runs = Array.from({ length: 100 }, (_, i) => {
+    const runs = Array.from({ length: 200 }, (_, i) => {
       const id = `r${i}`
       const said = (seq: number) => entry(seq, { type: 'data', name: 'd', data: `${id} `.padEnd(30_000, '.') })
       return { id, entries: [startEntry(id), said(2), said(3), said(4)], said }
@@ -88,12 +88,12 @@ describe('persisted before delivered', () => {
     }
     for (const { id, entries } of runs) await say(...entries.map((each): [string, Entry] => [id, each]))
     const read = async (i: number) => (await readAll(store, `r${i}`)).map((each, n) => each === runs[i]!.entries[n])
-    expect(await read(99)).toEqual([true, true, true, true])
+    expect(await read(199)).toEqual([true, true, true, true])
     expect(await read(0)).toEqual([false, false, false, false])
     // It goes on, and has become too long to be kept for somebody who may never come.
-    const { id, said } = runs[98]!
+    const { id, said } = runs[198]!
     await say([id, said(5)], [id, said(6)])
-    expect(await read(98)).toEqual(Array.from({ length: 6 }, () => false))
+    expect(await read(198)).toEqual(Array.from({ length: 6 }, () => false))
     await store.close()
   })
 
