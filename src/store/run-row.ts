@@ -13,6 +13,8 @@ export interface StoredRow extends RunRow {
   answers?: readonly string[] | undefined
   /** In SQLite: the last row of `ticks` that is in no group yet. */
   lastTick?: number | undefined
+  /** In SQLite: its number in `runs`, by which a row is found sooner than by the id. */
+  number?: number | undefined
 }
 
 export interface OpenRequest {
@@ -30,6 +32,7 @@ export function publicRow(stored: StoredRow): RunRow {
   delete row.open
   delete row.answers
   delete row.lastTick
+  delete row.number
   return row
 }
 

@@ -14,6 +14,7 @@ export interface RunTable {
   due(before: number, limit: number): DueRun[]
   /** Running runs that are not `owned`, and suspended runs that are due, answered or stopped, or wait for nothing; oldest first. */
   left(now: number, owned: (run: string) => boolean): string[]
+  /** Gives the row its number. */
   insert(row: StoredRow): void
   /** The run goes on as another agent. */
   rename(row: StoredRow): void
@@ -31,12 +32,12 @@ export function createRunTable(db: DatabaseSync): RunTable {
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
-  const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE id = ?')
+  const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
        requests = ?, due_at = ?, first_token_ms = ?, errors = ?, last_tick = ?
-     WHERE id = ?`,
+     WHERE number = ?`,
   )
   const lists = new Map<string, StatementSync>()
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
@@ -72,7 +73,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
       if (!row) return undefined
       const open = row.requests === null ? [] : (JSON.parse(String(row.requests)) as OpenRequest[])
       const lastTick = row.last_tick === null ? undefined : Number(row.last_tick)
-      return { ...toRow(row), open, lastTick }
+      return { ...toRow(row), open, lastTick, number: Number(row.number) }
     },
     due: (before, limit) =>
       // An infinite limit is none.
@@ -97,7 +98,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
         .map(toRow)
     },
     insert(row) {
-      insert.run(
+      const { lastInsertRowid } = insert.run(
         row.id,
         row.agent,
         row.threadId,
@@ -121,18 +122,19 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.errors ?? null,
         row.lastTick ?? null,
       )
+      row.number = Number(lastInsertRowid)
     },
     rename({ id, agent }) {
       rename.run(agent, id)
     },
-    advance({ id, lastSeq, updatedAt, epoch, lastTick }) {
-      advance.run(lastSeq, updatedAt, epoch, lastTick ?? null, id)
+    advance({ number, lastSeq, updatedAt, epoch, lastTick }) {
+      advance.run(lastSeq, updatedAt, epoch, lastTick ?? null, number!)
     },
     update(row) {
-      const { id, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
+      const { number, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
       const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, row.lastTick ?? null, id)
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, row.lastTick ?? null, number!)
     },
   }
 }
