@@ -42,6 +42,8 @@ export interface WriterOptions {
 }
 
 const soon = Promise.resolve()
+/** What waits when nothing does, for all writers: never changed. */
+const nothing: Entry[] = []
 
 /** A cheap estimate of an entry's characters in the log. */
 function weightOf(entry: Entry): number {
@@ -66,7 +68,7 @@ export function createWriter(options: WriterOptions): Writer {
 class LogWriter implements Writer {
   private readonly options: WriterOptions
   private seq: number
-  private pending: Entry[] = []
+  private pending = nothing
   /** The batch of the append under way, once the store has asked for it. */
   private sent: Entry[] | undefined = undefined
   private weight = 0
@@ -115,7 +117,9 @@ class LogWriter implements Writer {
   private add(entry: Entry, characters: number): void {
     this.options.onEntry(entry)
     this.seq = entry.seq
-    this.pending.push(entry)
+    // An array that begins empty takes room for 17 with its first item, and a stream has one entry at a time.
+    if (this.pending.length === 0) this.pending = [entry]
+    else this.pending.push(entry)
     this.weight += characters
     if (this.isAppending) return
     this.isAppending = true
@@ -126,7 +130,7 @@ class LogWriter implements Writer {
   private readonly nextBatch = (): Entry[] => {
     const batch = this.pending
     this.sent = batch
-    this.pending = []
+    this.pending = nothing
     this.weight = 0
     return batch
   }
@@ -171,7 +175,7 @@ class LogWriter implements Writer {
 
   private fail(error: unknown): void {
     this.failure = { error }
-    this.pending = []
+    this.pending = nothing
     this.sealed = true
     this.options.onFailure(error)
     this.rest()

@@ -74,7 +74,7 @@ class Exchange implements DispatchHandler, PushBody {
   /** The body has ended, or failed with the error. Told after the last bytes. */
   #ending: { error?: unknown } | undefined = undefined
   /** Data received in this turn: one socket read becomes one piece, however many HTTP chunks it contains. */
-  #pieces: Uint8Array[] = []
+  #pieces: Uint8Array[] | undefined = undefined
   #bytesWaiting = 0
 
   constructor(
@@ -90,9 +90,10 @@ class Exchange implements DispatchHandler, PushBody {
 
   readonly #deliver = (): void => {
     if (this.#over || this.#sink === undefined || this.#isPaused) return
-    if (this.#pieces.length > 0) {
-      const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytesWaiting)
-      this.#pieces = []
+    const pieces = this.#pieces
+    if (pieces !== undefined) {
+      const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, this.#bytesWaiting)
+      this.#pieces = undefined
       this.#bytesWaiting = 0
       this.#isPaused = !this.#sink.bytes(bytes)
     }
@@ -190,8 +191,12 @@ class Exchange implements DispatchHandler, PushBody {
       return true
     }
     // `queueMicrotask` of Node costs more: it keeps an async resource for each call.
-    if (this.#pieces.length === 0) void settled.then(this.#deliver)
-    this.#pieces.push(bytes)
+    if (this.#pieces !== undefined) this.#pieces.push(bytes)
+    else {
+      // An array that begins empty takes room for 17 with its first item.
+      this.#pieces = [bytes]
+      void settled.then(this.#deliver)
+    }
     this.#bytesWaiting += bytes.length
     if (this.#sink !== undefined) return !this.#isPaused
     this.#isPaused = this.#bytesWaiting >= readAhead
