@@ -36,6 +36,9 @@ interface Batch {
   length: number
 }
 
+/** What is cached when nothing is, for all runs: never changed. */
+const none: Batch[] = []
+
 export function createRecent(): Recent {
   return new Cache()
 }
@@ -45,7 +48,7 @@ class Cache implements Recent {
   readonly readers = new Set<Position>()
   waits = true
   length = 0
-  readonly #batches: Batch[] = []
+  #batches: Batch[] = none
   /** Whether the first batch is still cached. */
   #whole = true
 
@@ -66,7 +69,8 @@ class Cache implements Recent {
       gone++
     }
     if (gone === 0) return
-    batches.splice(0, gone)
+    if (gone === batches.length) this.#batches = none
+    else batches.splice(0, gone)
     this.#whole = false
   }
 
@@ -76,7 +80,9 @@ class Cache implements Recent {
   }
 
   push(entries: readonly Entry[], length: number): void {
-    this.#batches.push({ entries, length })
+    // An array that begins empty takes room for 17 with its first item, and most of the time there is one.
+    if (this.#batches.length === 0) this.#batches = [{ entries, length }]
+    else this.#batches.push({ entries, length })
     this.length += length
     // Readers that wait start with the last one.
     this.#trim(1)
