@@ -16,7 +16,7 @@ function createBroken(next: () => ReturnType<SourceOptions<string>['reader']['ne
     keepAlive: ': ping\n\n',
     from: 0,
     encoder: { state: 'open', encode: throws, write: throws, skip: throws, take: throws, fail: throws },
-    reader: { peek: next, next, close: () => void told.push('closed') },
+    reader: { peek: next, next, take: (...told) => void next().then(...told), close: () => void told.push('closed') },
     release: (how) => void told.push(how),
   })
   source.onEnd!(() => void told.push('ended'))

@@ -117,7 +117,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     else if (state === 'complete') this.give(undefined)
     else {
       try {
-        this.reader.next().then(this.onBatch, this.onReadError)
+        this.reader.take(this.onBatch, this.onReadError)
       } catch (error) {
         this.onReadError(error)
       }

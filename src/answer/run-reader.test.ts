@@ -13,6 +13,18 @@ async function rest(reader: RunReader): Promise<Entry[]> {
   }
 }
 
+/** The same with `take`. */
+async function taken(reader: RunReader): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for (;;) {
+    const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<RunReader['next']>>>()
+    reader.take(resolve, reject)
+    const { done, value } = await promise
+    if (done) return entries
+    entries.push(...value)
+  }
+}
+
 /** A log that counts how often it is read, and one run in it. */
 function counted() {
   const { log } = memoryStore()
@@ -37,6 +49,26 @@ test('what was looked at is given again, and read once', async () => {
   for (const batch of batches) await log.append('r', 1, batch)
   expect(await rest(reader)).toEqual(entries)
   expect(seen.reads).toBe(1)
+})
+
+test.each(['with take', 'without take'])('what is taken is what next gives, peeked or not: a log %s', async (kind) => {
+  const entries = exampleRun('r', 20)
+  for (const peeks of [0, 1, 2]) {
+    const { log } = counted()
+    const read: typeof log.read = (...args) => {
+      const cursor = log.read(...args)[Symbol.asyncIterator]()
+      return { [Symbol.asyncIterator]: () => (kind === 'with take' ? cursor : { next: () => cursor.next() }) }
+    }
+    const reader = createRunReader({ ...log, read }, 'r')
+    const [first, ...batches] = cutAt(entries, [1, 4, 11])
+    await log.append('r', 1, first!)
+    for (let i = 0; i < Math.min(peeks, 1); i++) await reader.peek()
+    const waited = peeks === 2 ? reader.peek() : undefined
+    const all = taken(reader)
+    for (const batch of batches) await log.append('r', 1, batch)
+    expect(await all).toEqual(entries)
+    await waited
+  }
 })
 
 test('whoever waits when the reading begins takes nothing from it', async () => {

@@ -3,15 +3,17 @@
  * are kept and returned again by `next`, so they are read only once.
  */
 import type { Entry } from '../part/entry.ts'
-import type { Log } from '../part/log.ts'
+import type { Log, LogCursor } from '../part/log.ts'
 
-type Batch = IteratorResult<Entry[], unknown>
+type Batch = IteratorResult<Entry[], undefined>
 
 export interface RunReader {
   /** Peeks at the next batch. */
   peek(): Promise<Batch>
   /** The next batch from the start, including peeked ones. Ends peeking. */
   next(): Promise<Batch>
+  /** The same without a promise for each batch: calls one of the two, later and once. */
+  take(onBatch: (batch: Batch) => void, onError: (error: unknown) => void): void
   /** Pending reads end. */
   close(): void
 }
@@ -32,7 +34,7 @@ class Reader implements RunReader {
   readonly #run: string
   readonly #after: number
   readonly #leave = new AbortController()
-  #cursor: AsyncIterator<Entry[], unknown>
+  #cursor: LogCursor<Entry[]>
   #kept: Promise<Batch>[] | undefined
   #count = 0
 
@@ -45,7 +47,7 @@ class Reader implements RunReader {
     this.#kept = isLong ? undefined : []
   }
 
-  #open(after: number): AsyncIterator<Entry[], unknown> {
+  #open(after: number): LogCursor<Entry[]> {
     return this.#log.read(this.#run, { after, signal: this.#leave.signal })[Symbol.asyncIterator]()
   }
 
@@ -59,13 +61,24 @@ class Reader implements RunReader {
   }
 
   next(): Promise<Batch> {
+    return this.#peeked() ?? this.#cursor.next()
+  }
+
+  take(onBatch: (batch: Batch) => void, onError: (error: unknown) => void): void {
+    const peeked = this.#peeked()
+    if (peeked === undefined && this.#cursor.take !== undefined) this.#cursor.take(onBatch, onError)
+    else (peeked ?? this.#cursor.next()).then(onBatch, onError)
+  }
+
+  /** Ends peeking, and returns the next batch that it has kept. */
+  #peeked(): Promise<Batch> | undefined {
     if (this.#kept === undefined) {
       void this.#cursor.return?.()
       this.#cursor = this.#open(this.#after)
       this.#kept = []
     }
     this.#count = Number.NEGATIVE_INFINITY
-    return this.#kept.shift() ?? this.#cursor.next()
+    return this.#kept.shift()
   }
 
   close(): void {

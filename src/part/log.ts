@@ -63,6 +63,14 @@ export interface ChangesOptions {
   signal?: AbortSignal
 }
 
+/**
+ * An iterator of `read` that may have a `take`: `next` without a promise, so that a reader that waits for the next delta keeps nothing for it.
+ * It calls one of the two, later and once, as a promise would. Not while a `next` or `take` is pending.
+ */
+export interface LogCursor<T> extends AsyncIterator<T, undefined> {
+  take?(onResult: (result: IteratorResult<T, undefined>) => void, onError: (error: unknown) => void): void
+}
+
 /** The entries of runs and their inboxes. Every method rejects with `store-failed` when the store fails. */
 export interface Log {
   /**

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { LogCursor } from '../part/log.ts'
 import { createBell } from './bell.ts'
 import { follow, type Pulled } from './follow.ts'
 
@@ -89,5 +90,60 @@ test('an error of the source rejects once and ends it', async () => {
   bell.ring('k')
   await expect(next).rejects.toThrow('broken')
   expect(await r.next()).toMatchObject({ done: true })
+  expect(bell.waiting).toBe(0)
+})
+
+/** Takes once, and notes what it is told. */
+function takeFrom(cursor: LogCursor<number>, told: unknown[]): void {
+  cursor.take!(
+    ({ done, value }) => told.push(done === true ? 'done' : value),
+    (error) => told.push(error),
+  )
+}
+
+test('take calls back once for each value, never before its caller has returned, and takes turns with next', async () => {
+  const { values, bell, reader, shift } = source()
+  const cursor = reader(shift) as LogCursor<number>
+  const told: unknown[] = []
+  values.push(1)
+  takeFrom(cursor, told)
+  expect(told).toEqual([])
+  await Promise.resolve()
+  expect(told).toEqual([1])
+  takeFrom(cursor, told)
+  await Promise.resolve()
+  values.push(2, 3)
+  bell.ring('k')
+  expect(told).toEqual([1])
+  await Promise.resolve()
+  expect(told).toEqual([1, 2])
+  expect(await cursor.next()).toEqual({ value: 3, done: false })
+  takeFrom(cursor, told)
+  await cursor.return!()
+  await Promise.resolve()
+  takeFrom(cursor, told)
+  await Promise.resolve()
+  expect(told).toEqual([1, 2, 'done', 'done'])
+  expect(bell.waiting).toBe(0)
+})
+
+test('take tells of an abort while it waits, of a failed pull, and then of the end', async () => {
+  const { bell, reader } = source()
+  const controller = new AbortController()
+  const told: unknown[] = []
+  takeFrom(reader(() => 'wait', controller.signal) as LogCursor<number>, told)
+  controller.abort()
+  expect(told).toEqual([])
+  await Promise.resolve()
+  expect(told).toEqual(['done'])
+  const error = new Error('broken')
+  const failing = reader(() => {
+    throw error
+  }) as LogCursor<number>
+  takeFrom(failing, told)
+  await Promise.resolve()
+  takeFrom(failing, told)
+  await Promise.resolve()
+  expect(told).toEqual(['done', error, 'done'])
   expect(bell.waiting).toBe(0)
 })

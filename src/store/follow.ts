@@ -5,6 +5,7 @@
  * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop
  * before the next append.
  */
+import type { LogCursor } from '../part/log.ts'
 import type { Bell } from './bell.ts'
 
 /**
@@ -67,39 +68,60 @@ export function createCursors(isClosed: () => boolean, pause: Following<unknown>
   }
 }
 
+type Result<T> = IteratorResult<T, undefined>
+
 const done = { value: undefined, done: true } as const
+const soon = Promise.resolve()
+const ignore = (): void => undefined
 
 /** A class, because its functions would cost each reader more than what it knows. */
-class Cursor<T> implements AsyncIterator<T, undefined> {
+class Cursor<T> implements LogCursor<T> {
   readonly #following: Following<T>
   readonly #reader: Puller<T>
-  #pending: PromiseWithResolvers<IteratorResult<T, undefined>> | undefined = undefined
   #opened = false
   #ended = false
   #rested = true
+  #isPending = false
+  /** What `next` has given. `take` gives none: see `part/log.ts`. */
+  #promise: Promise<Result<T>> | undefined = undefined
+  #onResult: (result: Result<T>) => void = ignore
+  #onError: (error: unknown) => void = ignore
+  /** What `take` is about to tell. */
+  #result: Result<T> = done
 
   constructor(following: Following<T>) {
     this.#following = following
     this.#reader = following.start()
   }
 
-  next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#pending) return this.#pending.promise.then(() => this.next())
+  next(): Promise<Result<T>> {
+    if (this.#isPending) return this.#promise!.then(() => this.next())
+    const { promise, resolve, reject } = Promise.withResolvers<Result<T>>()
+    this.#promise = promise
+    this.#ask(resolve, reject)
+    return promise
+  }
+
+  take(onResult: (result: Result<T>) => void, onError: (error: unknown) => void): void {
+    this.#promise = undefined
+    this.#ask(onResult, onError)
+  }
+
+  #ask(onResult: (result: Result<T>) => void, onError: (error: unknown) => void): void {
     const { signal, pause } = this.#following
+    this.#onResult = onResult
+    this.#onError = onError
+    this.#isPending = true
     if (!this.#opened) {
       this.#opened = true
       signal?.addEventListener('abort', this.#finish)
     }
-    if (signal?.aborted) this.#finish()
-    if (this.#ended) return Promise.resolve(done)
-    this.#pending = Promise.withResolvers()
-    const { promise } = this.#pending
-    if (this.#rested) this.#attempt()
+    if (this.#ended || signal?.aborted === true) this.#finish()
+    else if (this.#rested) this.#attempt()
     else pause(this.#attempt)
-    return promise
   }
 
-  return(): Promise<IteratorResult<T, undefined>> {
+  return(): Promise<Result<T>> {
     this.#finish()
     return Promise.resolve(done)
   }
@@ -111,12 +133,11 @@ class Cursor<T> implements AsyncIterator<T, undefined> {
     this.#ended = true
     bell.leave(key, this.#attempt)
     signal?.removeEventListener('abort', this.#finish)
-    this.#pending?.resolve(done)
-    this.#pending = undefined
+    if (this.#isPending) this.#give(done)
   }
 
   readonly #attempt = (): void => {
-    if (!this.#pending) return
+    if (!this.#isPending) return
     try {
       const pulled = this.#reader.pull()
       if (pulled instanceof Promise) {
@@ -132,23 +153,35 @@ class Cursor<T> implements AsyncIterator<T, undefined> {
 
   #settle(pulled: Pulled<T>): void {
     // It has ended while it asked.
-    if (!this.#pending) return
+    if (!this.#isPending) return
     const { bell, key, signal, pause } = this.#following
     if (pulled === 'end') return this.#finish()
     if (pulled === 'again') return pause(this.#attempt)
     if (pulled === 'wait') return signal ? bell.wait(key, this.#attempt) : this.#finish()
-    const { resolve } = this.#pending
-    this.#pending = undefined
+    this.#isPending = false
     this.#rested = pulled.stored !== true
     if (pulled.last) this.#finish()
-    resolve({ value: pulled.value, done: false })
+    this.#give({ value: pulled.value, done: false })
+  }
+
+  #give(result: Result<T>): void {
+    this.#isPending = false
+    if (this.#promise !== undefined) return this.#onResult(result)
+    this.#result = result
+    void soon.then(this.#tell)
+  }
+
+  readonly #tell = (): void => {
+    const result = this.#result
+    this.#result = done
+    this.#onResult(result)
   }
 
   #fail(error: unknown): void {
-    if (!this.#pending) return
-    const { reject } = this.#pending
-    this.#pending = undefined
+    if (!this.#isPending) return
+    this.#isPending = false
     this.#finish()
-    reject(error)
+    if (this.#promise !== undefined) this.#onError(error)
+    else void soon.then(() => this.#onError(error))
   }
 }
