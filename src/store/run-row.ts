@@ -26,13 +26,11 @@ export interface OpenRequest {
 
 const none: readonly OpenRequest[] = []
 
-/** The row without what only the store needs. */
+/** The row without what only the store needs. For stores other than SQLite, whose rows come from its table. */
 export function publicRow(stored: StoredRow): RunRow {
   const row: RunRow & Partial<StoredRow> = { ...stored }
   delete row.open
   delete row.answers
-  delete row.lastTick
-  delete row.number
   return row
 }
 
