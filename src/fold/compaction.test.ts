@@ -43,6 +43,34 @@ describe('compaction', () => {
     ])
   })
 
+  test('merged deltas of three blocks, of which one lies across the others and ends last, are complete; without it they are not', () => {
+    const [start, opened, first] = exampleRun('r', 1) as [Entry, Entry, Entry]
+    const end = exampleRun('r', 1).slice(-3)
+    const ids = ['c', 'a', 'b']
+    const starts = ids.map((id) => ({ ...first, id }))
+    const said = [...ids, 'c', 'c', 'a', 'a', 'b', 'c'].map((id) => ({
+      type: 'text-delta',
+      step: first.step,
+      id,
+      delta: id,
+    }))
+    const ends = ids.map((id) => ({ ...end[0], id }))
+    const run = [start, opened, ...starts, ...said, ...ends, ...end.slice(1)].map((entry, i) => {
+      return { timestamp: start.timestamp, ...entry, seq: i + 1 } as Entry
+    })
+    expect(faults(run)).toEqual([])
+    const merged = compact(run)
+    expect(merged.flatMap(({ seq, firstSeq }) => (firstSeq === undefined ? [] : [[firstSeq, seq]]))).toEqual([
+      [11, 12],
+      [13, 13],
+      [9, 14],
+    ])
+    expect(faults(merged)).toEqual([])
+    expect(faults(merged.filter(({ firstSeq }) => firstSeq !== 9))).toContainEqual(
+      expect.stringContaining('the entries 9 to 10 are missing'),
+    )
+  })
+
   test('keeps of any run what it said, what it comes to and its order, wherever it is cut, and done again changes nothing', () => {
     fc.assert(
       fc.property(arbitraryRun, fc.array(fc.nat(200)), fc.array(fc.nat(200)), (entries, cuts, bounds) => {

@@ -11,8 +11,9 @@ export function createSeqOrder() {
     const { seq, firstSeq } = entry
     const before = last
     last = seq
-    // Behind these merged deltas others may stand, of later deltas.
-    if (series !== undefined && (firstSeq === undefined || firstSeq > before)) {
+    // Behind merged deltas that are complete others may stand, of later deltas. As long as they are not, what is missing may be in one
+    // that lies across all of them and ends last.
+    if (series !== undefined && (firstSeq === undefined || (firstSeq > before && series.covers === series.from))) {
       const { from, covers } = series
       series = undefined
       if (covers > from) return `the entries ${from} to ${covers - 1} are missing`
