@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { LogCursor } from '../part/log.ts'
 import { createBell } from './bell.ts'
@@ -152,3 +154,27 @@ test('take tells of an abort while it waits, of a failed pull, and then of the e
   expect(told).toEqual(['done', error, 'done'])
   expect(bell.waiting).toBe(0)
 })
+
+test.each(['next', 'take'] as const)(
+  'between two calls of %s a cursor holds nothing of the last value',
+  async (how) => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const bell = createBell()
+    const pull = (): Pulled<object> => ({ value: { big: true } })
+    const { signal } = new AbortController()
+    const cursor = follow({ start: () => ({ pull }), bell, key: 'k', signal, pause: (go) => go() })[
+      Symbol.asyncIterator
+    ]()
+    const given = await (how === 'next'
+      ? cursor.next().then(({ value }) => new WeakRef(value as object))
+      : new Promise<WeakRef<object>>((resolve, reject) => {
+          ;(cursor as LogCursor<object>).take!(({ value }) => resolve(new WeakRef(value as object)), reject)
+        }))
+    // A WeakRef holds what it refers to until the turn of the event loop is over.
+    await new Promise(setImmediate)
+    collect()
+    expect(given.deref()).toBeUndefined()
+    expect(await cursor.next()).toMatchObject({ value: { big: true } })
+  },
+)

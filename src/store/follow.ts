@@ -103,7 +103,6 @@ class Cursor<T> implements LogCursor<T> {
   }
 
   take(onResult: (result: Result<T>) => void, onError: (error: unknown) => void): void {
-    this.#promise = undefined
     this.#ask(onResult, onError)
   }
 
@@ -166,7 +165,8 @@ class Cursor<T> implements LogCursor<T> {
 
   #give(result: Result<T>): void {
     this.#isPending = false
-    if (this.#promise !== undefined) return this.#onResult(result)
+    const resolve = this.#onResult
+    if (this.#leavePromise()) return resolve(result)
     this.#result = result
     void soon.then(this.#tell)
   }
@@ -181,7 +181,16 @@ class Cursor<T> implements LogCursor<T> {
     if (!this.#isPending) return
     this.#isPending = false
     this.#finish()
-    if (this.#promise !== undefined) this.#onError(error)
-    else void soon.then(() => this.#onError(error))
+    const reject = this.#onError
+    if (this.#leavePromise()) reject(error)
+    else void soon.then(() => reject(error))
+  }
+
+  /** Whether `next` is pending, and not `take`. Its promise is let go: it would hold the last value until the next call. */
+  #leavePromise(): boolean {
+    if (this.#promise === undefined) return false
+    this.#promise = undefined
+    this.#onResult = this.#onError = ignore
+    return true
   }
 }
