@@ -49,6 +49,8 @@ export interface RunnerOptions {
   state: RunState
   /** `run-start` for a new run, `resume` for a suspended one, nothing after a crash. */
   first: Part[]
+  /** A new run that others know of: its inbox may keep it from starting. */
+  isAwaited: boolean
   handOver: boolean
   canWait: boolean
   /** Settles when the run may start in its thread. */
@@ -120,7 +122,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       if (entry.type === 'tool-call') hidden.keep(entry)
       if (entry.type === 'response') requests.resolve(entry)
     },
-    onStored: options.onStored,
+    onStored() {
+      options.onStored()
+      followInbox()
+    },
     onFailure(error) {
       failure = { error }
       const message = 'The store failed, so the run can no longer be recorded.'
@@ -154,10 +159,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     if (decided === undefined) receive(message, scope, controller)
   }
   // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can
-  // only have been stopped, which is as good a moment later.
+  // only have been stopped. If nobody knew of it, that is as good a moment later: with its first entries stored, and not at all if
+  // they are its last.
   const isNew = options.first[0]?.type === 'run-start'
-  const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
-  const inbox = readInbox(log, runId, read, leaveInbox.signal, onMessage)
+  let read = isNew ? 0 : undefined
+  let inbox: Promise<number> | undefined
+  function followInbox(): void {
+    if (read === undefined || leaveInbox.signal.aborted) return
+    inbox ??= readInbox(log, runId, read, leaveInbox.signal, onMessage)
+  }
+  if (!isNew) read = await readInbox(log, runId, 0, undefined, onMessage)
+  if (!isNew || options.isAwaited) followInbox()
 
   // From here on the run ends even if a step ignores the signal.
   let releaseTime: (() => void) | undefined

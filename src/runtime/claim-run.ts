@@ -31,6 +31,8 @@ export type Work =
       pipeline: Pipeline
       first: Part[]
       turn?: Turn | undefined
+      /** A new run that others know of: its inbox may keep it from starting. */
+      isAwaited?: boolean
       /** Requests whose answers have not come. */
       unanswered?: Request[]
     }

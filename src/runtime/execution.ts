@@ -26,7 +26,7 @@ export interface Execution {
 export function startExecution(
   options: RuntimeOptions,
   { run, threadId, epoch, state }: Owned,
-  { pipeline, first, turn }: Extract<Work, { type: 'execute' }>,
+  { pipeline, first, turn, isAwaited = false }: Extract<Work, { type: 'execute' }>,
   onTurn: () => void,
   headers: McpHeaders = {},
 ): Execution {
@@ -64,6 +64,7 @@ export function startExecution(
     epoch,
     state,
     first,
+    isAwaited,
     handOver: handOver || !store.durable,
     canWait: store.durable,
     env,

@@ -1,0 +1,74 @@
+/** When a run reads its inbox, and that a stop finds it whenever it comes. */
+import { afterEach, expect, test } from 'vitest'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import type { Store } from '../../src/part/log.ts'
+import { agent, createEngine, type Engine } from '../support/engine.ts'
+
+let engine: Engine
+afterEach(() => engine.close())
+
+const messages = [{ role: 'user', content: 'Hi' }]
+
+/** Counts the readers of inboxes. Appends wait for `held`. */
+function open(held?: Promise<unknown>) {
+  const seen = { reads: 0, appends: 0 }
+  const gate = latch()
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      async append(run, epoch, entries, view) {
+        await held
+        seen.appends++
+        return store.log.append(run, epoch, entries, view)
+      },
+      inbox(run, options) {
+        seen.reads++
+        return store.log.inbox(run, options)
+      },
+    },
+  })
+  const model = createScriptedModel([[text('one '), gate, text('two'), finish()]])
+  engine = createEngine({ agents: { a: agent('') }, scripts: { m: model }, wrapStore })
+  return { seen, gate, ...engine }
+}
+
+test('a run that ends with its first append reads no inbox', async () => {
+  const held = Promise.withResolvers<void>()
+  const { runtime, gate, seen } = open(held.promise)
+  gate.open()
+  const starting = runtime.start('a', { messages })
+  await gate.reached
+  // All that the model says is there before the first append is let through.
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+  expect(seen).toEqual({ reads: 0, appends: 0 })
+  held.resolve()
+  const run = await starting
+  expect((await run.result).outcome).toBe('completed')
+  expect(seen.reads).toBe(0)
+})
+
+test('a stop that was posted before the first append reaches the run after it', async () => {
+  const held = Promise.withResolvers<void>()
+  const { runtime, store, seen, gate } = open(held.promise)
+  const starting = runtime.start('a', { messages }, { runId: 'known' })
+  await gate.reached
+  await store.log.post('known', 'stop', { reason: 'Not now.' })
+  expect(seen).toEqual({ reads: 0, appends: 0 })
+  held.resolve()
+  const run = await starting
+  expect(await run.result).toMatchObject({ outcome: 'aborted', error: { message: 'Not now.' } })
+  expect(seen.reads).toBe(1)
+})
+
+test('a run of a thread, which others may give up, reads its inbox before its first step', async () => {
+  const held = Promise.withResolvers<void>()
+  const { runtime, seen, gate } = open(held.promise)
+  const starting = runtime.start('a', { messages }, { threadId: 't' })
+  await gate.reached
+  expect(seen).toEqual({ reads: 1, appends: 0 })
+  held.resolve()
+  gate.open()
+  expect((await (await starting).result).outcome).toBe('completed')
+  expect(seen.reads).toBe(1)
+})
