@@ -8,45 +8,33 @@ const mostRecent = 1000
 export interface Dropped {
   /** Whether the run was deleted lately. */
   has(run: string): boolean
-  /** Runs that still have rows. */
-  unfinished(): string[]
-  /** Call these inside a transaction. */
-  begin(run: string): void
+  /** The numbers of runs that still have rows. */
+  unfinished(): number[]
+  /** Call these inside a transaction. Gives the run's rows a number that no other run gets, and returns it. */
+  begin(run: string): number
   /** Its last rows are gone. */
-  over(run: string): void
+  over(number: number): void
   /** A run begins with the id of a deleted one. */
   revive(run: string): void
 }
 
-export function createDropped(db: DatabaseSync, groups: TickGroups): Dropped {
-  const insert = db.prepare('INSERT OR IGNORE INTO dropped (run) VALUES (?)')
+export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'renumber'>): Dropped {
+  const insert = db.prepare('INSERT INTO dropped (run) SELECT coalesce(min(run), 0) - 1 FROM dropped')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
-  const unfinished = new Set(
-    db
-      .prepare('SELECT run FROM dropped')
-      .all()
-      .map(({ run }) => String(run)),
-  )
+  const all = db.prepare('SELECT run FROM dropped')
   const recent = new Set<string>()
 
   return {
     has: (run) => recent.has(run),
-    unfinished: () => [...unfinished],
+    unfinished: () => all.all().map(({ run }) => Number(run)),
     begin(run) {
-      insert.run(run)
-      unfinished.add(run)
+      const number = Number(insert.run().lastInsertRowid)
+      groups.renumber(run, number)
       recent.add(run)
       if (recent.size > mostRecent) recent.delete(recent.values().next().value!)
+      return number
     },
-    over(run) {
-      remove.run(run)
-      unfinished.delete(run)
-    },
-    revive(run) {
-      recent.delete(run)
-      if (!unfinished.delete(run)) return
-      while (groups.removeSome(run, Infinity));
-      remove.run(run)
-    },
+    over: (number) => void remove.run(number),
+    revive: (run) => void recent.delete(run),
   }
 }

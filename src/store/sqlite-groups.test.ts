@@ -29,7 +29,9 @@ const from = (first: number, last: number) => Array.from({ length: last - first 
 /** What the file says of a run: how many rows each group has, and how long the tail is. */
 function partsOf(run: string) {
   const db = new DatabaseSync(path, { readOnly: true })
-  const groups = db.prepare('SELECT json_array_length(ticks) AS n FROM tick_groups WHERE run = ? ORDER BY first_seq')
+  const groups = db.prepare(
+    'SELECT json_array_length(ticks) AS n FROM tick_groups WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY first_seq',
+  )
   const tail = db.prepare(
     `WITH RECURSIVE tail (id) AS (SELECT last_tick FROM runs WHERE id = ?
        UNION ALL SELECT prev FROM tail JOIN ticks ON ticks.id = tail.id WHERE prev IS NOT NULL)
@@ -105,7 +107,7 @@ test('rows that another process moves from the tail to a group while they are lo
   function move(): void {
     const { tail } = partsOf('r')
     const ids = db.prepare("SELECT id FROM ticks WHERE run = 'r' ORDER BY id").all().slice(-tail)
-    const add = other.prepare("INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES ('r', ?, 100, ?)")
+    const add = other.prepare('INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES (1, ?, 100, ?)')
     add.run(101 - tail, JSON.stringify(ids.map(({ id }) => id)))
     other.exec("UPDATE runs SET last_tick = NULL WHERE id = 'r'")
   }

@@ -23,15 +23,17 @@ export interface TickGroups {
   tail(last: number | undefined): number[]
   /** The `first_seq` of a row. */
   firstSeqOf(id: number): number
-  /** Call these inside a transaction. */
-  add(run: string, firstSeq: number, lastSeq: number, ids: readonly number[]): void
+  /** Call these inside a transaction. `run` is the run's number. */
+  add(run: number, group: Group): void
   /** Replaces rows of a run without a tail by one, which is written under the last id. Returns false if they are not what they were. */
   replace(run: string, rows: readonly TickRow[], entries: string): boolean
+  /** The groups of a run without a tail have another number from now on. */
+  renumber(run: string, to: number): void
   /** Removes some rows of a run without a tail. Returns whether there were any. */
-  removeSome(run: string, most: number): boolean
+  removeSome(run: number, most: number): boolean
 }
 
-interface Group {
+export interface Group {
   firstSeq: number
   lastSeq: number
   ids: number[]
@@ -44,7 +46,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
        coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
     arrays,
   )
-  const lastTick = db.prepare('SELECT last_tick FROM runs WHERE id = ?', arrays)
+  const runOf = db.prepare('SELECT number, last_tick FROM runs WHERE id = ?', arrays)
   const previous = db.prepare('SELECT prev FROM ticks WHERE id = ?', arrays)
   const seqs = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE id = ?', arrays)
   // The ids of a run grow with its entries.
@@ -59,6 +61,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
        coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
     arrays,
   )
+  const renumber = db.prepare('UPDATE tick_groups SET run = ? WHERE run = (SELECT number FROM runs WHERE id = ?)')
   const removeGroup = db.prepare('DELETE FROM tick_groups WHERE run = ? AND first_seq = ?')
   const removeRow = db.prepare('DELETE FROM ticks WHERE id = ?')
   const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
@@ -101,24 +104,25 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   }
 
   /** The groups with entries between these. */
-  function between(run: string, firstSeq: number, lastSeq: number): Group[] {
+  function between(run: number, firstSeq: number, lastSeq: number): Group[] {
     return groupsAt.all(run, firstSeq, lastSeq).map((found) => {
       const [first, last, ids] = valuesOf(found) as [number, number, string]
       return { firstSeq: first, lastSeq: last, ids: JSON.parse(ids) as number[] }
     })
   }
 
-  function add(run: string, firstSeq: number, lastSeq: number, ids: readonly number[]): void {
+  function add(run: number, { firstSeq, lastSeq, ids }: Group): void {
     if (ids.length > 0) insertGroup.run(run, firstSeq, lastSeq, JSON.stringify(ids))
   }
 
   return {
     *from(run, seq) {
-      const [last] = valuesOf(lastTick.get(run)) as (number | null | undefined)[]
+      const [number, last] = valuesOf(runOf.get(run)) as [number?, (number | null)?]
+      if (number === undefined) return
       // Before the groups, which another process may add to meanwhile: a row that is met twice is skipped.
       const since = tail(last ?? undefined)
       let next = seq
-      for (const found of idsFrom.iterate(run, seq)) {
+      for (const found of idsFrom.iterate(number, seq)) {
         const [ids] = valuesOf(found) as [string]
         for (const each of read(JSON.parse(ids) as number[], next)) {
           next = each.lastSeq + 1
@@ -131,27 +135,31 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
     firstSeqOf,
     add,
     replace(run, rows, entries) {
+      const [number] = valuesOf(runOf.get(run)) as [number?]
+      if (number === undefined) return false
       const [from, to] = [rows[0]!, rows.at(-1)!]
-      const groups = between(run, from.firstSeq, to.lastSeq)
+      const groups = between(number, from.firstSeq, to.lastSeq)
       const ids = groups.flatMap((group) => group.ids)
       const at = ids.indexOf(from.id)
       if (at < 0 || rows.some(({ id }, i) => ids[at + i] !== id)) return false
       for (const { id } of rows) removeRow.run(id)
       insertRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
-      for (const { firstSeq } of groups) removeGroup.run(run, firstSeq)
-      add(run, groups[0]!.firstSeq, from.firstSeq - 1, ids.slice(0, at))
+      for (const { firstSeq } of groups) removeGroup.run(number, firstSeq)
+      add(number, { firstSeq: groups[0]!.firstSeq, lastSeq: from.firstSeq - 1, ids: ids.slice(0, at) })
       // A group of its own: it is large.
-      add(run, from.firstSeq, to.lastSeq, [to.id])
-      add(run, to.lastSeq + 1, groups.at(-1)!.lastSeq, ids.slice(at + rows.length))
+      add(number, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, ids: [to.id] })
+      const rest = ids.slice(at + rows.length)
+      add(number, { firstSeq: to.lastSeq + 1, lastSeq: groups.at(-1)!.lastSeq, ids: rest })
       return true
     },
+    renumber: (run, to) => void renumber.run(to, run),
     removeSome(run, most) {
       const [group] = between(run, 0, Infinity)
       if (group === undefined) return false
       const left = group.ids.slice(most)
       for (const id of group.ids.slice(0, most)) removeRow.run(id)
       removeGroup.run(run, group.firstSeq)
-      if (left.length > 0) add(run, firstSeqOf(left[0]!), group.lastSeq, left)
+      if (left.length > 0) add(run, { firstSeq: firstSeqOf(left[0]!), lastSeq: group.lastSeq, ids: left })
       return true
     },
   }

@@ -158,7 +158,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs 7.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs 8.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
@@ -176,8 +176,30 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   })
 })
 
+/** Three tables had the ids of runs. */
+function backToSchema7(db: DatabaseSync): void {
+  db.exec(`
+    PRAGMA legacy_alter_table = ON;
+    CREATE TABLE old_views (run TEXT PRIMARY KEY, seq INTEGER NOT NULL, view TEXT NOT NULL);
+    INSERT INTO old_views SELECT id, seq, view FROM views JOIN runs ON number = run;
+    DROP TABLE views;
+    ALTER TABLE old_views RENAME TO views;
+    CREATE TABLE old_groups (
+      run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, ticks TEXT NOT NULL,
+      PRIMARY KEY (run, first_seq)
+    ) WITHOUT ROWID;
+    INSERT INTO old_groups SELECT id, first_seq, tick_groups.last_seq, ticks FROM tick_groups JOIN runs ON number = run;
+    DROP TABLE tick_groups;
+    ALTER TABLE old_groups RENAME TO tick_groups;
+    DROP TABLE dropped;
+    CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;
+    PRAGMA legacy_alter_table = OFF;
+    PRAGMA user_version = 7`)
+}
+
 /** Its rows of `ticks` were found by an index, and its tables had another layout. */
 function backToSchema6(db: DatabaseSync): void {
+  backToSchema7(db)
   for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
     db.exec(`DROP VIEW ${String(name)}`)
   db.exec(`
@@ -193,6 +215,45 @@ function backToSchema6(db: DatabaseSync): void {
     UPDATE index_state SET layout = 3;
     PRAGMA user_version = 6`)
 }
+
+test('of schema 7, runs are read, asked, continued and deleted, and what was being deleted is', async () => {
+  const logs = new Map(['done', 'open', 'gone'].map((id) => [id, exampleRun(id, 200)]))
+  const rest = logs.get('open')!.splice(150)
+  const store = sqliteStore(path)
+  for (const [id, entries] of logs) for (const each of entries) await store.log.append(id, 1, [each])
+  await store.runs.keepView('done', 10, { known: true })
+  await store.records!.settle()
+  await store.close()
+  const db = new DatabaseSync(path)
+  backToSchema7(db)
+  // The process ended after the first transaction of a deletion. The user has a view of their own.
+  db.exec(`
+    DELETE FROM runs WHERE id = 'gone';
+    INSERT INTO dropped VALUES ('gone');
+    CREATE VIEW own AS SELECT v.run, s.duration FROM views v JOIN steps s`)
+  db.close()
+
+  const opened = sqliteStore(path)
+  expect(await opened.runs.view('done')).toEqual({ seq: 10, view: { known: true } })
+  expect(await opened.runs.view('open')).toBeUndefined()
+  for (const each of rest) await opened.log.append('open', 1, [each])
+  logs.get('open')!.push(...rest)
+  await opened.records!.settle()
+  for (const id of ['done', 'open']) {
+    expect(await readAll(opened, id)).toEqual(logs.get(id))
+    const { rows } = await opened.records!.query(`SELECT count(*) FROM agent_stream_events WHERE agent_id = '${id}'`)
+    expect(rows).toEqual([[logs.get(id)!.length]])
+  }
+  await opened.upkeep!.vacuum()
+  expect(await opened.upkeep!.drop('done')).toBe(true)
+  await opened.close()
+  const after = new DatabaseSync(path)
+  const left = (table: string) => after.prepare(`SELECT DISTINCT run FROM ${table}`).all()
+  expect(after.prepare('SELECT * FROM own').all()).toEqual([])
+  expect(left('ticks')).toEqual([{ run: 'open' }])
+  expect([left('tick_groups').length, left('views').length, left('dropped').length]).toEqual([1, 0, 0])
+  after.close()
+})
 
 test('of schema 6, runs are read, asked and continued, however many rows they have', async () => {
   const logs = new Map(

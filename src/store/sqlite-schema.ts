@@ -9,12 +9,13 @@
  *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text. `prev` is the row of
  *   the same run before it, unless that is in a group.
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
- *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012).
+ *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012). `run` is the run's number.
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
- *   unless its text is very long.
+ *   unless its text is very long. `run` is the run's number.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
- * - `dropped`: runs that are being deleted: `ticks` may still have rows of them.
+ * - `dropped`: runs that are being deleted: `ticks` may still have rows of them. `run` is a negative number, by which their groups are
+ *   found: their own may be that of a new run.
  *
  * `compacted_at` is when the deltas of a run were merged, 0 if there was nothing to merge. Its entries then have gaps between their
  * `seq`s; `first_seq`…`last_seq` of its rows in `ticks` have none.
@@ -27,6 +28,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { addGroups } from './sqlite-migrate-groups.ts'
+import { numberRuns } from './sqlite-migrate-numbers.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
 import { createIndexState, ensureTables } from './tables/layout.ts'
 
@@ -136,6 +138,7 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
      errors = nullif(max(v.view ->> '$.summary.errors', status = 'failed'), 0)
    FROM views v WHERE v.run = runs.id AND json_valid(v.view);`,
   addGroups,
+  numberRuns,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */

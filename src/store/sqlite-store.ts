@@ -70,7 +70,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const dropped = createDropped(db, groups)
   const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, ring, ringChanges, wroteRow })
+  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, groups, ring, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)

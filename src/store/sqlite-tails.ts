@@ -1,6 +1,6 @@
-/** Adds rows to `ticks`, and groups of them to `tick_groups` (`sqlite-groups.ts`). Call it inside a transaction. */
+/** Adds rows to `ticks`, and says when they become a group (`sqlite-groups.ts`). Call it inside a transaction. */
 import type { DatabaseSync } from 'node:sqlite'
-import { mostInGroup, type TickGroups, type TickRow } from './sqlite-groups.ts'
+import { mostInGroup, type Group, type TickGroups, type TickRow } from './sqlite-groups.ts'
 import { LeanMap } from '../async/lean-map.ts'
 
 export interface Added {
@@ -8,6 +8,8 @@ export interface Added {
   id: number
   /** The last row of the run's tail from now on; undefined if it has none. */
   last: number | undefined
+  /** A group that is to be added to the run, once it has a number. */
+  group: Group | undefined
 }
 
 export interface Tails {
@@ -37,12 +39,12 @@ export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
       const tail = last === undefined ? undefined : tailOf(run, last)
       if (rests || (tail !== undefined && tail.ids.length >= mostInGroup - 1)) {
         known.delete(run)
-        groups.add(run, tail?.from ?? firstSeq, lastSeq, [...(tail?.ids ?? []), id])
-        return { id, last: undefined }
+        const ids = tail === undefined ? [id] : [...tail.ids, id]
+        return { id, last: undefined, group: { firstSeq: tail?.from ?? firstSeq, lastSeq, ids } }
       }
       if (tail === undefined) known.set(run, { from: firstSeq, ids: [id] })
       else tail.ids.push(id)
-      return { id, last: id }
+      return { id, last: id, group: undefined }
     },
     forget: (run) => void known.delete(run),
   }

@@ -11,6 +11,7 @@ import { indexAfter } from './merged.ts'
 import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
 import type { Dropped } from './sqlite-dropped.ts'
+import type { Group, TickGroups } from './sqlite-groups.ts'
 import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
@@ -40,6 +41,7 @@ export interface TicksContext {
   views: ViewTable
   dropped: Dropped
   tails: Tails
+  groups: Pick<TickGroups, 'add'>
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
@@ -77,7 +79,7 @@ export interface Ticks extends Gathering {
 
 export function createTicks(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, tails, ring, ringChanges, wroteRow }: TicksContext,
+  { runs, pages, feed, views, dropped, tails, groups, ring, ringChanges, wroteRow }: TicksContext,
 ): Ticks {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
@@ -187,18 +189,21 @@ export function createTicks(
       let pages = 1
       for (const [run, each] of gathered) {
         const { before, row, entries, lines, view } = each
+        let group: Group | undefined
         if (!before) dropped.revive(run)
         if (entries.length > 0) {
           const tick = { firstSeq: entries[0]!.seq, lastSeq: row.lastSeq, entries: lines }
           const added = tails.add(run, before?.lastTick, tick, row.status !== 'running')
           each.n = added.id
           row.lastTick = added.last
+          group = added.group
         }
         if (!before) runs.insert(row)
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)
-        if (view !== undefined) views.keep(run, view.seq, view.text)
+        if (group !== undefined) groups.add(row.number!, group)
+        if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)
         pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096
       }
       return pages

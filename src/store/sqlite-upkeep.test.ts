@@ -207,12 +207,10 @@ describe('drop', () => {
     await store.close()
     expect(statSync(path).size).toBeLessThan(before / 5)
     const db = new DatabaseSync(path)
-    for (const table of ['ticks', 'inbox', 'views', 'forks', 'dropped']) {
-      const column = table === 'runs' ? 'id' : 'run'
-      expect([
-        table,
-        ...db.prepare(`SELECT DISTINCT ${column} FROM ${table} WHERE ${column} <> 'stays'`).all(),
-      ]).toEqual([table])
+    const { number } = db.prepare("SELECT number FROM runs WHERE id = 'stays'").get()!
+    for (const table of ['ticks', 'inbox', 'views', 'forks', 'dropped', 'tick_groups']) {
+      const rest = db.prepare(`SELECT DISTINCT run FROM ${table} WHERE run NOT IN ('stays', ?)`).all(number!)
+      expect([table, ...rest]).toEqual([table])
     }
     db.close()
     store = sqliteStore(path)
@@ -250,18 +248,28 @@ describe('drop', () => {
     expect(rows('r')).toEqual([])
   })
 
-  test('a run that begins with the id of one whose deletion was cut off has only its own entries', async () => {
-    await record('r', 20_000)
-    let slices = 0
-    const rest = async () => {
-      // Behind its rows in the tables.
-      if (++slices === 2) throw new Error('crash')
+  test('a run that begins with the id and the number of one whose deletion was cut off has only its own entries', async () => {
+    await record('stays', 1)
+    for (let i = 0; i < 2; i++) {
+      await record('r', 20_000)
+      let slices = 0
+      const rest = async () => {
+        // Behind its rows in the tables.
+        if (++slices === 2) throw new Error('crash')
+      }
+      await expect(upkeep.drop('r', { rest })).rejects.toThrow('crash')
     }
-    await expect(upkeep.drop('r', { rest })).rejects.toThrow('crash')
     await store.close()
     store = sqliteStore(path)
     const again = await record('r', 200)
+    expect(await readAll(store, 'r')).toEqual(again)
+    const all = rows('r')
     await store.upkeep!.vacuum()
     expect(await readAll(store, 'r')).toEqual(again)
+    // Of the two before it, nothing is left.
+    expect(all.length).toBeGreaterThan(600)
+    expect(rows('r')).toHaveLength(5)
+    await store.upkeep!.drop('r')
+    expect(rows('r')).toEqual([])
   })
 })

@@ -40,21 +40,26 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   )
   const mark = db.prepare('UPDATE runs SET compacted_at = ? WHERE id = ?')
   // The view of a compacted run is folded from few entries: a second copy of a long text is not worth its space.
-  const dropLongView = db.prepare('DELETE FROM views WHERE run = ? AND length(view) > 65536')
+  const dropLongView = db.prepare(
+    'DELETE FROM views WHERE run = (SELECT number FROM runs WHERE id = ?) AND length(view) > 65536',
+  )
   const isFree = `r.ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND (o.ended_at IS NULL OR o.updated_at >= ?1))
     AND NOT EXISTS (SELECT 1 FROM forks WHERE source = r.id)
     AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.id = r.parent_run_id AND p.ended_at IS NULL)`
   const next = db.prepare(
     `SELECT number, id, ${isFree} AS free, iif(${isFree},
-       (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT k.entries FROM tick_groups g JOIN json_each(g.ticks) i JOIN ticks k ON k.id = i.value WHERE g.run = r.id LIMIT 1000)), 0) AS bytes
+       (SELECT coalesce(sum(length(entries)), 0) FROM (SELECT k.entries FROM tick_groups g JOIN json_each(g.ticks) i JOIN ticks k ON k.id = i.value WHERE g.run = r.number LIMIT 1000)), 0) AS bytes
      FROM (SELECT * FROM runs WHERE number > ?2 ORDER BY number LIMIT ${window}) r ORDER BY number`,
   )
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const stillFree = db.prepare(`SELECT thread_id FROM runs r WHERE id = ?2 AND ${isFree}`)
-  const removals = ['views WHERE run', 'inbox WHERE run', 'forks WHERE run', 'runs WHERE id'].map((where) =>
-    db.prepare(`DELETE FROM ${where} = ?`),
-  )
+  const removals = [
+    'views WHERE run = (SELECT number FROM runs WHERE id = ?)',
+    'inbox WHERE run = ?',
+    'forks WHERE run = ?',
+    'runs WHERE id = ?',
+  ].map((rows) => db.prepare(`DELETE FROM ${rows}`))
   const leaveThread = db.prepare(
     'DELETE FROM inbox WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)',
   )
@@ -71,10 +76,14 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     return more
   }
 
-  async function sweep(run: string, rest = noRest): Promise<void> {
-    const rows = () => slice(() => groups.removeSome(run, mostRows))
-    while (await write(`delete run ${run}`, rows, 256)) await rest()
-    await write(`delete run ${run}`, () => dropped.over(run), 1)
+  /** Removes the rows of a run that is gone already. */
+  async function sweep(number: number, rest = noRest): Promise<void> {
+    const rows = () => {
+      const more = slice(() => groups.removeSome(number, mostRows))
+      if (!more) dropped.over(number)
+      return more
+    }
+    while (await write('delete rows of a run', rows, 256)) await rest()
   }
 
   return {
@@ -140,28 +149,28 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
           })
         }
       }
-      const began = await write(
+      const number = await write(
         `delete run ${run}`,
-        () => {
+        (): number | undefined => {
           const row = stillFree.get(Infinity, run)
           if (row === undefined) {
             // It was forked meanwhile, for example: it stays.
             if (isWithheld && runs.get(run) !== undefined) refillRun(db, run)
-            return false
+            return undefined
           }
-          dropped.begin(run)
+          const left = dropped.begin(run)
           removeRunRows(db, run)
           for (const each of removals) each.run(run)
           leaveThread.run(`thread:${String(row.thread_id)}`, String(row.thread_id))
-          return true
+          return left
         },
         20,
       )
-      if (!began) return false
+      if (number === undefined) return false
       deletions++
       changed(run, true)
       await rest()
-      await sweep(run, rest)
+      await sweep(number, rest)
       return true
     },
     // A number may be used again.
@@ -173,7 +182,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
         }),
       ),
     async vacuum({ rest = noRest } = {}) {
-      for (const run of dropped.unfinished()) await sweep(run, rest)
+      for (const number of dropped.unfinished()) await sweep(number, rest)
       await write('fill the tables again', () => refillWithheld(db), 10)
       const pages = () => {
         slice(() => {

@@ -5,21 +5,29 @@ import { decodeView } from './encode.ts'
 
 export interface ViewTable {
   get(run: string): KeptView | undefined
-  /** Call this inside a transaction. `text` is JSON. Keeps nothing of an unknown run. */
+  /** Call these inside a transaction. `text` is JSON. Of an unknown run nothing is kept. */
   keep(run: string, seq: number, text: string): void
+  /** `number`: of a run that exists. */
+  keepOf(number: number, seq: number, text: string): void
 }
 
 export function createViewTable(db: DatabaseSync): ViewTable {
-  const select = db.prepare('SELECT seq, view FROM views WHERE run = ?')
+  const select = db.prepare('SELECT v.seq, v.view FROM runs r JOIN views v ON v.run = r.number WHERE r.id = ?')
+  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
   const insert = db.prepare(
-    `INSERT INTO views (run, seq, view) SELECT id, ?2, ?3 FROM runs WHERE id = ?1
+    `INSERT INTO views (run, seq, view) VALUES (?, ?, ?)
      ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, view = excluded.view WHERE excluded.seq >= seq`,
   )
+  const keepOf = (number: number, seq: number, text: string) => void insert.run(number, seq, text)
   return {
     get(run) {
       const row = select.get(run)
       return row && { seq: Number(row.seq), view: decodeView(String(row.view)) }
     },
-    keep: (run, seq, text) => void insert.run(run, seq, text),
+    keep(run, seq, text) {
+      const row = numberOf.get(run)
+      if (row) keepOf(Number(row.number), seq, text)
+    },
+    keepOf,
   }
 }

@@ -27,7 +27,7 @@ beforeAll(async () => {
       CASE WHEN i % 1000 = 999 THEN 'running' WHEN i % 100 = 99 THEN 'suspended' ELSE 'completed' END, i * 1000, i * 1000 + 500,
       CASE WHEN i % 100 <> 99 THEN i * 1000 + 500 END, 100, 40, 0,
       '{"inputTokens":10,"outputTokens":5,"totalTokens":15,"source":"reported"}', 0.01, 'Question ' || i FROM n;
-    INSERT INTO views (run, seq, view) SELECT id, 40, json_object('version', 2, 'asked',
+    INSERT INTO views (run, seq, view) SELECT number, 40, json_object('version', 2, 'asked',
       json_array(json_object('role', 'user', 'content', title)), 'messages',
       json_array(json_object('role', 'assistant', 'content', replace(hex(zeroblob(100)), '0', 'word ')))) FROM runs;
     INSERT INTO indexed_threads (id, last_run, updated_at)
@@ -88,8 +88,8 @@ test('the counts are those of the rows', async () => {
 })
 
 test.each([
-  ['was not kept', 9998, "DELETE FROM views WHERE run = 'run_29998'"],
-  ['was kept before its end', 9997, "UPDATE views SET seq = 39 WHERE run = 'run_29997'"],
+  ['was not kept', 9998, 'DELETE FROM views WHERE run = 29999'],
+  ['was kept before its end', 9997, 'UPDATE views SET seq = 39 WHERE run = 29998'],
 ])('messages of a thread are not counted if the view of a run %s', async (_, thread, change) => {
   db.exec(change)
   const rows = await queryThreads(store.records!, { limit: 5 }, rule)

@@ -108,7 +108,7 @@ WITH page AS MATERIALIZED (
       ${own("usage ->> '$.totalTokens'", 'total_tokens')} AS total
     FROM runs
   ) x ON x.thread_id = p.id
-  LEFT JOIN views v ON v.run = x.id
+  LEFT JOIN views v ON v.run = x.number
   GROUP BY p.last
 )
 SELECT c.*,
@@ -120,7 +120,7 @@ SELECT c.*,
   (SELECT json_array(json(t.models), json(t.tools), t.tool_calls) FROM threads t WHERE t.id = c.id) AS calls,
   CASE WHEN c.kept_bytes <= ${mostCounted} AND NOT c.is_partly_kept THEN (
     SELECT sum(json_array_length(v.view, '$.asked') + json_array_length(v.view, '$.messages'))
-    FROM runs x JOIN views v ON v.run = x.id WHERE x.thread_id = c.id
+    FROM runs x JOIN views v ON v.run = x.number WHERE x.thread_id = c.id
   ) END AS message_count,
   (SELECT x.first_token_ms FROM runs x WHERE x.thread_id = c.id AND x.first_token_ms IS NOT NULL
    ORDER BY x.number DESC LIMIT 1) AS last_first_token

@@ -63,15 +63,29 @@ export function ensureTables(db: DatabaseSync): void {
 
 /** Empties all tables and begins again. Call it inside a transaction. */
 export function recreateTables(db: DatabaseSync): void {
-  for (const [name] of views) db.exec(`DROP VIEW IF EXISTS ${name}`)
+  dropViews(db)
   for (const name of baseNames) db.exec(`DROP TABLE IF EXISTS ${name}`)
   db.exec(baseTables)
-  for (const [name, sql] of views) db.exec(`CREATE VIEW ${name} AS ${sql}`)
+  createViews(db)
   db.exec(
     `DELETE FROM index_queue;
      INSERT INTO index_queue SELECT run FROM forks;
      UPDATE index_state SET layout = ${layoutVersion}, tick = 0, generation = generation + 1`,
   )
+}
+
+/** For a migration of what the views read. If the tables have another layout, {@link ensureTables} does it with them. */
+export function recreateViews(db: DatabaseSync): void {
+  dropViews(db)
+  if (layoutOf(db) === layoutVersion) createViews(db)
+}
+
+function dropViews(db: DatabaseSync): void {
+  for (const [name] of views) db.exec(`DROP VIEW IF EXISTS ${name}`)
+}
+
+function createViews(db: DatabaseSync): void {
+  for (const [name, sql] of views) db.exec(`CREATE VIEW ${name} AS ${sql}`)
 }
 
 function layoutOf(db: DatabaseSync): number {

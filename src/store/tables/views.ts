@@ -22,8 +22,8 @@ const ofThread = (what: string, table: string, more = '') =>
   `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
 
 /** The ids of the rows of a run with the deltas of a block: `l` is the run, `b` the block. Those that are in groups, and its tail. */
-const inGroups = `tick_groups g ON g.run = l.id AND g.first_seq <= coalesce(b.last_seq, 9e15) AND g.first_seq >=
-    coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = l.id AND first_seq <= b.tick_seq), 0)
+const inGroups = `tick_groups g ON g.run = l.number AND g.first_seq <= coalesce(b.last_seq, 9e15) AND g.first_seq >=
+    coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = l.number AND first_seq <= b.tick_seq), 0)
   JOIN json_each(g.ticks) i`
 const inTail = `json_each((
   WITH RECURSIVE tail (id) AS (
