@@ -18,31 +18,41 @@ export function isPlain(text: string): boolean {
   return true
 }
 
-/** The time of the last line as text: entries of a moment, of all runs, share it. */
-let time = 0
-let timeText = '0'
-
-/** Returns a function that gives the JSON of an entry. It remembers the last block, so use one for each run. */
-export function createEntryLines(): (entry: Entry) => string {
+/**
+ * Returns a function that adds the JSON of an entry to lines, behind a line break if there are any. It remembers the last block, so use
+ * one for each run.
+ */
+export function createEntryLines(): (entry: Entry, lines?: string) => string {
   let step: string | undefined
   let type: string | undefined
   let id: string | undefined
-  /** What is between the numbers and the text, up to its quote. */
+  let time: number | undefined
+  /** What is between the time and the text, up to its quote. */
+  let block = ''
+  /** The time and the block. */
   let between = ''
+  /** Whether it is one piece of text. Entries of a moment share it; alone it is not worth it. */
+  let isWhole = false
 
-  return (entry) => {
-    if (!isPlainDelta(entry)) return JSON.stringify(entry)
+  return (entry, lines = '') => {
+    if (!isPlainDelta(entry)) return lines === '' ? JSON.stringify(entry) : lines + '\n' + JSON.stringify(entry)
     const { delta, timestamp } = entry
     if (entry.id !== id || entry.step !== step || entry.type !== type) {
       ;({ step, type, id } = entry)
       // Joined: each concatenation with a text that is itself concatenated is slower.
-      between = [',"step":', quoted(step), ',"type":"', type, '","id":', quoted(id), ',"delta":"'].join('')
+      block = [',"step":', quoted(step), ',"type":"', type, '","id":', quoted(id), ',"delta":"'].join('')
+      time = undefined
     }
     if (timestamp !== time) {
       time = timestamp
-      timeText = String(timestamp)
+      between = ',"timestamp":' + timestamp + block
+      isWhole = false
+    } else if (!isWhole) {
+      between = [',"timestamp":', timestamp, block].join('')
+      isWhole = true
     }
-    const head = '{"seq":' + entry.seq + ',"timestamp":' + timeText + between
+    // In this order each `+` adds a short text to a long one: the engine notes it down and copies all in one go at the end.
+    const head = lines + (lines === '' ? '{"seq":' : '\n{"seq":') + entry.seq + between
     return isPlain(delta) ? head + delta + '"}' : head + JSON.stringify(delta).slice(1) + '}'
   }
 }

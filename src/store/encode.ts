@@ -12,7 +12,7 @@ export function encodeEntries(run: string, entries: readonly Entry[], toLine = c
   let lines = ''
   for (const entry of entries) {
     try {
-      lines += lines === '' ? toLine(entry) : `\n${toLine(entry)}`
+      lines = toLine(entry, lines)
     } catch (error) {
       const place = `entry ${entry.seq} (${entry.type}) of run ${run}`
       throw new MillraceError('bad-entry', `${place} cannot be encoded as JSON`, {
