@@ -37,6 +37,15 @@ export function createScanner(mark: string, stamped: boolean, onDelta?: (sentAt:
   const width = indexDigits + (stamped ? stampDigits : 0)
   let rest: Buffer = Buffer.alloc(0)
   let count = 0
+  /** Bytes from a delta to the next, the last time. */
+  let stride = 0
+
+  /** Searches only if the next delta is not where it should be: a search for each costs as much as a tenth of what is measured. */
+  function find(data: Buffer, from: number, at: number): number {
+    let i = 0
+    while (i < needle.length && data[at + i] === needle[i]) i++
+    return i === needle.length ? at : data.indexOf(needle, from)
+  }
 
   function take(data: Buffer, at: number): void {
     const index = digitsAt(data, at, indexDigits)
@@ -52,14 +61,17 @@ export function createScanner(mark: string, stamped: boolean, onDelta?: (sentAt:
     push(payload) {
       const data = rest.length === 0 ? payload : Buffer.concat([rest, payload])
       let at = 0
+      let last = -stride
       for (;;) {
-        const found = data.indexOf(needle, at)
+        const found = find(data, at, Math.max(at, last + stride))
         const from = found + needle.length
         if (found === -1 || from + width > data.length) {
           at = found === -1 ? Math.max(at, data.length - needle.length + 1) : found
           break
         }
         take(data, from)
+        if (last >= 0) stride = found - last
+        last = found
         at = from + width
       }
       // A copy: a view would keep the whole read alive, times thousands of streams.

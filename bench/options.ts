@@ -36,6 +36,8 @@ export const usage = `npm run bench [-- scenario… options]
   --seconds n      duration of a row in each round (default 2)
   --open n,n       numbers of streams for open (default 2000,10000); carry uses the first
   --paced n        number of streams for paced (default 1000)
+  --subjects a,b   in in-process, beside the AI SDK only these, such as ui-SQLite
+  --warm n         in in-process, seconds before the first measurement (default 1.2): a server optimises its code for 20
   --rate n         deltas a second of each stream in paced (default 20)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
@@ -94,6 +96,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       open: { type: 'string' },
       paced: { type: 'string' },
       rate: { type: 'string' },
+      subjects: { type: 'string' },
+      warm: { type: 'string' },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
       name: { type: 'string', default: 'latest' },
@@ -110,8 +114,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   })
   if (!/^[\w.-]+$/u.test(values.name))
     throw new Error('--name must be a file name of letters, digits, dots, dashes and underscores.')
-  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced' | 'rate', otherwise: number) =>
-    values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds')
+  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced' | 'rate' | 'warm', otherwise: number) =>
+    values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds' && key !== 'warm')
   return {
     scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => name !== 'readme') : scenarios,
     only: values.only === '' ? [] : values.only.split(','),
@@ -126,6 +130,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       open: (values.open ?? (quick ? '200' : '2000,10000')).split(',').map((each) => positive(each, 'open', true)),
       paced: number('paced', quick ? 200 : 1000),
       rate: number('rate', 20),
+      subjects: values.subjects?.split(','),
+      warm: number('warm', quick ? 0.3 : 1.2),
       profile: values.profile,
       reference: values.reference,
       quick,

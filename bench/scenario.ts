@@ -16,6 +16,10 @@ export interface Options {
   paced: number
   /** Deltas a second of each of its streams. */
   rate: number
+  /** What `in-process` measures; default: everything. */
+  subjects?: readonly string[] | undefined
+  /** Seconds that `in-process` warms up each. */
+  warm: number
   /** Folder for CPU profiles of the servers. */
   profile: string | undefined
   /** The row that ratios refer to; default: the scenario's own. */

@@ -51,19 +51,19 @@ export async function inProcess(bench: Bench): Promise<Result[]> {
 }
 
 async function measurePattern(bench: Bench, pattern: Pattern): Promise<Result> {
-  const { rounds = 3, seconds, deltas } = bench.options
+  const { rounds = 3, seconds, deltas, warm } = bench.options
   const found = { slices: 0, fast: 0 }
   const rows: Running[] = []
   try {
-    for (const subject of subjects) {
+    for (const subject of chosen(bench.options.subjects)) {
       const { name, title } = subject
       bench.say(`${pattern}: warming up ${name}`)
       const child = await startSubject()
       rows.push({ name, title, samples: Array.from({ length: rounds }, () => ({})), subject, child })
       await child.call('begin', { name, pattern, deltas })
       for (const count of counts) {
-        const ms = seconds * (count === 1 ? 600 : 200)
-        if (count <= (subject.most ?? Infinity)) await child.call('warm', { count, ms }, 120_000)
+        const ms = 1000 * (count === 1 ? warm : warm / 3)
+        if (count <= (subject.most ?? Infinity)) await child.call('warm', { count, ms }, 120_000 + ms)
       }
     }
     for (let round = 0; round < rounds; round++) {
@@ -100,6 +100,13 @@ async function measurePattern(bench: Bench, pattern: Pattern): Promise<Result> {
       'With 200 streams, of the wires only UI is measured.',
     ],
   }
+}
+
+/** The first one is the reference. */
+function chosen(names: readonly string[] | undefined): readonly Subject[] {
+  const unknown = names?.find((name) => !subjects.some((each) => each.name === name))
+  if (unknown === undefined) return subjects.filter(({ name }, i) => i === 0 || (names?.includes(name) ?? true))
+  throw new Error(`There is no subject "${unknown}". Subjects: ${subjects.map(({ name }) => name).join(', ')}.`)
 }
 
 function startSubject(): Promise<Child> {

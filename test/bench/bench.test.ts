@@ -127,6 +127,7 @@ describe('with its processes', () => {
       open: [3],
       paced: 3,
       rate: 20,
+      warm: 0.03,
       profile: undefined,
       quick: false,
     },
