@@ -94,6 +94,9 @@ type Settled =
   | { type: 'suspended' | 'left' }
   | { type: 'stopped' }
 
+/** After so many ms a new run reads its inbox: not while its first delta waits for it. */
+const inboxDelay = 10
+
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const { log, pipeline, runId, state, controller, graceMs } = options
   const now = createRunClock(options.clock, state.lastTimestamp)
@@ -120,12 +123,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     onEntry(entry) {
       state.apply(entry)
       if (entry.type === 'tool-call') hidden.keep(entry)
+      if (entry.type === 'request') readOn()
       if (entry.type === 'response') requests.resolve(entry)
     },
-    onStored() {
-      options.onStored()
-      followInbox()
-    },
+    onStored: options.onStored,
     onFailure(error) {
       failure = { error }
       const message = 'The store failed, so the run can no longer be recorded.'
@@ -159,17 +160,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     if (decided === undefined) receive(message, scope, controller)
   }
   // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can
-  // only have been stopped. If nobody knew of it, that is as good a moment later: with its first entries stored, and not at all if
-  // they are its last.
+  // only have been stopped. If nobody knew of it, that is as good a moment later, when its first delta is on its way; at the latest
+  // when it asks for something.
   const isNew = options.first[0]?.type === 'run-start'
-  let read = isNew ? 0 : undefined
+  const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
   let inbox: Promise<number> | undefined
-  function followInbox(): void {
-    if (read === undefined || leaveInbox.signal.aborted) return
+  function readOn(): void {
     inbox ??= readInbox(log, runId, read, leaveInbox.signal, onMessage)
   }
-  if (!isNew) read = await readInbox(log, runId, 0, undefined, onMessage)
-  if (!isNew || options.isAwaited) followInbox()
+  const isLater = isNew && !options.isAwaited
+  if (!isLater) readOn()
+  const later = isLater ? setTimeout(readOn, inboxDelay) : undefined
 
   // From here on the run ends even if a step ignores the signal.
   let releaseTime: (() => void) | undefined
@@ -208,6 +209,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const release = afterGrace(signal, () => settled.resolve({ type: 'stopped' }), graceMs)
   const how = await settled.promise
   release()
+  clearTimeout(later)
   leaveInbox.abort('over')
   limit?.release()
   releaseTime?.()

@@ -33,7 +33,7 @@ function open(held?: Promise<unknown>) {
   return { seen, gate, ...engine }
 }
 
-test('a run that ends with its first append reads no inbox', async () => {
+test('a run that ends at once reads no inbox', async () => {
   const held = Promise.withResolvers<void>()
   const { runtime, gate, seen } = open(held.promise)
   gate.open()
@@ -48,7 +48,7 @@ test('a run that ends with its first append reads no inbox', async () => {
   expect(seen.reads).toBe(0)
 })
 
-test('a stop that was posted before the first append reaches the run after it', async () => {
+test('a stop that was posted before the first append reaches the run a moment later', async () => {
   const held = Promise.withResolvers<void>()
   const { runtime, store, seen, gate } = open(held.promise)
   const starting = runtime.start('a', { messages }, { runId: 'known' })
