@@ -27,8 +27,6 @@ export interface TickGroups {
   add(run: number, group: Group): void
   /** Replaces rows of a run without a tail by one, which is written under the last id. Returns false if they are not what they were. */
   replace(run: string, rows: readonly TickRow[], entries: string): boolean
-  /** The groups of a run without a tail have another number from now on. */
-  renumber(run: string, to: number): void
   /** Removes some rows of a run without a tail. Returns whether there were any. */
   removeSome(run: number, most: number): boolean
 }
@@ -61,7 +59,6 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
        coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
     arrays,
   )
-  const renumber = db.prepare('UPDATE tick_groups SET run = ? WHERE run = (SELECT number FROM runs WHERE id = ?)')
   const removeGroup = db.prepare('DELETE FROM tick_groups WHERE run = ? AND first_seq = ?')
   const removeRow = db.prepare('DELETE FROM ticks WHERE id = ?')
   const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
@@ -152,7 +149,6 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       add(number, { firstSeq: to.lastSeq + 1, lastSeq: groups.at(-1)!.lastSeq, ids: rest })
       return true
     },
-    renumber: (run, to) => void renumber.run(to, run),
     removeSome(run, most) {
       const [group] = between(run, 0, Infinity)
       if (group === undefined) return false

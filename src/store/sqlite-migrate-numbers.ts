@@ -5,6 +5,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { recreateViews } from './tables/layout.ts'
 
+/** Runs that are being deleted have lost their numbers. */
+const dropped = `SELECT run, row_number() OVER (ORDER BY run) + (SELECT coalesce(max(number), 0) FROM runs) AS number FROM dropped`
+
 export function numberRuns(db: DatabaseSync): void {
   // Otherwise a table cannot be renamed while a view, perhaps the user's own, reads what is not there at the moment.
   db.exec('PRAGMA legacy_alter_table = ON')
@@ -27,12 +30,12 @@ export function numberRuns(db: DatabaseSync): void {
      INSERT INTO numbered_groups
        SELECT coalesce(r.number, d.number) AS number, g.first_seq, g.last_seq, g.ticks
        FROM tick_groups g LEFT JOIN runs r ON r.id = g.run
-         LEFT JOIN (SELECT run, -row_number() OVER (ORDER BY run) AS number FROM dropped) d ON d.run = g.run
+         LEFT JOIN (${dropped}) d ON d.run = g.run
        WHERE coalesce(r.number, d.number) IS NOT NULL ORDER BY 1, 2;
      DROP TABLE tick_groups;
      ALTER TABLE numbered_groups RENAME TO tick_groups;
      CREATE TABLE numbered_dropped (run INTEGER PRIMARY KEY);
-     INSERT INTO numbered_dropped SELECT -row_number() OVER (ORDER BY run) FROM dropped;
+     INSERT INTO numbered_dropped SELECT number FROM (${dropped});
      DROP TABLE dropped;
      ALTER TABLE numbered_dropped RENAME TO dropped;`,
   )

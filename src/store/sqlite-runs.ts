@@ -27,10 +27,12 @@ export interface RunTable {
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
+  // The number of a run that is being deleted is not used again before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
-    `INSERT INTO runs (id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
+    `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES ((SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs)),
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')

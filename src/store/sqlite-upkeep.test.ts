@@ -248,7 +248,7 @@ describe('drop', () => {
     expect(rows('r')).toEqual([])
   })
 
-  test('a run that begins with the id and the number of one whose deletion was cut off has only its own entries', async () => {
+  test('a run that begins with the id of one whose deletion was cut off has only its own entries, and a number of its own', async () => {
     await record('stays', 1)
     for (let i = 0; i < 2; i++) {
       await record('r', 20_000)
@@ -266,6 +266,12 @@ describe('drop', () => {
     const all = rows('r')
     await store.upkeep!.vacuum()
     expect(await readAll(store, 'r')).toEqual(again)
+    const db = new DatabaseSync(path, { readOnly: true })
+    expect(db.prepare('SELECT number, id FROM runs ORDER BY number').all()).toEqual([
+      { number: 1, id: 'stays' },
+      { number: 4, id: 'r' },
+    ])
+    db.close()
     // Of the two before it, nothing is left.
     expect(all.length).toBeGreaterThan(600)
     expect(rows('r')).toHaveLength(5)
