@@ -1,5 +1,5 @@
 /** When a run reads its inbox, and that a stop finds it whenever it comes. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import type { Store } from '../../src/part/log.ts'
 import { agent, createEngine, type Engine } from '../support/engine.ts'
@@ -34,31 +34,39 @@ function open(held?: Promise<unknown>) {
 }
 
 test('a run that ends at once reads no inbox', async () => {
-  const held = Promise.withResolvers<void>()
-  const { runtime, gate, seen } = open(held.promise)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { runtime, gate, seen } = open()
   gate.open()
-  const starting = runtime.start('a', { messages })
-  await gate.reached
-  // All that the model says is there before the first append is let through.
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-  expect(seen).toEqual({ reads: 0, appends: 0 })
-  held.resolve()
-  const run = await starting
+  const run = await runtime.start('a', { messages })
   expect((await run.result).outcome).toBe('completed')
+  vi.advanceTimersByTime(1000)
   expect(seen.reads).toBe(0)
+})
+
+test('a run that goes on reads it after 10 ms', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { runtime, gate, seen } = open()
+  const run = await runtime.start('a', { messages })
+  await gate.reached
+  vi.advanceTimersByTime(9)
+  expect(seen.reads).toBe(0)
+  vi.advanceTimersByTime(1)
+  expect(seen.reads).toBe(1)
+  gate.open()
+  expect((await run.result).outcome).toBe('completed')
 })
 
 test('a stop that was posted before the first append reaches the run a moment later', async () => {
   const held = Promise.withResolvers<void>()
-  const { runtime, store, seen, gate } = open(held.promise)
+  const { runtime, store, gate } = open(held.promise)
   const starting = runtime.start('a', { messages }, { runId: 'known' })
   await gate.reached
   await store.log.post('known', 'stop', { reason: 'Not now.' })
-  expect(seen).toEqual({ reads: 0, appends: 0 })
   held.resolve()
   const run = await starting
   expect(await run.result).toMatchObject({ outcome: 'aborted', error: { message: 'Not now.' } })
-  expect(seen.reads).toBe(1)
 })
 
 test('a run of a thread, which others may give up, reads its inbox before its first step', async () => {
