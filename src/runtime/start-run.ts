@@ -102,7 +102,9 @@ export async function startRun(
       }),
     }
     if (shutdown.aborted) throw closingError()
-    const work: Work = { type: 'execute', pipeline, first: [start], turn: ticket.turn, isAwaited: mayBeAwaited }
+    // Who chose the id may have stopped it already.
+    const isAwaited = mayBeAwaited || options.runId !== undefined
+    const work: Work = { type: 'execute', pipeline, first: [start], turn: ticket.turn, isAwaited }
     if (options.mcpHeaders !== undefined) supervisor.keepHeaders(runId, options.mcpHeaders)
     const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)

@@ -1,5 +1,6 @@
 /** The `dropped` table: runs whose deletion has begun; and the ids of runs that were deleted lately. */
 import type { DatabaseSync } from 'node:sqlite'
+import type { TickGroups } from './sqlite-groups.ts'
 
 /** Maximum number of ids to remember: whoever reads a deleted run late must not wait for it to begin. */
 const mostRecent = 1000
@@ -11,28 +12,46 @@ export interface Dropped {
   unfinished(): number[]
   /** Call these inside a transaction. Returns the run's number. */
   begin(run: string): number
-  /** Its last rows are gone. */
-  over(number: number): void
-  /** A run begins with the id of a deleted one. */
+  /** Removes some of its rows. Returns false if there are none: from then on the number may be that of a new run. */
+  removeSome(number: number, most: number): boolean
+  /** A run begins with the id of a deleted one, of which nothing may be left. */
   revive(run: string): void
 }
 
-export function createDropped(db: DatabaseSync): Dropped {
-  const insert = db.prepare('INSERT INTO dropped (run) SELECT number FROM runs WHERE id = ?')
+export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'removeSome'>): Dropped {
+  const insert = db.prepare('INSERT INTO dropped (run, id) SELECT number, id FROM runs WHERE id = ?')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
-  const all = db.prepare('SELECT run FROM dropped')
+  const find = db.prepare('SELECT 1 FROM dropped WHERE run = ? AND id = coalesce(?, id)')
+  const all = db.prepare('SELECT run, id FROM dropped')
+  /** Their numbers by their ids. Another process may have completed some. */
+  const begun = new Map(all.all().map(({ run, id }) => [String(id), Number(run)]))
   const recent = new Set<string>()
+
+  function removeSome(number: number, most: number, run?: string): boolean {
+    // Whoever else deletes it may have completed it since the last time.
+    if (find.get(number, run ?? null) === undefined) return false
+    if (groups.removeSome(number, most)) return true
+    remove.run(number)
+    return false
+  }
 
   return {
     has: (run) => recent.has(run),
     unfinished: () => all.all().map(({ run }) => Number(run)),
     begin(run) {
       const number = Number(insert.run(run).lastInsertRowid)
+      begun.set(run, number)
       recent.add(run)
       if (recent.size > mostRecent) recent.delete(recent.values().next().value!)
       return number
     },
-    over: (number) => void remove.run(number),
-    revive: (run) => void recent.delete(run),
+    removeSome,
+    revive(run) {
+      recent.delete(run)
+      const number = begun.get(run)
+      if (number === undefined) return
+      begun.delete(run)
+      while (removeSome(number, Infinity, run));
+    },
   }
 }

@@ -34,8 +34,8 @@ export function numberRuns(db: DatabaseSync): void {
        WHERE coalesce(r.number, d.number) IS NOT NULL ORDER BY 1, 2;
      DROP TABLE tick_groups;
      ALTER TABLE numbered_groups RENAME TO tick_groups;
-     CREATE TABLE numbered_dropped (run INTEGER PRIMARY KEY);
-     INSERT INTO numbered_dropped SELECT number FROM (${dropped});
+     CREATE TABLE numbered_dropped (run INTEGER PRIMARY KEY, id TEXT NOT NULL);
+     INSERT INTO numbered_dropped SELECT number, run FROM (${dropped});
      DROP TABLE dropped;
      ALTER TABLE numbered_dropped RENAME TO dropped;`,
   )

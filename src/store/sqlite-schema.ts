@@ -14,7 +14,7 @@
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
  *   unless its text is very long. `run` is the run's number.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
- * - `dropped`: the numbers of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
+ * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
  * `compacted_at` is when the deltas of a run were merged, 0 if there was nothing to merge. Its entries then have gaps between their

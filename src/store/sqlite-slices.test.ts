@@ -52,7 +52,7 @@ test('a slice ends when its time is over, and the next one goes on', async () =>
   const upkeep = createUpkeep(db, {
     runs: createRunTable(db),
     groups,
-    dropped: createDropped(db),
+    dropped: createDropped(db, groups),
     reading: (_, read) => slice(read),
     write: async (_, apply) => {
       db.exec('BEGIN IMMEDIATE')

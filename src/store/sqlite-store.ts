@@ -67,7 +67,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const changeBell = createBell()
   const groups = createTickGroups(db)
   const pages = createPages(db, groups)
-  const dropped = createDropped(db)
+  const dropped = createDropped(db, groups)
   const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
   const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, groups, ring, ringChanges, wroteRow })

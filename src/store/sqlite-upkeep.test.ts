@@ -248,34 +248,67 @@ describe('drop', () => {
     expect(rows('r')).toEqual([])
   })
 
-  test('a run that begins with the id of one whose deletion was cut off has only its own entries, and a number of its own', async () => {
-    await record('stays', 1)
-    for (let i = 0; i < 2; i++) {
-      await record('r', 20_000)
-      let slices = 0
-      const rest = async () => {
-        // Behind its rows in the tables.
-        if (++slices === 2) throw new Error('crash')
-      }
-      await expect(upkeep.drop('r', { rest })).rejects.toThrow('crash')
+  /** Deletes a run up to where its rows in the log would go. */
+  async function cutOff(run: string): Promise<void> {
+    let slices = 0
+    const rest = async () => {
+      // Behind its rows in the tables.
+      if (++slices === 2) throw new Error('crash')
     }
-    await store.close()
-    store = sqliteStore(path)
-    const again = await record('r', 200)
-    expect(await readAll(store, 'r')).toEqual(again)
-    const all = rows('r')
-    await store.upkeep!.vacuum()
-    expect(await readAll(store, 'r')).toEqual(again)
+    await expect(upkeep.drop(run, { rest })).rejects.toThrow('crash')
+  }
+  const numbers = () => {
     const db = new DatabaseSync(path, { readOnly: true })
-    expect(db.prepare('SELECT number, id FROM runs ORDER BY number').all()).toEqual([
-      { number: 1, id: 'stays' },
-      { number: 4, id: 'r' },
-    ])
+    const found = db.prepare('SELECT id, number FROM runs').all()
     db.close()
-    // Of the two before it, nothing is left.
-    expect(all.length).toBeGreaterThan(600)
-    expect(rows('r')).toHaveLength(5)
-    await store.upkeep!.drop('r')
-    expect(rows('r')).toEqual([])
+    return Object.fromEntries(found.map(({ id, number }) => [String(id), Number(number)]))
+  }
+
+  test.each([['the same process'], ['another one']])(
+    'a run that begins with the id of one whose deletion was cut off has only its own entries: in %s',
+    async (place) => {
+      await record('stays', 1)
+      for (let i = 0; i < 2; i++) {
+        await record('r', 20_000)
+        await cutOff('r')
+      }
+      if (place === 'another one') {
+        await store.close()
+        store = sqliteStore(path)
+        upkeep = store.upkeep!
+      }
+      const again = await record('r', 200)
+      expect(rows('r')).toHaveLength(5)
+      await upkeep.vacuum()
+      expect(await readAll(store, 'r')).toEqual(again)
+      await upkeep.drop('r')
+      expect(rows('r')).toEqual([])
+    },
+  )
+
+  test('no run gets the number of one whose rows are still being deleted', async () => {
+    await record('old', 20_000)
+    await cutOff('old')
+    const entries = await record('new', 200)
+    expect(numbers()).toEqual({ new: 2 })
+    await upkeep.vacuum()
+    expect(rows('old')).toEqual([])
+    expect(await readAll(store, 'new')).toEqual(entries)
+  })
+
+  test('a deletion that somebody else has completed meanwhile leaves alone who has the number now', async () => {
+    await record('old', 20_000)
+    let slices = 0
+    let entries: Entry[] = []
+    const rest = async () => {
+      if (++slices !== 2) return
+      await upkeep.vacuum()
+      expect(rows('old')).toEqual([])
+      entries = await record('new', 200)
+      expect(numbers()).toEqual({ new: 1 })
+    }
+    expect(await upkeep.drop('old', { rest })).toBe(true)
+    expect(entries.length).toBeGreaterThan(200)
+    expect(await readAll(store, 'new')).toEqual(entries)
   })
 })

@@ -78,11 +78,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
 
   /** Removes the rows of a run that is gone already. */
   async function sweep(number: number, rest = noRest): Promise<void> {
-    const rows = () => {
-      const more = slice(() => groups.removeSome(number, mostRows))
-      if (!more) dropped.over(number)
-      return more
-    }
+    const rows = () => slice(() => dropped.removeSome(number, mostRows))
     while (await write('delete rows of a run', rows, 256)) await rest()
   }
 
