@@ -280,6 +280,7 @@ describe('drop', () => {
       const again = await record('r', 200)
       expect(rows('r')).toHaveLength(5)
       await upkeep.vacuum()
+      expect(rows('r')).toHaveLength(5)
       expect(await readAll(store, 'r')).toEqual(again)
       await upkeep.drop('r')
       expect(rows('r')).toEqual([])
@@ -293,6 +294,8 @@ describe('drop', () => {
     expect(numbers()).toEqual({ new: 2 })
     await upkeep.vacuum()
     expect(rows('old')).toEqual([])
+    await store.close()
+    store = sqliteStore(path)
     expect(await readAll(store, 'new')).toEqual(entries)
   })
 
@@ -308,6 +311,9 @@ describe('drop', () => {
       expect(numbers()).toEqual({ new: 1 })
     }
     expect(await upkeep.drop('old', { rest })).toBe(true)
+    // Not from what the store still knows of it.
+    await store.close()
+    store = sqliteStore(path)
     expect(entries.length).toBeGreaterThan(200)
     expect(await readAll(store, 'new')).toEqual(entries)
   })
