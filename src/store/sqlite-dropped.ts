@@ -21,15 +21,14 @@ export interface Dropped {
 export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'removeSome'>): Dropped {
   const insert = db.prepare('INSERT INTO dropped (run, id) SELECT number, id FROM runs WHERE id = ?')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
-  const find = db.prepare('SELECT 1 FROM dropped WHERE run = ? AND id = coalesce(?, id)')
-  const all = db.prepare('SELECT run, id FROM dropped')
-  /** Their numbers by their ids. Another process may have completed some. */
-  const begun = new Map(all.all().map(({ run, id }) => [String(id), Number(run)]))
+  const find = db.prepare('SELECT 1 FROM dropped WHERE run = ?')
+  const numberOf = db.prepare('SELECT run FROM dropped WHERE id = ?')
+  const all = db.prepare('SELECT run FROM dropped')
   const recent = new Set<string>()
 
-  function removeSome(number: number, most: number, run?: string): boolean {
+  function removeSome(number: number, most: number): boolean {
     // Whoever else deletes it may have completed it since the last time.
-    if (find.get(number, run ?? null) === undefined) return false
+    if (find.get(number) === undefined) return false
     if (groups.removeSome(number, most)) return true
     remove.run(number)
     return false
@@ -40,7 +39,6 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
     unfinished: () => all.all().map(({ run }) => Number(run)),
     begin(run) {
       const number = Number(insert.run(run).lastInsertRowid)
-      begun.set(run, number)
       recent.add(run)
       if (recent.size > mostRecent) recent.delete(recent.values().next().value!)
       return number
@@ -48,10 +46,8 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
     removeSome,
     revive(run) {
       recent.delete(run)
-      const number = begun.get(run)
-      if (number === undefined) return
-      begun.delete(run)
-      while (removeSome(number, Infinity, run));
+      const row = numberOf.get(run)
+      if (row) while (removeSome(Number(row.run), Infinity));
     },
   }
 }

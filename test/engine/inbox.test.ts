@@ -44,25 +44,28 @@ test('a run that ends at once reads no inbox', async () => {
   expect(seen.reads).toBe(0)
 })
 
-test('a run that goes on reads it after 10 ms', async () => {
+test('a run that goes on reads it after 10 ms, and is stopped by what was posted before', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
-  const { runtime, gate, seen } = open()
+  const { runtime, store, gate, seen } = open()
   const run = await runtime.start('a', { messages })
   await gate.reached
+  await store.log.post(run.id, 'stop', { reason: 'Not now.' })
   vi.advanceTimersByTime(9)
   expect(seen.reads).toBe(0)
   vi.advanceTimersByTime(1)
   expect(seen.reads).toBe(1)
-  gate.open()
-  expect((await run.result).outcome).toBe('completed')
+  expect(await run.result).toMatchObject({ outcome: 'aborted', error: { message: 'Not now.' } })
 })
 
-test('a stop that was posted before the first append reaches the run a moment later', async () => {
+test('a stop that was posted before the first append, by who chose the id, reaches the run', async () => {
   const held = Promise.withResolvers<void>()
-  const { runtime, store, gate } = open(held.promise)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { runtime, store, gate, seen } = open(held.promise)
   const starting = runtime.start('a', { messages }, { runId: 'known' })
   await gate.reached
+  expect(seen).toEqual({ reads: 1, appends: 0 })
   await store.log.post('known', 'stop', { reason: 'Not now.' })
   held.resolve()
   const run = await starting
