@@ -3,7 +3,7 @@
  * `Response`, with its `Headers` and its stream, would be a good part of what lies between the model's first word and the client.
  */
 import { ownValue } from '../part/own-value.ts'
-import { standIn } from './stand-in.ts'
+import { standIn } from '../part/stand-in.ts'
 import { onSourceEnd, sourceOf, toBody, type BodySource } from './streamed-body.ts'
 
 type Bytes = string | Uint8Array

@@ -104,7 +104,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   let failure: { error: unknown } | undefined
   const leftover: Leftover = { deferred: [], afters: [] }
   const settled = Promise.withResolvers<Settled>()
-  const leaveInbox = new AbortController()
   /** Set when the outcome is decided. From then on, parts and inbox messages change nothing. */
   let decided: 'suspended' | 'left' | 'ending' | undefined
 
@@ -164,9 +163,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   // when it asks for something.
   const isNew = options.first[0]?.type === 'run-start'
   const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
+  let leaveInbox: AbortController | undefined
   let inbox: Promise<number> | undefined
   function readOn(): void {
-    inbox ??= readInbox(log, runId, read, leaveInbox.signal, onMessage)
+    if (inbox !== undefined) return
+    leaveInbox = new AbortController()
+    inbox = readInbox(log, runId, read, leaveInbox.signal, onMessage)
   }
   const isLater = isNew && !options.isAwaited
   if (!isLater) readOn()
@@ -210,7 +212,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const how = await settled.promise
   release()
   clearTimeout(later)
-  leaveInbox.abort('over')
+  leaveInbox?.abort('over')
   limit?.release()
   releaseTime?.()
 

@@ -31,10 +31,16 @@ export type CreateDecoder = (answer: Answer) => ContinuedDecoder | undefined
 /** One call, found by the signal that the package passes on to `getArgs` and to `fetch`. */
 export interface Call {
   prepared: Prepared | undefined
-  /** The request, once the package has made it. */
-  sent: { url: string; init: RequestInit; opened: Promise<Opened> } | undefined
   /** The answer to give to the package instead of sending the request. */
   replay: Promise<Opened> | undefined
+  /** The package has made the request. Its answer is read here: the package hears nothing more. */
+  onSent(sent: Sent): void
+}
+
+interface Sent {
+  url: string
+  init: RequestInit
+  opened: Promise<Opened>
 }
 
 /** What the packages' `getArgs` resolves with. */
@@ -42,9 +48,6 @@ export interface Prepared {
   args: Record<string, unknown>
   warnings: Warnings
 }
-
-/** Thrown by `fetch` to end `doStream`. Made once, since its stack says nothing. */
-export const requestSent = new Error('The request has been sent; its answer is read elsewhere.')
 
 const callOfSignal = Symbol('call')
 
@@ -66,7 +69,6 @@ export interface Target {
 /** A class, because its functions would cost each open answer more than what it knows. */
 export class DirectCall implements Call, BodySink {
   prepared: Call['prepared'] = undefined
-  sent: Call['sent'] = undefined
   replay: Call['replay'] = undefined
   readonly #target: Target
   readonly #options: LanguageModelV4CallOptions
@@ -75,7 +77,9 @@ export class DirectCall implements Call, BodySink {
   #stopReading: ((reason: unknown) => void) | undefined = undefined
   #decoder: ContinuedDecoder | undefined = undefined
   #body: PushBody | undefined = undefined
+  #sent: Sent | undefined = undefined
   #hasEmitted = false
+  #hasEnded = false
 
   constructor(target: Target, options: LanguageModelV4CallOptions, sink: PartSink) {
     this.#target = target
@@ -84,12 +88,15 @@ export class DirectCall implements Call, BodySink {
   }
 
   start(): void {
-    this.#ask().catch((error: unknown) => this.#giveUp(error))
+    const signal: Marked = this.#controller.signal
+    signal[callOfSignal] = this
+    void this.#askPackage()
   }
 
   stop(reason: unknown): void {
     this.#stopReading?.(reason)
-    this.#controller.abort(reason)
+    // Nothing is left to stop, and each abort is an event.
+    if (!this.#hasEnded) this.#controller.abort(reason)
   }
 
   /** An error of the package or a decoder: in place of an answer it is a refusal. */
@@ -97,20 +104,26 @@ export class DirectCall implements Call, BodySink {
     this.#sink.fail(error, this.#hasEmitted ? 'stream' : 'request')
   }
 
-  async #ask(): Promise<void> {
-    const { model, createDecoder } = this.#target
-    const signal: Marked = this.#controller.signal
-    signal[callOfSignal] = this
+  /** Settles only if the package reads the answer itself: it could not be watched, or it gets a refusal again. */
+  async #askPackage(): Promise<void> {
     try {
-      // The package could not be watched, or this call has ended before its request: it reads the answer itself.
-      return this.#readPackage((await this.#callPackage()).stream)
+      this.#stopReading = readStream((await this.#callPackage()).stream, this.#sink)
     } catch (error) {
-      if (error !== requestSent) throw error
+      this.#giveUp(error)
     }
-    const { args, warnings } = this.prepared!
-    const { url, opened: opening } = this.sent!
-    const opened = await opening.catch(() => undefined)
+  }
+
+  onSent(sent: Sent): void {
+    this.#sent = sent
+    const answered = (opened?: Opened) => this.#answered(sent, opened)
+    sent.opened.then(answered, () => answered()).catch((error: unknown) => this.#giveUp(error))
+  }
+
+  /** `opened`: undefined if the request failed. */
+  #answered({ url, opened: opening }: Sent, opened: Opened | undefined): void {
     if (this.#sink.isOver()) return
+    const { model, createDecoder } = this.#target
+    const { args, warnings } = this.prepared!
     this.#decoder =
       opened === undefined || !isReadable(opened)
         ? undefined
@@ -118,7 +131,7 @@ export class DirectCall implements Call, BodySink {
             provider: model.provider,
             options: this.#options,
             warnings,
-            request: { url, body: args, responseHeaders: Object.fromEntries(opened.headers) },
+            request: new Facts(url, args, opened.headers),
             emit: (part) => {
               this.#hasEmitted = true
               this.#sink.part(part)
@@ -126,18 +139,14 @@ export class DirectCall implements Call, BodySink {
           })
     if (this.#decoder === undefined) {
       this.replay = opening
-      return this.#readPackage((await this.#callPackage()).stream)
+      return void this.#askPackage()
     }
-    if (this.#decoder.continuation === undefined) this.prepared = this.sent = undefined
+    if (this.#decoder.continuation === undefined) this.prepared = this.#sent = undefined
     this.#read(opened!)
   }
 
   #callPackage() {
     return this.#target.model.doStream({ ...this.#options, abortSignal: this.#controller.signal })
-  }
-
-  #readPackage(stream: ReadableStream<LanguageModelV4StreamPart>): void {
-    this.#stopReading = readStream(stream, this.#sink)
   }
 
   #read(opened: Opened): void {
@@ -181,7 +190,7 @@ export class DirectCall implements Call, BodySink {
   }
 
   async #next(token: string): Promise<Opened> {
-    const { url, init } = this.sent!
+    const { url, init } = this.#sent!
     const body = JSON.stringify({ ...this.prepared!.args, continuationToken: token })
     const next = this.#target.open(url, { ...init, body })
     const answer = await next.catch(() => undefined)
@@ -192,6 +201,7 @@ export class DirectCall implements Call, BodySink {
   }
 
   #finish(): void {
+    this.#hasEnded = true
     try {
       this.#decoder!.end()
     } catch (error) {
@@ -209,4 +219,21 @@ export class DirectCall implements Call, BodySink {
 /** The package reports anything else as a failed request. */
 function isReadable({ status }: Opened): boolean {
   return status >= 200 && status < 300 && status !== 204 && status !== 205
+}
+
+/** A class: a getter in an object literal gives each object a hidden class of its own. */
+class Facts implements RequestFacts {
+  readonly url: string
+  readonly body: unknown
+  readonly #headers: Headers
+
+  constructor(url: string, body: unknown, headers: Headers) {
+    this.url = url
+    this.body = body
+    this.#headers = headers
+  }
+
+  get responseHeaders(): Record<string, string> {
+    return Object.fromEntries(this.#headers)
+  }
 }

@@ -146,6 +146,7 @@ export function createHandler(options: HandlerOptions): Handler {
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
+  const asksWho = allowsKey !== undefined || authorize !== undefined
 
   async function refusal(request: Request): Promise<MillraceError | undefined> {
     if (allowsKey?.(request.headers.get('authorization')) === false) {
@@ -174,18 +175,20 @@ export function createHandler(options: HandlerOptions): Handler {
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
+    // Before anything is awaited: a connection that has closed has no address.
+    const caller = admission === undefined ? '' : callerAddress(request)
     let refused: Response | undefined
     let place: Place | undefined
     try {
       let error =
         (isMonitorPath(path) ? undefined : draining()) ??
-        (isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ??
+        (!asksWho || isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ??
         foreign(request, path)
-      if (error === undefined && startsRun(method, path)) {
-        error = (await options.admit?.(request)) ?? (await admission?.start(callerAddress(request)))
+      if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
+        error = (await options.admit?.(request)) ?? (await admission?.start(caller))
       }
       if (error === undefined && admission !== undefined && mayStream(method, path)) {
-        const given = await admission.stream(callerAddress(request))
+        const given = await admission.stream(caller)
         if (given instanceof Error) error = given
         else place = given
       }
@@ -220,7 +223,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
-  const isPrivate = allowsKey !== undefined || authorize !== undefined || localOnly
+  const isPrivate = asksWho || localOnly
   mountAgents(app, context, { errors: agentErrors, showsTexts: isPrivate })
   for (const mount of talkRoutes) mount(app, context)
   if (isPrivate) {

@@ -128,13 +128,17 @@ export async function serve(options: ServeOptions): Promise<Served> {
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
-    const admission = createAdmission({
-      limits: runtime.store.limits ?? createLimits(),
-      runsPerMinute: rateLimit?.runsPerMinute,
-      streams: streamLimit,
-      callerOf: createCallerOf(apiKey && (await hashText(apiKey))),
-      onRefused: metrics.refused,
-    })
+    const runsPerMinute = rateLimit?.runsPerMinute
+    const admission =
+      runsPerMinute === undefined && streamLimit === undefined
+        ? undefined
+        : createAdmission({
+            limits: runtime.store.limits ?? createLimits(),
+            runsPerMinute,
+            streams: streamLimit,
+            callerOf: createCallerOf(apiKey && (await hashText(apiKey))),
+            onRefused: metrics.refused,
+          })
     const reloads = createListeners()
     const handler = createHandler(
       compact({

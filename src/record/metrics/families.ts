@@ -28,6 +28,8 @@ function createSeries<T>(make: () => T) {
   return {
     all: () => series.values(),
     at(given: Labels): { labels: Labels; value: T } {
+      const counted = series.get(JSON.stringify(given))
+      if (counted !== undefined) return counted
       const labels = bounded(given)
       const key = JSON.stringify(labels)
       const found = series.get(key) ?? { labels, value: make() }

@@ -4,7 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { realResponse } from '../../answer/light-response.ts'
-import { standIn } from '../../answer/stand-in.ts'
+import type { Socket } from 'node:net'
+import { lightHeaders, realHeaders } from '../../part/light-headers.ts'
+import { standIn } from '../../part/stand-in.ts'
 
 class IncomingRequest {
   readonly method: string
@@ -14,7 +16,7 @@ class IncomingRequest {
   /** The message while its body is unread. */
   #message: IncomingMessage | undefined
   #real: Request | undefined
-  readonly #address: string | undefined
+  readonly #socket: Socket
 
   constructor(message: IncomingMessage, url: string, headers: Headers, signal: AbortSignal) {
     this.method = message.method ?? 'GET'
@@ -22,14 +24,14 @@ class IncomingRequest {
     this.headers = headers
     this.signal = signal
     this.#message = message
-    this.#address = message.socket.remoteAddress
+    this.#socket = message.socket
   }
 
   static real(request: object): Request | undefined {
     if (!(#real in request)) return undefined
     const { method, url, headers, signal } = request
     if (request.#real === undefined) {
-      const init: RequestInit & { duplex?: 'half' } = { method, headers, signal }
+      const init: RequestInit & { duplex?: 'half' } = { method, headers: realHeaders(headers), signal }
       const message = method === 'GET' || method === 'HEAD' ? undefined : IncomingRequest.claim(request)
       if (message !== undefined) {
         init.body = bodyOf(message)
@@ -45,7 +47,7 @@ class IncomingRequest {
   }
 
   static address(request: object): string | undefined {
-    return #address in request ? request.#address : undefined
+    return #socket in request ? request.#socket.remoteAddress : undefined
   }
 
   static claim(request: object): IncomingMessage | undefined {
@@ -56,24 +58,34 @@ class IncomingRequest {
   }
 }
 
-/** Undefined when a `Request` cannot represent the request line or a header. */
+/** Undefined when a `Request` cannot represent the request line. */
 export function toRequest(message: IncomingMessage, signal: AbortSignal): Request | undefined {
-  const { method = 'GET', url: target = '/', rawHeaders } = message
-  // Proxies send the absolute form: origin and path.
-  const isWhole = /^https?:\/\//iu.test(target)
-  const url = URL.parse(isWhole ? target : `http://${message.headers.host ?? 'localhost'}${target}`)
-  if (url === null || url.username !== '' || url.password !== '' || refused.has(method)) return undefined
-  const headers = new Headers()
-  try {
-    for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!)
-  } catch {
-    return undefined
-  }
+  const { method = 'GET', url: target = '/', headers, rawHeaders } = message
+  const url = addressAt(headers.host ?? 'localhost', target)
+  if (url === undefined || refused.has(method)) return undefined
   if (!isComplete) standIn(IncomingRequest.prototype, Request, (given) => IncomingRequest.real(given)!)
   isComplete = true
-  const request: object = new IncomingRequest(message, url.href, headers, signal)
+  const request: object = new IncomingRequest(message, url, lightHeaders(rawHeaders), signal)
   return request as Request
 }
+
+/** The last host that was asked for, and its origin. */
+let known: { host: string; origin: string } | undefined
+
+/** The whole address of a request target. Undefined if there is none, or it has credentials. */
+function addressAt(host: string, target: string): string | undefined {
+  if (host === known?.host && isPlainTarget.test(target)) return known.origin + target
+  // Proxies send the absolute form: origin and path.
+  const isWhole = /^https?:\/\//iu.test(target)
+  const url = URL.parse(isWhole ? target : `http://${host}${target}`)
+  if (url === null || url.username !== '' || url.password !== '') return undefined
+  // A host with more in it than a name and a port is read anew each time.
+  if (!isWhole && url.host === host) known = { host, origin: url.origin }
+  return url.href
+}
+
+/** A target that `URL` leaves as it is: nothing to encode, and no dots. */
+const isPlainTarget = /^\/[\w/-]*(?:\?[\w=&-]*)?$/u
 
 /** Methods that the Fetch standard forbids. */
 const refused: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])

@@ -1,0 +1,59 @@
+/**
+ * Lightweight `Headers` of a received message. We look up a few names. A real `Headers` checks and copies each name and value,
+ * which the HTTP parser has checked already, so it is made on demand.
+ */
+import { standIn } from './stand-in.ts'
+
+class LightHeaders {
+  /** Names and values, alternating. */
+  readonly #raw: readonly string[]
+  #real: Headers | undefined
+
+  constructor(raw: readonly string[]) {
+    this.#raw = raw
+  }
+
+  get(name: string): string | null {
+    if (this.#real !== undefined) return this.#real.get(name)
+    const raw = this.#raw
+    const wanted = name.toLowerCase()
+    let found: string | null = null
+    for (let i = 0; i < raw.length; i += 2) {
+      if (raw[i]!.length !== wanted.length || raw[i]!.toLowerCase() !== wanted) continue
+      found = found === null ? raw[i + 1]! : found + (wanted === 'cookie' ? '; ' : ', ') + raw[i + 1]!
+    }
+    return found
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null
+  }
+
+  [Symbol.iterator](): HeadersIterator<[string, string]> {
+    return LightHeaders.real(this)[Symbol.iterator]()
+  }
+
+  static real(headers: object): Headers {
+    if (!(#raw in headers)) return headers as Headers
+    if (headers.#real !== undefined) return headers.#real
+    const made = new Headers()
+    const raw = headers.#raw
+    for (let i = 0; i < raw.length; i += 2) made.append(raw[i]!, raw[i + 1]!)
+    return (headers.#real = made)
+  }
+}
+
+let isComplete = false
+
+/** `raw`: names and values, alternating, as an HTTP parser returns them. */
+export function lightHeaders(raw: readonly string[]): Headers {
+  if (!isComplete) standIn(LightHeaders.prototype, Headers, LightHeaders.real)
+  isComplete = true
+  const headers: object = new LightHeaders(raw)
+  return headers as Headers
+}
+
+/** What Node's own functions accept. */
+export function realHeaders(headers: Headers): Headers {
+  return LightHeaders.real(headers)
+}
