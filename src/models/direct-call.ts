@@ -49,6 +49,9 @@ export interface Prepared {
   warnings: Warnings
 }
 
+/** Thrown by `fetch` to end `doStream`. Made once, since its stack says nothing. */
+export const requestSent = new Error('The request has been sent; its answer is read elsewhere.')
+
 const callOfSignal = Symbol('call')
 
 /** A property, because an old `WeakMap` keeps its young values alive until the old generation is collected. */
@@ -104,12 +107,12 @@ export class DirectCall implements Call, BodySink {
     this.#sink.fail(error, this.#hasEmitted ? 'stream' : 'request')
   }
 
-  /** Settles only if the package reads the answer itself: it could not be watched, or it gets a refusal again. */
+  /** The package reads the answer itself only if it could not be watched, or if it gets a refusal again. */
   async #askPackage(): Promise<void> {
     try {
       this.#stopReading = readStream((await this.#callPackage()).stream, this.#sink)
     } catch (error) {
-      this.#giveUp(error)
+      if (error !== requestSent) this.#giveUp(error)
     }
   }
 

@@ -2,12 +2,12 @@
  * A provider package's model whose answers we read ourselves. The package builds the request and reads refusals; the decoder of its
  * protocol (`decode/`) reads the answer.
  *
- * For that, the package's `fetch` sends the request and then never settles: `doStream` stays there, and is garbage. What it had prepared,
- * the warnings and the request's body, is noted where its `getArgs` returns. If the model refuses, `doStream` is called once more and
- * gets the refusal. A package that has no `getArgs`, or passes on another signal, reads the answer itself.
+ * For that, the package's `fetch` sends the request and then fails: `doStream` ends there. What it had prepared, the warnings and the
+ * request's body, is noted where its `getArgs` returns. If the model refuses, `doStream` is called once more and gets the refusal. A
+ * package that has no `getArgs`, or passes on another signal, reads the answer itself.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { callOf, DirectCall, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
+import { callOf, DirectCall, requestSent, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
 import { keepSettings } from './kept-settings.ts'
 import type { DirectModel } from './part-sink.ts'
 import type { Open } from './provider-fetch.ts'
@@ -31,7 +31,8 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     const opened = open(input, init)
     if (call?.prepared === undefined) return (await opened).toResponse()
     call.onSent({ url: input instanceof Request ? input.url : String(input), init, opened })
-    return new Promise(() => undefined)
+    // Later, when nothing waits for it: see decisions/0021.
+    return new Promise((_, reject) => setTimeout(reject, 10, requestSent))
   }
 
   const model = create(send, (bare) => {

@@ -3,7 +3,6 @@
  * Bun and Deno. Each group of routes has its own file.
  */
 import type { AnswerContext } from '../answer/answer-context.ts'
-import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
@@ -25,6 +24,7 @@ import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { addressOf, asGet, realRequest, responseTo } from './http/incoming-request.ts'
+import { createApp } from './http/router.ts'
 import { isMonitorPath, isOpen, mayStream, startsRun } from './http/paths.ts'
 import { isOpenAiPath, openAiError } from './routes/openai-error.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
@@ -137,7 +137,7 @@ export function createHandler(options: HandlerOptions): Handler {
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
   const began = performance.now()
-  const app = new Hono()
+  const app = createApp()
   const requests = createRequestCount(app)
   const metrics = async () => requests.text() + ((await options.metrics?.()) ?? '')
   const { agentEditor } = options

@@ -8,17 +8,10 @@ export function createRequestCount(app: Hono) {
   const requests = createCounter('millrace_http_requests_total', 'HTTP requests, by route, method and status.')
   const duration = createHistogram('millrace_http_request_duration_seconds', 'Until a response that is no stream.')
 
-  /** Routes whose path has no ids, after the method and a space. */
-  const fixed = new Set<string>()
-
   /** Never the path itself: it has ids. */
   function patternOf(method: string, path: string): string | undefined {
-    const asked = `${method} ${path}`
-    if (fixed.has(asked)) return path
     const [found] = app.router.match(method === 'HEAD' ? 'GET' : method, path)
-    const pattern = found.at(-1)?.[0][1].path
-    if (pattern === path) fixed.add(asked)
-    return pattern
+    return found.at(-1)?.[0][1].path
   }
 
   return {

@@ -136,6 +136,36 @@ test.each([
   }
 })
 
+test('requests of one connection follow each other at once', async () => {
+  let told = Promise.withResolvers<string>()
+  let asked = 0
+  const { port, failures } = await listen(async (request) => {
+    asked++
+    return Response.json(await readJson(request, 1000))
+  })
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
+    told.resolve(text)
+  })
+  const ask = (n: number) =>
+    `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"n":${n}}`
+  for (let n = 0; n < 5; n++) {
+    told = Promise.withResolvers()
+    socket.write(ask(n))
+    await told.promise
+  }
+  socket.write(ask(5) + ask(6) + ask(7))
+  while (!text.includes('{"n":7}')) {
+    told = Promise.withResolvers()
+    await told.promise
+  }
+  expect(text.match(/\{"n":\d\}/gu)).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((n) => `{"n":${n}}`))
+  expect([failures, asked, socket.destroyed]).toEqual([[], 8, false])
+  socket.destroy()
+})
+
 test('a character may lie across two pieces', async () => {
   const { port } = await listen(reading())
   const [a, b] = [Buffer.from([0x22, 0xc3]), Buffer.from([0xbc, 0x22])].map((half) =>

@@ -125,15 +125,21 @@ export function claimMessage(request: Request): IncomingMessage | undefined {
   return IncomingRequest.claim(request)
 }
 
+/** ms. */
+const endDelay = 10
+
 /** Calls `onPiece` with each chunk of a message. If `onPiece` throws, reading stops and the rest stays unread. */
 export async function readMessage(message: IncomingMessage, onPiece: (piece: Uint8Array) => void): Promise<void> {
+  const length = Number(message.headers['content-length'])
+  // The parser calls for the head before it reads on.
+  if (message.readableLength !== length) await Promise.resolve()
   if (message.destroyed) throw message.errored ?? new Error('aborted')
-  if (message.readableLength === Number(message.headers['content-length'])) {
+  if (message.readableLength === length) {
     // A small body arrived together with its headers: no events are needed.
     const all = message.read() as Uint8Array | null
     if (all !== null) onPiece(all)
-    // Its end event can wait: the request to the model goes out in this turn of the event loop or the next.
-    setImmediate(() => setImmediate(() => message.resume()))
+    // Its end event can wait until the first delta is on its way.
+    setTimeout(() => message.resume(), endDelay)
     return
   }
   await new Promise<void>((resolve, reject) => {

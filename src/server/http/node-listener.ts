@@ -54,7 +54,8 @@ async function answer(
     else light.source.cancel()
     return undefined
   }
-  if (!incoming.readableEnded) outgoing.once('finish', () => linger(incoming))
+  const isRead = incoming.readableEnded || (incoming.complete && incoming.readableLength === 0)
+  if (!isRead) outgoing.once('finish', () => linger(incoming))
   if (light !== undefined) {
     try {
       outgoing.writeHead(response.status, light.head)
