@@ -31,14 +31,16 @@ export function createShortcut(): Shortcut {
 
 /** A class, because its functions would cost each open answer more than what it knows. */
 class TemplateShortcut implements Shortcut {
+  /** The event that a template is made of once another one comes: the first delta waits for none. */
+  #learned: { event: string; data: string } | undefined = undefined
   #template: Template | undefined = undefined
   #repeated: Repeated | undefined = undefined
   #misses = 0
   #hasMatched = true
 
   read(source: string, at: number): number {
-    const template = this.#template
     const repeated = this.#repeated
+    const template = repeated && this.#current(repeated)
     if (template === undefined || repeated === undefined) return at
     let last = -1
     let next = at
@@ -59,12 +61,19 @@ class TemplateShortcut implements Shortcut {
   learn(event: string, data: string, repeated: Repeated): void {
     this.#misses = this.#hasMatched ? 0 : this.#misses + 1
     if (event.length > mostChars || (this.#misses > mostMisses && this.#misses % 64 !== 0)) return
-    this.#template = createTemplate(event, data, repeated.choose)
+    this.#learned = { event, data }
     this.#repeated = repeated
     this.#hasMatched = false
   }
 
+  #current({ choose }: Repeated): Template | undefined {
+    if (this.#learned === undefined) return this.#template
+    const { event, data } = this.#learned
+    this.#learned = undefined
+    return (this.#template = createTemplate(event, data, choose))
+  }
+
   forget(): void {
-    this.#template = undefined
+    this.#learned = this.#template = undefined
   }
 }
