@@ -1,7 +1,11 @@
 /** `server.rateLimit`: starts from one address, over every route that starts a run. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
+import { agent } from '../support/engine.ts'
+import { startServer } from '../support/server.ts'
 
 async function served(value: object, apiKey?: string): Promise<string> {
   const dir = folder({
@@ -66,4 +70,40 @@ test('without the setting nothing is limited; a request without the key does not
   const key = { authorization: 'Bearer a-long-secret-key' }
   expect((await post(closed, '/api/runs', starts[2]![1], key)).status).toBe(202)
   expect((await post(closed, '/api/runs', starts[2]![1], key)).status).toBe(429)
+})
+
+test('a client that leaves before it is let in is counted by its address', async () => {
+  const asked = Promise.withResolvers<Request>()
+  const mayEnter = Promise.withResolvers<boolean>()
+  const counted: string[] = []
+  const seen = Promise.withResolvers<void>()
+  const server = await startServer(
+    { agents: { a: agent('') }, scripts: {} },
+    {
+      authorize(request) {
+        asked.resolve(request)
+        return mayEnter.promise
+      },
+      admission: {
+        async start(address) {
+          counted.push(address)
+          return undefined
+        },
+        async stream(address) {
+          counted.push(address)
+          seen.resolve()
+          return { leave: () => undefined }
+        },
+      },
+    },
+  )
+  onTestFinished(() => server.close())
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  socket.write('POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}')
+  const { signal } = await asked.promise
+  socket.resetAndDestroy()
+  await once(signal, 'abort')
+  mayEnter.resolve(true)
+  await seen.promise
+  expect(counted).toEqual(['127.0.0.1', '127.0.0.1'])
 })
