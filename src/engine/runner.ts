@@ -158,9 +158,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const onMessage = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)
   }
-  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can
-  // only have been stopped. If nobody knew of it, that is as good a moment later, when its first delta is on its way; at the latest
-  // when it asks for something.
+  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can only
+  // have been stopped: if nobody knew of it, it reads later, when its first delta is on its way, or when it asks for something.
   const isNew = options.first[0]?.type === 'run-start'
   const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
   let leaveInbox: AbortController | undefined
@@ -213,6 +212,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   release()
   clearTimeout(later)
   leaveInbox?.abort('over')
+  // A request that comes too late begins none.
+  inbox ??= Promise.resolve(0)
   limit?.release()
   releaseTime?.()
 

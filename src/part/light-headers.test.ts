@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lightHeaders, realHeaders } from './light-headers.ts'
@@ -51,6 +52,11 @@ describe('to whoever needs more it is Headers', () => {
     const seen: string[] = []
     for (const [name] of lightHeaders(raw).entries()) seen.push(name)
     expect(seen).toEqual([...real(raw).keys()])
+  })
+
+  test('that can be shown', () => {
+    expect(inspect(lightHeaders(raw))).toBe(inspect(real(raw)))
+    expect(String(lightHeaders(raw))).toBe('[object Headers]')
   })
 
   test('that may be copied into others, of a Request and a Response too', () => {

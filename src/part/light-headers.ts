@@ -29,10 +29,6 @@ class LightHeaders {
     return this.get(name) !== null
   }
 
-  [Symbol.iterator](): HeadersIterator<[string, string]> {
-    return LightHeaders.real(this)[Symbol.iterator]()
-  }
-
   static real(headers: object): Headers {
     if (!(#raw in headers)) return headers as Headers
     if (headers.#real !== undefined) return headers.#real

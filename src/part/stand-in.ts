@@ -5,14 +5,15 @@
  * the first instance is handed out, but not when a module is loaded: loading `Request` and `Response` is slow.
  */
 export function standIn<T extends object>(prototype: object, Base: { prototype: T }, real: (given: object) => T): void {
-  const own = Object.getOwnPropertyNames(prototype)
+  const own = Reflect.ownKeys(prototype)
   Object.setPrototypeOf(prototype, Base.prototype)
-  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(Base.prototype))) {
-    if (own.includes(name)) continue
-    Object.defineProperty(prototype, name, {
+  for (const key of Reflect.ownKeys(Base.prototype)) {
+    if (own.includes(key) || key === Symbol.toStringTag) continue
+    const { value } = Object.getOwnPropertyDescriptor(Base.prototype, key)!
+    Object.defineProperty(prototype, key, {
       get(this: object) {
         const made = real(this)
-        return typeof value === 'function' ? value.bind(made) : made[name as keyof T]
+        return typeof value === 'function' ? value.bind(made) : made[key as keyof T]
       },
     })
   }

@@ -1,6 +1,7 @@
 /** When a run reads its inbox, and that a stop finds it whenever it comes. */
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import type { PrimitiveHandler } from '../../src/engine/registry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { agent, createEngine, type Engine } from '../support/engine.ts'
 
@@ -42,6 +43,44 @@ test('a run that ends at once reads no inbox', async () => {
   expect((await run.result).outcome).toBe('completed')
   vi.advanceTimersByTime(1000)
   expect(seen.reads).toBe(0)
+})
+
+test('a request that comes while the run ends begins no reading that nobody ends', async () => {
+  let reading = 0
+  let asked = 0
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      inbox(run, options) {
+        const messages = store.log.inbox(run, options)
+        if (options?.signal === undefined) return messages
+        reading++
+        options.signal.addEventListener('abort', () => reading--, { once: true })
+        if (options.signal.aborted) reading--
+        return messages
+      },
+    },
+  })
+  /** Some microtasks later: from while the step runs until the run has ended. */
+  const late: PrimitiveHandler = async ({ after }: { after: number }, context) => {
+    const ask = async () => {
+      for (let i = 0; i < after; i++) await Promise.resolve()
+      asked++
+      await context.request({ message: 'Too late?' })
+    }
+    ask().catch(() => undefined)
+    throw new Error('No more.')
+  }
+  const workflow = 'workflow: [{ id: s, type: late, config: { after: $input.after } }]'
+  engine = createEngine({ agents: { a: workflow }, steps: { late }, wrapStore })
+  const outcomes = new Set<string>()
+  for (let after = 1; after <= 40; after++) {
+    const run = await engine.runtime.start('a', { after, messages })
+    outcomes.add((await run.result).outcome)
+  }
+  // One that asks while its step still runs is suspended.
+  expect([asked, reading, [...outcomes]]).toEqual([40, 0, ['suspended', 'failed']])
 })
 
 test('a run that goes on reads it after 10 ms, and is stopped by what was posted before', async () => {

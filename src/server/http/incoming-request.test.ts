@@ -101,6 +101,17 @@ test.each([
   expect(failures).toEqual([])
 })
 
+test.each(['GET', 'HEAD', 'POST'])(
+  'a NUL in a header of %s is malformed, also if the parser is told to accept it',
+  async (method) => {
+    const { port, failures } = await listen(async () => Response.json('taken'), { insecureHTTPParser: true })
+    expect(await say(port, `${method} / HTTP/1.1\r\nHost: here\r\nX: a\0b\r\nConnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 400 /u,
+    )
+    expect(failures).toEqual([])
+  },
+)
+
 const head = 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
 const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
 

@@ -58,11 +58,11 @@ class IncomingRequest {
   }
 }
 
-/** Undefined when a `Request` cannot represent the request line. */
+/** Undefined when a `Request` cannot represent the request line or a header. */
 export function toRequest(message: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url: target = '/', headers, rawHeaders } = message
   const url = addressAt(headers.host ?? 'localhost', target)
-  if (url === undefined || refused.has(method)) return undefined
+  if (url === undefined || refused.has(method) || rawHeaders.some(hasNul)) return undefined
   if (!isComplete) standIn(IncomingRequest.prototype, Request, (given) => IncomingRequest.real(given)!)
   isComplete = true
   const request: object = new IncomingRequest(message, url, lightHeaders(rawHeaders), signal)
@@ -86,6 +86,11 @@ function addressAt(host: string, target: string): string | undefined {
 
 /** A target that `URL` leaves as it is: nothing to encode, and no dots. */
 const isPlainTarget = /^\/[\w/-]*(?:\?[\w=&-]*)?$/u
+
+/** With `insecureHTTPParser` Node lets it through, but no `Headers` can have it. */
+function hasNul(text: string): boolean {
+  return text.includes('\0')
+}
 
 /** Methods that the Fetch standard forbids. */
 const refused: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
