@@ -56,7 +56,7 @@ describe('to whoever needs more it is Headers', () => {
 
   test('that can be shown', () => {
     expect(inspect(lightHeaders(raw))).toBe(inspect(real(raw)))
-    expect(String(lightHeaders(raw))).toBe('[object Headers]')
+    expect(Object.prototype.toString.call(lightHeaders(raw))).toBe('[object Headers]')
   })
 
   test('that may be copied into others, of a Request and a Response too', () => {
