@@ -27,6 +27,7 @@ import { handedOn, historyCut, recovered } from './recovery.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { createRunScope } from './run-scope.ts'
 import { Suspended, toError, within, type Scope } from './scope.ts'
+import { afterFirstDelta } from '../async/after-first-delta.ts'
 import { afterGrace } from '../async/with-grace.ts'
 import type { RunState } from './state.ts'
 import { createStrands } from './strands.ts'
@@ -93,9 +94,6 @@ type Settled =
   | { type: 'failed'; error: unknown }
   | { type: 'suspended' | 'left' }
   | { type: 'stopped' }
-
-/** After so many ms a new run reads its inbox: not while its first delta waits for it. */
-const inboxDelay = 10
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const { log, pipeline, runId, state, controller, graceMs } = options
@@ -171,7 +169,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   const isLater = isNew && !options.isAwaited
   if (!isLater) readOn()
-  const later = isLater ? setTimeout(readOn, inboxDelay) : undefined
+  const later = isLater ? afterFirstDelta(readOn) : undefined
 
   // From here on the run ends even if a step ignores the signal.
   let releaseTime: (() => void) | undefined

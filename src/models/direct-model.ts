@@ -7,6 +7,7 @@
  * package that has no `getArgs`, or passes on another signal, reads the answer itself.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { afterFirstDelta } from '../async/after-first-delta.ts'
 import { callOf, DirectCall, requestSent, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
 import { keepSettings } from './kept-settings.ts'
 import type { DirectModel } from './part-sink.ts'
@@ -31,8 +32,8 @@ export function createDirectModel({ create, open, createDecoder }: DirectModelOp
     const opened = open(input, init)
     if (call?.prepared === undefined) return (await opened).toResponse()
     call.onSent({ url: input instanceof Request ? input.url : String(input), init, opened })
-    // Later, when nothing waits for it: see decisions/0021.
-    return new Promise((_, reject) => setTimeout(reject, 10, requestSent))
+    // Not at once: see decisions/0021.
+    return new Promise((_, reject) => afterFirstDelta(() => reject(requestSent)))
   }
 
   const model = create(send, (bare) => {

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { realResponse } from '../../answer/light-response.ts'
 import type { Socket } from 'node:net'
+import { afterFirstDelta } from '../../async/after-first-delta.ts'
 import { lightHeaders, realHeaders } from '../../part/light-headers.ts'
 import { standIn } from '../../part/stand-in.ts'
 
@@ -130,9 +131,6 @@ export function claimMessage(request: Request): IncomingMessage | undefined {
   return IncomingRequest.claim(request)
 }
 
-/** ms. */
-const endDelay = 10
-
 /** Calls `onPiece` with each chunk of a message. If `onPiece` throws, reading stops and the rest stays unread. */
 export async function readMessage(message: IncomingMessage, onPiece: (piece: Uint8Array) => void): Promise<void> {
   const length = Number(message.headers['content-length'])
@@ -143,8 +141,8 @@ export async function readMessage(message: IncomingMessage, onPiece: (piece: Uin
     // A small body arrived together with its headers: no events are needed.
     const all = message.read() as Uint8Array | null
     if (all !== null) onPiece(all)
-    // Its end event can wait until the first delta is on its way.
-    setTimeout(() => message.resume(), endDelay)
+    // For its end event.
+    afterFirstDelta(() => message.resume())
     return
   }
   await new Promise<void>((resolve, reject) => {

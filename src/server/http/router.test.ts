@@ -25,6 +25,12 @@ test('routes are found as by the tree, first and again, also those that are adde
     expect(await said('GET', '/b/d')).toBe('b of d')
     expect(await said('GET', '/c')).toBe(404)
   }
+  // Only that: there may be any number of paths with ids.
+  const isKept = (path: string) => app.router.match('GET', path) === app.router.match('GET', path)
+  expect(['/a', '/b/c', '/a/x', '/c'].map(isKept)).toEqual([true, true, false, false])
+  expect(app.router.match('GET', '/a')[0]).toHaveLength(1)
+  app.get('/a', (c) => c.text('behind the one that was there'))
+  expect(app.router.match('GET', '/a')[0]).toHaveLength(2)
   app.get('/c', (c) => c.text('c'))
   expect(await said('GET', '/c')).toBe('c')
   expect(await said('GET', '/a')).toBe('a')
