@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { pipelineOfRun, recordedEntries } from '../../bench/recorded-run.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
@@ -42,6 +42,10 @@ test.skipIf(!existsSync('/proc/self/status'))(
     onTestFinished(() => rmSync(data, { recursive: true, force: true }))
     await record(join(data, 'millrace.db'), 'small', 10)
     expect(await record(join(data, 'millrace.db'), 'large', 13_000)).toBeGreaterThan(50e6)
+    // V8 collects garbage when it likes. With a bound it must: whoever keeps the run runs out of heap, and what the process has taken is
+    // what it needs.
+    vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=48')
+    onTestFinished(() => void vi.unstubAllEnvs())
     const server = await spawnServer(folder({ 'a.yaml': pipelineOfRun }), data)
     onTestFinished(() => server.kill())
 
@@ -69,6 +73,6 @@ test.skipIf(!existsSync('/proc/self/status'))(
     const before = peakOf(server.pid)
     expect(await ask('large')).toBeGreaterThan(50e6)
     const grown = peakOf(server.pid) - before
-    expect(grown).toBeLessThan(80e6)
+    expect(grown).toBeLessThan(50e6)
   },
 )
