@@ -5,8 +5,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { createUIMessageStreamResponse, streamText, toUIMessageStream } from 'ai'
-import { createRuntime } from '../src/project/create-runtime.ts'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { createRuntime, type CreateRuntimeOptions } from '../src/project/create-runtime.ts'
 import type { Store } from '../src/part/log.ts'
 import { memoryStore } from '../src/store/memory-store.ts'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
@@ -15,6 +17,7 @@ import { createHandler } from '../src/server/handler.ts'
 import { answerCalls } from './calls.ts'
 import { createScanner } from './deltas.ts'
 import { createModel, type Pattern } from './in-process-model.ts'
+import { answerRequests, baseURL } from './in-process-server.ts'
 import type { SubjectName } from './scenarios/in-process.ts'
 import { createSpeedometer, glance } from './steady.ts'
 
@@ -41,14 +44,12 @@ async function drain(body: AsyncIterable<Uint8Array>, mark: string, deltas: numb
 function answerOf({ name, pattern, deltas }: Given): Answer {
   switch (name) {
     case 'ai-sdk-ui':
-      return async () => {
-        const { stream } = streamText({ model: createModel(deltas, pattern), messages })
-        await drain(
-          createUIMessageStreamResponse({ stream: toUIMessageStream({ stream }) }).body!,
-          '"delta":"~',
-          deltas,
-        )
-      }
+      return () => streamUi(createModel(deltas, pattern), deltas)
+    case 'ai-sdk-ui-bytes': {
+      answerRequests(deltas, pattern)
+      const provider = createOpenAICompatible({ name: 'bench', baseURL })
+      return () => streamUi(provider('m'), deltas)
+    }
     case 'model':
       return async () => {
         const { stream } = await createModel(deltas, pattern).doStream({ prompt: [] })
@@ -64,16 +65,23 @@ function answerOf({ name, pattern, deltas }: Given): Answer {
         if (count !== deltas) throw new Error(`incomplete: ${count} of ${deltas} deltas`)
       }
     default: {
-      const [what, where] = name.split('-') as [string, string]
-      return overRuntime(what, openStore(where), { name, pattern, deltas })
+      const [what, where, from] = name.split('-') as [string, string, string | undefined]
+      if (from !== undefined) answerRequests(deltas, pattern)
+      return overRuntime(what, openStore(where), modelsOf({ name, pattern, deltas }, from), deltas)
     }
   }
 }
 
+/** The AI SDK alone. */
+async function streamUi(model: LanguageModelV4, deltas: number): Promise<void> {
+  const { stream } = streamText({ model, messages })
+  const { body } = createUIMessageStreamResponse({ stream: toUIMessageStream({ stream }) })
+  await drain(body!, '"delta":"~', deltas)
+}
+
 /** A run without readers, or one protocol. */
-function overRuntime(what: string, store: Store, { pattern, deltas }: Given): Answer {
-  const providers = { bench: () => createModel(deltas, pattern) }
-  const runtime = createRuntime({ agents: { a: agent }, store, models: { providers }, environment: {} })
+function overRuntime(what: string, store: Store, models: Models, deltas: number): Answer {
+  const runtime = createRuntime({ agents: { a: agent }, store, models, environment: {} })
   const handler = createHandler({ runtime, authorize: () => true })
   async function ask(path: string, body?: object, accept = '*/*'): Promise<Response> {
     const headers = { 'content-type': 'application/json', accept }
@@ -107,6 +115,14 @@ function overRuntime(what: string, store: Store, { pattern, deltas }: Given): An
         if (outcome !== 'completed') throw new Error(`a run ended as ${outcome}: ${error?.message}`)
       }
   }
+}
+
+type Models = NonNullable<CreateRuntimeOptions['models']>
+
+/** Parts as they are, or the bytes of a model server: read by us, or by the package. */
+function modelsOf({ pattern, deltas }: Given, from: string | undefined): Models {
+  if (from === undefined) return { providers: { bench: () => createModel(deltas, pattern) } }
+  return { endpoints: [{ name: 'bench', baseURL }], decoder: from === 'package' ? 'package' : 'millrace' }
 }
 
 function openStore(where: string): Store {

@@ -18,7 +18,14 @@ const protocols = {
 }
 type Protocol = keyof typeof protocols
 type Where = 'memory' | 'SQLite'
-export type SubjectName = 'ai-sdk-ui' | 'model' | 'loop' | `${Protocol}-${Where}`
+export type SubjectName =
+  | 'ai-sdk-ui'
+  | 'ai-sdk-ui-bytes'
+  | 'model'
+  | 'loop'
+  | `${Protocol}-${Where}`
+  | 'ui-SQLite-bytes'
+  | 'ui-SQLite-package'
 
 interface Subject {
   name: SubjectName
@@ -37,6 +44,9 @@ const subjects: readonly Subject[] = [
       return { name: `${what}-${where}`, title: `${protocols[what]}, ${where}`, ...(most !== undefined && { most }) }
     }),
   ),
+  { name: 'ui-SQLite-bytes', title: 'bytes of a model server → UI, SQLite' },
+  { name: 'ui-SQLite-package', title: '… read by the AI SDK’s package' },
+  { name: 'ai-sdk-ui-bytes', title: 'bytes of a model server → AI SDK → UI' },
 ]
 
 const counts = [1, 50, 200]
