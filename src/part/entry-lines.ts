@@ -61,12 +61,12 @@ function quoted(text: string): string {
   return isPlain(text) ? `"${text}"` : JSON.stringify(text)
 }
 
-type PlainDelta = Extract<Entry, { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta' }>
+export type PlainDelta = Extract<Entry, { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta' }>
 
 const keys = ['seq', 'timestamp', 'step', 'type', 'id', 'delta']
 
 /** Whether an entry is a delta with nothing but what every delta has, in the usual order. */
-function isPlainDelta(entry: Entry): entry is PlainDelta {
+export function isPlainDelta(entry: Entry): entry is PlainDelta {
   const { type } = entry
   if (type !== 'text-delta' && type !== 'reasoning-delta' && type !== 'tool-input-delta') return false
   let i = 0

@@ -3,6 +3,7 @@ import { createEntryLines } from '../part/entry-lines.ts'
 import { isDelta, toReadable, type Entry } from '../part/entry.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
+import { addEntries, blockLine, endOfBlock, isBlock } from './delta-block.ts'
 
 /**
  * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle). `toLine`: what encodes
@@ -24,22 +25,52 @@ export function encodeEntries(run: string, entries: readonly Entry[], toLine = c
   return lines
 }
 
+/** The same in fewer lines: deltas that follow each other are one (`delta-block.ts`). */
+export function encodeTick(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
+  let text = ''
+  /** The first entry that is in no line yet. */
+  let rest = 0
+  const add = (lines: string) => (text = text === '' ? lines : `${text}\n${lines}`)
+  const addRest = (end: number) => {
+    if (rest < end) add(encodeEntries(run, end - rest === entries.length ? entries : entries.slice(rest, end), toLine))
+  }
+  for (let i = 0; i < entries.length - 1;) {
+    const end = endOfBlock(entries, i)
+    if (end - i > 1) {
+      addRest(i)
+      add(blockLine(entries, i, end))
+      rest = end
+    }
+    i = Math.max(end, i + 1)
+  }
+  addRest(entries.length)
+  return text
+}
+
 /** Decodes several texts at once. JSON never contains a raw line break, so they can be parsed as one array. */
 export function decodeEntries(texts: readonly string[]): Entry[] {
-  const entries = JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[]
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i]!
-    if (!isDelta(entry) || entry.providerMetadata !== undefined) entries[i] = toReadable(entry)
+  const stored = JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[]
+  let entries = stored
+  for (let i = 0; i < stored.length; i++) {
+    const entry = stored[i]!
+    if (isDelta(entry) && isBlock(entry)) {
+      if (entries === stored) entries = stored.slice(0, i)
+      addEntries(entry, entries)
+      continue
+    }
+    const readable = !isDelta(entry) || entry.providerMetadata !== undefined ? toReadable(entry) : entry
+    if (entries === stored) stored[i] = readable
+    else entries.push(readable)
   }
   return entries
 }
 
-/** Decodes one line. Undefined if it is damaged. */
-export function decodeLine(line: string): Entry | undefined {
+/** Decodes one line: one entry, or some deltas. Empty if it is damaged. */
+export function decodeLine(line: string): Entry[] {
   try {
-    return decodeEntries([line])[0]
+    return decodeEntries([line])
   } catch {
-    return undefined
+    return []
   }
 }
 

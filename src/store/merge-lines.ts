@@ -17,10 +17,13 @@ export interface MergedLines {
 
 /** Takes the stored texts of a piece one by one. `merge`: that of `createCompaction`, of the run. */
 export function createLineMerge(merge: (entries: readonly Entry[]) => Entry[]) {
-  const lineOf = new Map<Entry, string>()
+  const lineOf = new Map<Entry, string | undefined>()
   return {
     add(text: string): void {
-      for (const line of text.split('\n')) lineOf.set(toEntry(line), line)
+      for (const line of text.split('\n')) {
+        const entries = toEntries(line)
+        for (const entry of entries) lineOf.set(entry, entries.length === 1 ? line : undefined)
+      }
     },
     /** Merges what was added, and begins anew. */
     finish(): MergedLines {
@@ -34,10 +37,10 @@ export function createLineMerge(merge: (entries: readonly Entry[]) => Entry[]) {
   }
 }
 
-function toEntry(line: string): Entry {
+function toEntries(line: string): Entry[] {
   const isLong = line.length > longLine && !/"type":"[a-z-]+-delta"/u.test(line.slice(0, 2000))
   const seq = isLong ? seqOf(line) : undefined
   return seq === undefined
-    ? decodeEntries([line])[0]!
-    : ({ seq, timestamp: 0, step: '', type: 'finish' } as unknown as Entry)
+    ? decodeEntries([line])
+    : [{ seq, timestamp: 0, step: '', type: 'finish' } as unknown as Entry]
 }

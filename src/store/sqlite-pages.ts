@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
+import { sizeOf } from './delta-block.ts'
 import { decodeEntries } from './encode.ts'
 import { ofFork, type Origin } from './run-row.ts'
 import type { TickGroups } from './sqlite-groups.ts'
@@ -42,10 +43,11 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
     const marks = types?.map((type) => `"type":"${type}"`)
     const texts: string[] = []
     let length = 0
-    for (const { entries: text } of groups.from(run, after + 1)) {
+    for (const { entries: text, firstSeq, lastSeq } of groups.from(run, after + 1)) {
       const holdsOne = marks === undefined || marks.some((mark) => text.includes(mark))
       texts.push(holdsOne ? text : text.slice(text.lastIndexOf('\n') + 1))
-      length += text.length
+      // Of a run that was compacted that is too much: its rows have fewer entries.
+      length += sizeOf(text, lastSeq - firstSeq + 1)
       if (texts.length >= rows || length >= pageLength) break
     }
     const entries = decodeEntries(texts)
@@ -72,8 +74,9 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
       let length = 0
       for (const { id, run, entries } of later.iterate(after)) {
         const text = String(entries)
-        changes.push({ n: Number(id), run: String(run), entries: decodeEntries([text]) })
-        length += text.length
+        const change = { n: Number(id), run: String(run), entries: decodeEntries([text]) }
+        changes.push(change)
+        length += sizeOf(text, change.entries.length)
         if (length >= pageLength) break
       }
       return changes

@@ -158,7 +158,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs 8.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs 9.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })

@@ -5,8 +5,9 @@
  *   started; use it to sort runs, not the times (epoch ms), because clocks may be changed. `usage` and `error` are JSON. `requests` are
  *   the open requests as JSON, `due_at` is the earliest deadline of a suspended run.
  * - `ticks`: the log. One row has the entries of a run from one tick of the event loop: `first_seq`…`last_seq`, one JSON
- *   object per line; `id` grows in commit order over all runs. One row per entry would cost twice as much to write;
- *   clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text. `prev` is the row of
+ *   object per line. Deltas of one text that follow each other are one line: `deltas` are their texts, `seq` and `timestamp` those of
+ *   the first, and `offsets`, if they differ, the ms from there to the time of each. `agent_stream_events` has a row for each delta.
+ *   `id` grows in commit order over all runs. One row per entry would cost twice as much to write; clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text. `prev` is the row of
  *   the same run before it, unless that is in a group.
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
  *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012). `run` is the run's number.
@@ -30,7 +31,7 @@ import { MillraceError, messageOf } from '../part/error.ts'
 import { addGroups } from './sqlite-migrate-groups.ts'
 import { numberRuns } from './sqlite-migrate-numbers.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
-import { createIndexState, ensureTables } from './tables/layout.ts'
+import { createIndexState, ensureTables, recreateViews } from './tables/layout.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
 const migrations: (string | ((db: DatabaseSync) => void))[] = [
@@ -139,6 +140,8 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
    FROM views v WHERE v.run = runs.id AND json_valid(v.view);`,
   addGroups,
   numberRuns,
+  // Rows may have several deltas in a line. Older versions must not read them.
+  recreateViews,
 ]
 
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */

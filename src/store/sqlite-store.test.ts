@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
+import { decodeEntries } from './encode.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { live, readAll } from './contract/tools.contract.ts'
@@ -107,8 +108,7 @@ describe('persisted before delivered', () => {
     const db = new DatabaseSync(path)
     const rows = db.prepare('SELECT * FROM ticks').all()
     expect(rows).toMatchObject([{ run: 'r', first_seq: 1, last_seq: 10 }])
-    const lines = String(rows[0]!.entries).split('\n')
-    expect(lines.map((line) => JSON.parse(line))).toEqual(entries)
+    expect(decodeEntries([String(rows[0]!.entries)])).toEqual(entries)
     db.close()
   })
 

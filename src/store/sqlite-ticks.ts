@@ -4,7 +4,8 @@ import { isDelta, type Entry } from '../part/entry.ts'
 import type { Appended } from '../part/log.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import type { Gathering } from './commit-queue.ts'
-import { encodeEntries } from './encode.ts'
+import { sizeOf } from './delta-block.ts'
+import { encodeTick } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import { indexAfter } from './merged.ts'
@@ -124,7 +125,7 @@ export function createTicks(
     const changes = stored.map(([run, { n, entries }]) => ({ n, run, entries }))
     feed.add(
       changes,
-      stored.reduce((sum, [, { lines }]) => sum + lines.length, 0),
+      stored.reduce((sum, [, { lines, entries }]) => sum + sizeOf(lines, entries.length), 0),
     )
   }
 
@@ -147,7 +148,7 @@ export function createTicks(
       runs.insert(row)
       pages.addFork(row.id, origin)
     },
-    encode: (run, entries) => encodeEntries(run, entries, heads.get(run)?.toLine),
+    encode: (run, entries) => encodeTick(run, entries, heads.get(run)?.toLine),
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
       const before = rowOf(run)
@@ -157,7 +158,7 @@ export function createTicks(
         tails.forget(run)
       }
       if (typeof admitted === 'string') return admitted
-      const text = admitted === entries ? lines : encodeEntries(run, admitted)
+      const text = admitted === entries ? lines : encodeTick(run, admitted)
       const row = foldRow(before, run, epoch, admitted)
       if (!open)
         gathered.set(run, { before, row, entries: admitted, own: undefined, lines: text, view: undefined, n: 0 })
@@ -222,7 +223,7 @@ export function createTicks(
           continue
         }
         wroteRow({ id: n, run, firstSeq: entries[0]!.seq, lastSeq: row.lastSeq }, entries.every(isDelta))
-        const head = heads.add(run, row, entries, lines.length)
+        const head = heads.add(run, row, entries, sizeOf(lines, entries.length))
         ring(run)
         heads.trim(run, head)
       }

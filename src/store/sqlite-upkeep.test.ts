@@ -190,7 +190,7 @@ describe('drop', () => {
   test('leaves nothing of the run: no row in any table, and the space is given back', async () => {
     await record('r', 200)
     await record('stays', 10)
-    await store.log.append('big', 1, exampleRun('big', 50_000))
+    await store.log.append('big', 1, exampleRun('big', 100_000))
     for (const run of ['r', 'big']) {
       await store.log.post(run, 'stop', {})
       await store.runs.keepView(run, 1, {})

@@ -34,7 +34,7 @@ export function fillTick(
   const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
   for (const { text, at, length, seq } of lines) {
     if (seq > end) break
-    const entry = decodeLine(withoutResult(text))
+    const [entry] = decodeLine(withoutResult(text))
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)

@@ -40,5 +40,5 @@ export function createMove(db: DatabaseSync): (run: string, moved: Moved) => voi
 /** Lines as this version writes them begin with it. */
 export function seqOf(line: string): number | undefined {
   const [, digits] = /^\{"seq":(\d+),/u.exec(line) ?? []
-  return digits === undefined ? decodeLine(line)?.seq : Number(digits)
+  return digits === undefined ? decodeLine(line)[0]?.seq : Number(digits)
 }

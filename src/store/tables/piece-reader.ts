@@ -43,7 +43,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
       try {
         entries = decodeEntries([text])
       } catch {
-        entries = text.split('\n').flatMap((line) => decodeLine(line) ?? [])
+        entries = text.split('\n').flatMap(decodeLine)
       }
       row = { id, text, entries }
     }
@@ -80,7 +80,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   function textOf(tick: number, at: number, length: number): string {
     const key = `${tick}:${at}`
     if (whole.key !== key) {
-      const entry = decodeLine(String(line.get(tick, at, length)?.line))
+      const [entry] = decodeLine(String(line.get(tick, at, length)?.line))
       whole = { key, text: entry === undefined ? '' : entryText(entry) }
     }
     return whole.text

@@ -3,6 +3,7 @@ import { decodeLine } from '../encode.ts'
 
 /** A line of a tick: `at` (from 1) and `length` are its place in bytes. */
 export interface TickLine {
+  /** That of its first entry, if it is several deltas. */
   seq: number
   text: string
   at: number
@@ -30,7 +31,7 @@ export function* tickLines(entries: string, after = 0, wantsDeltas = () => true)
     start.lastIndex = from
     const head = start.exec(entries)
     const text = entries.slice(from, end)
-    const seq = head === null ? (decodeLine(text)?.seq ?? 0) : Number(head[1])
+    const seq = head === null ? (decodeLine(text)[0]?.seq ?? 0) : Number(head[1])
     if (seq <= after) continue
     isAscii ??= Buffer.byteLength(entries) === entries.length
     at += isAscii ? from - counted : Buffer.byteLength(entries.slice(counted, from))

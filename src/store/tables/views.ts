@@ -30,16 +30,20 @@ const inTail = `json_each((
     SELECT l.last_tick UNION ALL SELECT t.prev FROM tail JOIN ticks t ON t.id = tail.id WHERE t.prev < tail.id
   ) SELECT json_group_array(id ORDER BY id) FROM tail)) i`
 
+/** Of one delta of a line that may have several: `d` is the line, `t` the text. */
+const deltaSeq = `(d.value ->> 'seq' + t.key)`
+const deltaTime = `(d.value ->> 'timestamp' + coalesce(d.value -> 'offsets' ->> t.key, 0))`
+
 /** One row per delta. */
 const deltas = (ids: string) =>
-  `SELECT a.run_id || ':' || (d.value ->> 'seq'), a.id, b.type, b.event_id,
-     b.tool_name, CAST(d.value ->> 'delta' AS TEXT), CAST(d.value ->> 'timestamp' AS INTEGER),
-     ${isoTime(`(d.value ->> 'timestamp')`)}
+  `SELECT a.run_id || ':' || ${deltaSeq}, a.id, b.type, b.event_id,
+     b.tool_name, CAST(t.value AS TEXT), CAST(${deltaTime} AS INTEGER), ${isoTime(deltaTime)}
    FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
      JOIN ${ids} JOIN ticks k ON k.id = i.value AND k.last_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
      JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
+     JOIN json_each(coalesce(d.value -> 'deltas', json_array(d.value ->> 'delta'))) t
    WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
-     AND d.value ->> 'seq' > b.seq AND d.value ->> 'seq' <= coalesce(b.last_seq, 9e15)`
+     AND ${deltaSeq} > b.seq AND ${deltaSeq} <= coalesce(b.last_seq, 9e15)`
 
 export const views: readonly (readonly [name: string, sql: string])[] = [
   [

@@ -1,0 +1,65 @@
+/**
+ * Deltas of one text that are stored together are one line: they differ in their texts only, and in their times by some ms. A model
+ * that is read in bursts says hundreds in one tick. Their lines would be nine tenths repetition, and writing them a third of a delta's cost.
+ */
+import type { Entry } from '../part/entry.ts'
+import { isPlainDelta, type PlainDelta } from '../part/entry-lines.ts'
+
+/** Entries `seq`, `seq + 1` and so on. A line of the log. */
+export interface DeltaBlock extends Omit<PlainDelta, 'delta'> {
+  deltas: string[]
+  /** ms from `timestamp` to the time of each. Absent if they all have the same. */
+  offsets?: number[]
+}
+
+/** More are several blocks: SQL finds each offset by counting. */
+const mostDeltas = 256
+/** Characters that an entry counts where memory is limited: its line would have about as many. */
+const entrySize = 100
+
+/** The index behind the entries from `i` on that can be a block: `i` if the first cannot. */
+export function endOfBlock(entries: readonly Entry[], i: number): number {
+  const first = entries[i]!
+  if (!isPlainDelta(first) || !Number.isSafeInteger(first.timestamp)) return i
+  const { type, id, step } = first
+  const most = Math.min(entries.length, i + mostDeltas)
+  let end = i + 1
+  for (; end < most; end++) {
+    const next = entries[end]!
+    if (next.type !== type || next.seq !== first.seq + end - i || next.step !== step) break
+    if (!isPlainDelta(next) || next.id !== id || !Number.isSafeInteger(next.timestamp)) break
+  }
+  return end
+}
+
+/** The line of entries that {@link endOfBlock} has found. */
+export function blockLine(entries: readonly Entry[], from: number, to: number): string {
+  const { seq, timestamp, step, type, id } = entries[from] as PlainDelta
+  const deltas: string[] = []
+  const offsets: number[] = []
+  let isOneMoment = true
+  for (let i = from; i < to; i++) {
+    const entry = entries[i] as PlainDelta
+    deltas.push(entry.delta)
+    offsets.push(entry.timestamp - timestamp)
+    isOneMoment &&= entry.timestamp === timestamp
+  }
+  const block: DeltaBlock = { seq, timestamp, step, type, id, deltas, ...(isOneMoment ? undefined : { offsets }) }
+  return JSON.stringify(block)
+}
+
+export function isBlock(stored: Entry | DeltaBlock): stored is DeltaBlock {
+  return 'deltas' in stored && !('delta' in stored) && Array.isArray(stored.deltas)
+}
+
+/** Adds its entries to a list. */
+export function addEntries({ seq, timestamp, step, type, id, deltas, offsets }: DeltaBlock, entries: Entry[]): void {
+  for (const [i, delta] of deltas.entries()) {
+    entries.push({ seq: seq + i, timestamp: timestamp + (offsets?.[i] ?? 0), step, type, id, delta })
+  }
+}
+
+/** The size in memory of entries that are stored as this text: about their characters, if each had a line. */
+export function sizeOf(text: string, entries: number): number {
+  return Math.max(text.length, entries * entrySize)
+}
