@@ -111,7 +111,8 @@ class State extends FoldingRun implements RunState {
 
   override apply(entry: Entry): void {
     const before = this.lastTimestamp
-    this.lastTimestamp = Math.max(this.lastTimestamp, entry.timestamp)
+    // Times are no small integers: each that is set is an object, and entries of a burst have the same.
+    if (entry.timestamp > before) this.lastTimestamp = entry.timestamp
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
       super.apply(entry)
       return

@@ -34,17 +34,12 @@ export function endOfBlock(entries: readonly Entry[], i: number): number {
 
 /** The line of entries that {@link endOfBlock} has found. */
 export function blockLine(entries: readonly Entry[], from: number, to: number): string {
-  const { seq, timestamp, step, type, id } = entries[from] as PlainDelta
-  const deltas: string[] = []
-  const offsets: number[] = []
-  let isOneMoment = true
-  for (let i = from; i < to; i++) {
-    const entry = entries[i] as PlainDelta
-    deltas.push(entry.delta)
-    offsets.push(entry.timestamp - timestamp)
-    isOneMoment &&= entry.timestamp === timestamp
+  const given = entries.slice(from, to) as PlainDelta[]
+  const { seq, timestamp, step, type, id } = given[0]!
+  const block: DeltaBlock = { seq, timestamp, step, type, id, deltas: given.map(({ delta }) => delta) }
+  if (given.some((each) => each.timestamp !== timestamp)) {
+    block.offsets = given.map((each) => each.timestamp - timestamp)
   }
-  const block: DeltaBlock = { seq, timestamp, step, type, id, deltas, ...(isOneMoment ? undefined : { offsets }) }
   return JSON.stringify(block)
 }
 

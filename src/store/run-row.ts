@@ -87,7 +87,9 @@ export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
 
 /** Folds entries into a row, which is changed. */
 export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
-  for (const entry of entries) {
+  // Not `for … of`: until it is compiled, that makes an object for each entry, and nearly all entries are deltas.
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i]!
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
