@@ -27,6 +27,7 @@ export function encodeEntries(run: string, entries: readonly Entry[], toLine = c
 
 /** The same in fewer lines: deltas that follow each other are one (`delta-block.ts`). */
 export function encodeTick(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
+  if (entries.length < 2) return encodeEntries(run, entries, toLine)
   let text = ''
   /** The first entry that is in no line yet. */
   let rest = 0
