@@ -76,12 +76,12 @@ test.each<[string, object]>([
   expect(decodeEntries([encodeTick('r', entries)])).toEqual(entries)
 })
 
-test('a line has at most 256 deltas', () => {
-  const lines = linesOf(Array.from({ length: 600 }, (_, i) => delta(i + 1)))
+test('a line has at most 64 deltas', () => {
+  const lines = linesOf(Array.from({ length: 150 }, (_, i) => delta(i + 1)))
   expect(lines.map(({ seq, deltas }) => [seq, (deltas as unknown[]).length])).toEqual([
-    [1, 256],
-    [257, 256],
-    [513, 88],
+    [1, 64],
+    [65, 64],
+    [129, 22],
   ])
 })
 
@@ -134,5 +134,59 @@ test('a page of a run has a bounded number of entries, however short their texts
   expect(most).toBeLessThan(3000)
   const from = await collect(store.log.read('r', { after: 12_345, before: 12_348 }))
   expect(from).toEqual([delta(12_346, 'ab'), delta(12_347, 'ab')])
+  await store.close()
+})
+
+test('a delta with fields of its own that look like those of several is one, in the log and in SQL', async () => {
+  const store = sqliteStore(newFile())
+  const [begin, step, start] = exampleRun('r', 0)
+  const ofStep = { step: 'main/answer', id: 'main/answer:0' }
+  const odd = [{ deltas: ['A', 'B', 'C'] }, { deltas: null }, { deltas: 'abc' }, { offsets: [5000] }]
+  const deltas = odd.map((more, i) => delta(4 + i, `text ${i}`, { ...ofStep, ...more }))
+  await store.log.append('r', 1, [begin!, step!, start!, ...deltas, delta(8, 'last', ofStep)])
+  await store.records!.settle()
+  await store.log.append('lone', 1, [startEntry('lone'), delta(2, '', { delta: undefined, deltas: [] })])
+  expect((await collect(store.log.read('r'))).slice(3)).toEqual([...deltas, delta(8, 'last', ofStep)])
+  expect(await collect(store.log.read('lone'))).toHaveLength(2)
+  const { rows } = await store.records!.query(
+    `SELECT id, content, timestamp FROM agent_stream_events WHERE agent_id = 'r' AND event_type = 'text-delta'`,
+  )
+  const texts = ['text 0', 'text 1', 'text 2', 'text 3', 'last']
+  expect(rows).toEqual(texts.map((text, i) => [`r:${4 + i}`, text, noon]))
+  await store.close()
+})
+
+test('a delta that would be read as several is refused, and nothing of its batch is stored', async () => {
+  const store = sqliteStore(newFile())
+  await store.log.append('r', 1, [startEntry('r')])
+  const { delta: _, ...several } = delta(3) as { delta: string }
+  const appended = store.log.append('r', 1, [delta(2), { ...several, deltas: ['a', 'b'] } as unknown as Entry])
+  await expect(appended).rejects.toMatchObject({ code: 'bad-entry' })
+  expect(await collect(store.log.read('r'))).toHaveLength(1)
+  await store.close()
+})
+
+test('compaction makes no run larger: short texts, and forks that begin within a line', async () => {
+  const store = sqliteStore(newFile())
+  const entries = [startEntry('short')]
+  for (let i = 0; i < 300; i++) {
+    const id = `t${i}`
+    const add = (part: object) =>
+      entries.push({ seq: entries.length + 1, timestamp: noon, step: 'main/x', ...part } as Entry)
+    add({ type: 'text-start', id })
+    for (const text of ['Yes', '.']) add({ type: 'text-delta', id, delta: text })
+    add({ type: 'text-end', id })
+  }
+  await store.log.append('short', 1, [...entries, endEntry(entries.length + 1)])
+  await store.log.append('forked', 1, exampleRun('forked', 200))
+  for (let seq = 10; seq < 200; seq += 3) await store.log.fork('forked', seq, `f${seq}`)
+  for (const run of ['short', 'forked']) {
+    const textOf = async () =>
+      (await collect(store.log.read(run))).map((each) => ('delta' in each ? each.delta : '')).join('')
+    const before = await textOf()
+    const { bytesBefore, bytesAfter } = (await store.upkeep!.compact(run))!
+    expect(bytesAfter, run).toBeLessThanOrEqual(bytesBefore)
+    expect(await textOf()).toBe(before)
+  }
   await store.close()
 })

@@ -4,6 +4,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { isPlainDelta, type PlainDelta } from '../part/entry-lines.ts'
+import type { TickRow } from './sqlite-groups.ts'
 
 /** Entries `seq`, `seq + 1` and so on. A line of the log. */
 export interface DeltaBlock extends Omit<PlainDelta, 'delta'> {
@@ -12,8 +13,8 @@ export interface DeltaBlock extends Omit<PlainDelta, 'delta'> {
   offsets?: number[]
 }
 
-/** More are several blocks: SQL finds each offset by counting. */
-const mostDeltas = 256
+/** More are several blocks: SQL finds each offset by counting, and more would save little space. */
+const mostDeltas = 64
 /** Characters that an entry counts where memory is limited: its line would have about as many. */
 const entrySize = 100
 
@@ -43,8 +44,11 @@ export function blockLine(entries: readonly Entry[], from: number, to: number): 
   return JSON.stringify(block)
 }
 
+/** `views.ts` says the same in SQL. */
 export function isBlock(stored: Entry | DeltaBlock): stored is DeltaBlock {
-  return 'deltas' in stored && !('delta' in stored) && Array.isArray(stored.deltas)
+  if (!('deltas' in stored) || 'delta' in stored) return false
+  const { deltas } = stored
+  return Array.isArray(deltas) && deltas.length > 1 && typeof deltas[0] === 'string'
 }
 
 /** Adds its entries to a list. */
@@ -57,4 +61,9 @@ export function addEntries({ seq, timestamp, step, type, id, deltas, offsets }: 
 /** The size in memory of entries that are stored as this text: about their characters, if each had a line. */
 export function sizeOf(text: string, entries: number): number {
   return Math.max(text.length, entries * entrySize)
+}
+
+/** That of a row. The numbers of a compacted one say nothing of how many entries it has. */
+export function sizeOfRow({ entries, firstSeq, lastSeq }: Omit<TickRow, 'id'>): number {
+  return entries.includes('"deltas":[') ? sizeOf(entries, lastSeq - firstSeq + 1) : entries.length
 }

@@ -6,23 +6,30 @@ import { recordable } from '../part/json.ts'
 import { addEntries, blockLine, endOfBlock, isBlock } from './delta-block.ts'
 
 /**
- * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle). `toLine`: what encodes
+ * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle), and for a delta that would be
+ * read as several. `toLine`: what encodes
  * this run's entries from tick to tick.
  */
 export function encodeEntries(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
   let lines = ''
   for (const entry of entries) {
+    if (isDelta(entry) && isBlock(entry)) {
+      throw new MillraceError('bad-entry', `${placeOf(run, entry)} has "deltas", but no "delta"`)
+    }
     try {
       lines = toLine(entry, lines)
     } catch (error) {
-      const place = `entry ${entry.seq} (${entry.type}) of run ${run}`
-      throw new MillraceError('bad-entry', `${place} cannot be encoded as JSON`, {
+      throw new MillraceError('bad-entry', `${placeOf(run, entry)} cannot be encoded as JSON`, {
         detail: messageOf(error),
         cause: error,
       })
     }
   }
   return lines
+}
+
+function placeOf(run: string, { seq, type }: Entry): string {
+  return `entry ${seq} (${type}) of run ${run}`
 }
 
 /** The same in fewer lines: deltas that follow each other are one (`delta-block.ts`). */

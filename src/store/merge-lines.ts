@@ -1,6 +1,6 @@
 /** Merges the deltas of a piece of a run that is stored as JSON lines. */
 import type { Entry } from '../part/entry.ts'
-import { decodeEntries } from './encode.ts'
+import { decodeEntries, encodeTick } from './encode.ts'
 import { seqOf } from './tables/move-rows.ts'
 
 /** Characters of a piece: what can be merged and written in a few ms. The text that reaches it is included. */
@@ -16,10 +16,12 @@ export interface MergedLines {
 }
 
 /** Takes the stored texts of a piece one by one. `merge`: that of `createCompaction`, of the run. */
-export function createLineMerge(merge: (entries: readonly Entry[]) => Entry[]) {
+export function createLineMerge(run: string, merge: (entries: readonly Entry[]) => Entry[]) {
   const lineOf = new Map<Entry, string | undefined>()
+  let texts: string[] = []
   return {
     add(text: string): void {
+      texts.push(text)
       for (const line of text.split('\n')) {
         const entries = toEntries(line)
         for (const entry of entries) lineOf.set(entry, entries.length === 1 ? line : undefined)
@@ -29,9 +31,27 @@ export function createLineMerge(merge: (entries: readonly Entry[]) => Entry[]) {
     finish(): MergedLines {
       const entries = [...lineOf.keys()]
       const merged = merge(entries)
-      // What was not merged stays as it was written.
-      const text = merged.map((entry) => lineOf.get(entry) ?? JSON.stringify(entry)).join('\n')
+      const lines: string[] = []
+      let others: Entry[] = []
+      const addOthers = () => {
+        if (others.length > 0) lines.push(encodeTick(run, others))
+        others = []
+      }
+      for (const entry of merged) {
+        const line = lineOf.get(entry)
+        if (line === undefined) others.push(entry)
+        else {
+          addOthers()
+          // What was not merged stays as it was written.
+          lines.push(line)
+        }
+      }
+      addOthers()
+      const [given, text] = [texts.join('\n'), lines.join('\n')]
       lineOf.clear()
+      texts = []
+      // Merged deltas are a line each, so a few of them may be longer than many that shared one.
+      if (text.length > given.length) return { text: given, before: entries.length, after: entries.length }
       return { text, before: entries.length, after: merged.length }
     },
   }

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
-import { sizeOf } from './delta-block.ts'
+import { sizeOf, sizeOfRow } from './delta-block.ts'
 import { decodeEntries } from './encode.ts'
 import { ofFork, type Origin } from './run-row.ts'
 import type { TickGroups } from './sqlite-groups.ts'
@@ -43,11 +43,11 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
     const marks = types?.map((type) => `"type":"${type}"`)
     const texts: string[] = []
     let length = 0
-    for (const { entries: text, firstSeq, lastSeq } of groups.from(run, after + 1)) {
+    for (const row of groups.from(run, after + 1)) {
+      const { entries: text } = row
       const holdsOne = marks === undefined || marks.some((mark) => text.includes(mark))
       texts.push(holdsOne ? text : text.slice(text.lastIndexOf('\n') + 1))
-      // Of a run that was compacted that is too much: its rows have fewer entries.
-      length += sizeOf(text, lastSeq - firstSeq + 1)
+      length += sizeOfRow(row)
       if (texts.length >= rows || length >= pageLength) break
     }
     const entries = decodeEntries(texts)

@@ -1,6 +1,7 @@
 /** Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
 import type { DatabaseSync } from 'node:sqlite'
 import { createCompaction } from '../fold/compaction.ts'
+import { sizeOfRow } from './delta-block.ts'
 import { createLineMerge, pieceLength } from './merge-lines.ts'
 import type { TickGroups, TickRow } from './sqlite-groups.ts'
 import { createMove } from './tables/move-rows.ts'
@@ -52,7 +53,7 @@ export function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
  * undefined after the last.
  */
 export function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
-  const lines = createLineMerge(createCompaction(pieces.bounds(run)))
+  const lines = createLineMerge(run, createCompaction(pieces.bounds(run)))
   let after = 0
   let rows: TickRow[] = []
   let length = 0
@@ -64,7 +65,7 @@ export function compactPieces(run: string, pieces: Pieces, clock: () => number):
       after = row.lastSeq
       rows.push(row)
       lines.add(row.entries)
-      length += row.entries.length
+      length += sizeOfRow(row)
       if (length >= pieceLength) return false
       if (clock() - began >= sliceLength) return true
     }

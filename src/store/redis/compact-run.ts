@@ -74,7 +74,7 @@ function lengthOf(pieces: readonly Piece[]): number {
 }
 
 async function* piecesOf(run: string, pages: Pages): AsyncGenerator<Piece, void, void> {
-  const lines = createLineMerge(createCompaction())
+  const lines = createLineMerge(run, createCompaction())
   let last = ''
   let [items, bytes, length] = [0, 0, 0]
   for await (const page of pages.items(run)) {

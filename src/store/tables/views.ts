@@ -30,9 +30,17 @@ const inTail = `json_each((
     SELECT l.last_tick UNION ALL SELECT t.prev FROM tail JOIN ticks t ON t.id = tail.id WHERE t.prev < tail.id
   ) SELECT json_group_array(id ORDER BY id) FROM tail)) i`
 
-/** Of one delta of a line that may have several: `d` is the line, `t` the text. */
-const deltaSeq = `(d.value ->> 'seq' + t.key)`
-const deltaTime = `(d.value ->> 'timestamp' + coalesce(d.value -> 'offsets' ->> t.key, 0))`
+/** Of one delta of a line that may have several: `s` and `m` are the number and the time of the line, `o` the offsets, `t` the text. */
+const deltaSeq = '(s.value + t.key)'
+const deltaTime = '(m.value + coalesce(o.value ->> t.key, 0))'
+/** `isBlock` of `delta-block.ts`. */
+const isBlock = `json_type(d.value, '$.delta') IS NULL AND json_array_length(d.value, '$.deltas') > 1
+  AND json_type(d.value, '$.deltas[0]') = 'text'`
+/** Each once for a line: SQLite would parse it again for each delta. */
+const ofLine = `json_each(json_array(d.value ->> 'seq')) s
+     JOIN json_each(json_array(d.value ->> 'timestamp')) m
+     JOIN json_each(json_array(iif(${isBlock}, coalesce(d.value -> 'offsets', json_array()), json_array()))) o
+     JOIN json_each(iif(${isBlock}, d.value -> 'deltas', json_array(d.value ->> 'delta'))) t`
 
 /** One row per delta. */
 const deltas = (ids: string) =>
@@ -41,7 +49,7 @@ const deltas = (ids: string) =>
    FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
      JOIN ${ids} JOIN ticks k ON k.id = i.value AND k.last_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
      JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
-     JOIN json_each(coalesce(d.value -> 'deltas', json_array(d.value ->> 'delta'))) t
+     JOIN ${ofLine}
    WHERE d.value ->> 'type' = b.type AND d.value ->> 'id' = b.event_id
      AND ${deltaSeq} > b.seq AND ${deltaSeq} <= coalesce(b.last_seq, 9e15)`
 
