@@ -18,10 +18,8 @@ export interface MergedLines {
 /** Takes the stored texts of a piece one by one. `merge`: that of `createCompaction`, of the run. */
 export function createLineMerge(run: string, merge: (entries: readonly Entry[]) => Entry[]) {
   const lineOf = new Map<Entry, string | undefined>()
-  let texts: string[] = []
   return {
     add(text: string): void {
-      texts.push(text)
       for (const line of text.split('\n')) {
         const entries = toEntries(line)
         for (const entry of entries) lineOf.set(entry, entries.length === 1 ? line : undefined)
@@ -47,12 +45,8 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
         }
       }
       addOthers()
-      const [given, text] = [texts.join('\n'), lines.join('\n')]
       lineOf.clear()
-      texts = []
-      // Merged deltas are a line each, so a few of them may be longer than many that shared one.
-      if (text.length > given.length) return { text: given, before: entries.length, after: entries.length }
-      return { text, before: entries.length, after: merged.length }
+      return { text: lines.join('\n'), before: entries.length, after: merged.length }
     },
   }
 }
