@@ -2,6 +2,7 @@
  * A model server without sockets: the bytes that `upstream.ts` would send, given to whoever asks undici's global dispatcher. What it
  * hands over is what undici makes of a socket: one piece for each HTTP chunk, which is one delta, and up to 64 KB in a turn.
  */
+import { deltaChunk, lastChunks, roleChunk } from './chat-chunks.ts'
 import { deltaText } from './deltas.ts'
 import type { Pattern } from './in-process-model.ts'
 
@@ -38,25 +39,8 @@ export function answerRequests(deltas: number, pattern: Pattern): void {
 }
 
 function piecesOf(deltas: number): Buffer[] {
-  const base = {
-    id: 'chatcmpl-benchmark0000000000000000',
-    object: 'chat.completion.chunk',
-    created: 1_700_000_000,
-    model: 'bench',
-    service_tier: 'default',
-    system_fingerprint: 'fp_benchmark0',
-  }
-  const frame = (data: object) => Buffer.from(`data: ${JSON.stringify({ ...base, ...data })}\n\n`)
-  const chunk = (delta: object, finish_reason: string | null = null) =>
-    frame({ choices: [{ index: 0, delta, logprobs: null, finish_reason }], usage: null })
-  const usage = { prompt_tokens: 8, completion_tokens: deltas, total_tokens: deltas + 8 }
-  return [
-    chunk({ role: 'assistant', content: '', refusal: null }),
-    ...Array.from({ length: deltas }, (_, i) => chunk({ content: deltaText(i) })),
-    chunk({}, 'stop'),
-    frame({ choices: [], usage }),
-    Buffer.from('data: [DONE]\n\n'),
-  ]
+  const said = Array.from({ length: deltas }, (_, i) => deltaChunk(deltaText(i)))
+  return [roleChunk, ...said, ...lastChunks(deltas)].map((data) => Buffer.from(`data: ${data}\n\n`))
 }
 
 /** Answers that get one piece in each turn. */

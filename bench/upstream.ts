@@ -4,6 +4,7 @@
  */
 import { createServer, type Socket } from 'node:net'
 import { answerCalls, ownCpu } from './calls.ts'
+import { base, deltaChunk, lastChunks, roleChunk } from './chat-chunks.ts'
 import { deltaText, nowMicros } from './deltas.ts'
 
 export type Mode =
@@ -40,24 +41,12 @@ const tooLate = 10_000
 
 const head =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n'
-const base = {
-  id: 'chatcmpl-benchmark0000000000000000',
-  object: 'chat.completion.chunk',
-  created: 1_700_000_000,
-  model: 'bench',
-  service_tier: 'default',
-  system_fingerprint: 'fp_benchmark0',
-}
 const chunk = (data: string) => `${(data.length + 8).toString(16)}\r\ndata: ${data}\n\n\r\n`
-const choice = (delta: object, finish: string | null) =>
-  chunk(JSON.stringify({ ...base, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], usage: null }))
-const role = choice({ role: 'assistant', content: '', refusal: null }, null)
-const delta = (text: string) => choice({ content: text }, null)
+const role = chunk(roleChunk)
+const delta = (text: string) => chunk(deltaChunk(text))
 
 function end(deltas: number, wantsUsage: boolean): string {
-  const usage = { prompt_tokens: 8, completion_tokens: deltas, total_tokens: deltas + 8 }
-  const told = wantsUsage ? chunk(JSON.stringify({ ...base, choices: [], usage })) : ''
-  return `${choice({}, 'stop')}${told}${chunk('[DONE]')}0\r\n\r\n`
+  return `${lastChunks(deltas, wantsUsage).map(chunk).join('')}0\r\n\r\n`
 }
 
 const bursts = new Map<string, Buffer>()

@@ -7,8 +7,9 @@
  * - `ticks`: the log. One row has the entries of a run from one tick of the event loop: `first_seq`…`last_seq`, one JSON
  *   object per line. Deltas of one text that follow each other are one line: `deltas` are their texts, `seq` and `timestamp` those of
  *   the first, and `offsets`, if they differ, the ms from there to the time of each. `agent_stream_events` has a row for each delta.
- *   `id` grows in commit order over all runs. One row per entry would cost twice as much to write; clustering by run (WITHOUT ROWID) is a quarter slower, because each run then dirties pages full of text. `prev` is the row of
- *   the same run before it, unless that is in a group.
+ *   `id` grows in commit order over all runs. One row per entry would cost twice as much to write; clustering by run (WITHOUT ROWID)
+ *   is a quarter slower, because each run then dirties pages full of text. `prev` is the row of the same run before it, unless that is
+ *   in a group.
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
  *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012). `run` is the run's number.
  * - `inbox`: messages to a run's owner; the first message of a key wins.
