@@ -68,6 +68,10 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
 export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'has'>): number {
   // Its deltas are already counted.
   if (part.type === 'tool-call' && written.has(part.toolCallId)) return 1
-  const { type: _, ...fields } = part
-  return Object.values(fields).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 1)
+  let length = 1
+  for (const key in part) {
+    const value: unknown = part[key as keyof SourcePart]
+    if (typeof value === 'string' && key !== 'type') length += value.length
+  }
+  return length
 }

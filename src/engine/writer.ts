@@ -49,8 +49,11 @@ const nothing: Entry[] = []
 function weightOf(entry: Entry): number {
   if (isDelta(entry)) return entry.delta.length + 64
   const { data, result, input, raw } = entry as { data?: unknown; result?: unknown; input?: unknown; raw?: unknown }
-  const texts = [data, result, input, raw].filter((value) => typeof value === 'string')
-  return texts.reduce((sum, { length }) => sum + length, 512)
+  return 512 + lengthOf(data) + lengthOf(result) + lengthOf(input) + lengthOf(raw)
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : 0
 }
 
 function bounded(part: RecordedPart): RecordedPart {

@@ -71,23 +71,39 @@ type MeteringOf = (headers: Headers) => MeterOptions
 async function send(at: string, init: RequestInit, meteringOf: MeteringOf): Promise<Opened> {
   const dispatcher = isNodesOwn(globalThis.fetch) ? findDispatcher() : undefined
   const { method = 'GET', headers, body, signal, redirect: _, ...rest } = init
-  const url = new URL(at)
+  const address = addressOf(at)
   const isPlain = typeof body === 'string' && Object.keys(rest).length === 0
   // `fetch` rejects credentials in the URL with a clear error.
-  if (dispatcher === undefined || !isPlain || url.username !== '' || url.password !== '') {
+  if (dispatcher === undefined || !isPlain || address.hasCredentials) {
     const response = await globalThis.fetch(at, init)
     return ofResponse(boundResponse(response, meteringOf(response.headers)), response.type)
   }
   signal?.throwIfAborted()
   const request = {
-    origin: url.origin,
-    path: url.pathname + url.search,
+    origin: address.origin,
+    path: address.path,
     method,
     headers: listOf(headers),
     body,
     ...unlimited,
   }
   return new OpenedByUs(await dispatch(dispatcher, request, signal ?? undefined, meteringOf), meteringOf)
+}
+
+interface Address {
+  url: string
+  origin: string
+  path: string
+  hasCredentials: boolean
+}
+
+let lastAddress: Address | undefined
+
+/** The last one is kept: a server asks the same few, and reading a URL takes as long as the rest of this file. */
+function addressOf(url: string): Address {
+  if (lastAddress?.url === url) return lastAddress
+  const { origin, pathname, search, username, password } = new URL(url)
+  return (lastAddress = { url, origin, path: pathname + search, hasCredentials: username !== '' || password !== '' })
 }
 
 /** A class, because its functions would cost each open stream more than what it knows. */

@@ -34,7 +34,8 @@ export interface Gathering {
   flush(): number
   /** After COMMIT, before `done` of the writes is called. */
   committed(): void
-  rolledBack(): void
+  /** Returns whether the same transaction may succeed now: it has found what it had taken for new. */
+  rolledBack(): boolean
 }
 
 export interface CommitQueue {
@@ -87,7 +88,7 @@ export function createCommitQueue(
       commit.run()
     } catch (error) {
       const clean = rollBack()
-      gathering.rolledBack()
+      if (gathering.rolledBack() && clean) return transact(writes)
       // One write that the database rejects must not fail the other runs of its tick.
       if (isolate && clean) for (const write of writes) transact([write])
       else fail(writes, error)

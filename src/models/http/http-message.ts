@@ -53,7 +53,9 @@ export function listOf(given: RequestInit['headers']): string[] {
   for (const [name, value] of isPlain ? Object.entries(given ?? {}) : new Headers(given)) {
     headers.set(name.toLowerCase(), value as string)
   }
-  return [...headers].flat()
+  const list: string[] = []
+  for (const [name, value] of headers) list.push(name, value)
+  return list
 }
 
 /** Whether `Headers` would leave all values as they are: it trims whitespace and rejects invalid characters. */

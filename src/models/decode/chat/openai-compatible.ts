@@ -35,9 +35,20 @@ export interface CompatibleFacts {
 
 /** The provider's name, or in camel case if the request's provider options have that. `provider`: `my-server.chat`. */
 export function metadataKeyOf(provider: string, providerOptions: Record<string, unknown> | undefined): string {
-  const name = provider.split('.')[0]!.trim()
-  const camel = name.replace(/[_-]([a-z])/g, (pair) => pair[1]!.toUpperCase())
+  const { name, camel } = namesOf(provider)
   return camel !== name && (ownValue(providerOptions, camel) ?? undefined) !== undefined ? camel : name
+}
+
+let lastNames = { provider: '', name: '', camel: '' }
+
+/** Those of the last provider are kept: a server asks few of them, again and again. */
+function namesOf(provider: string): { name: string; camel: string } {
+  if (lastNames.provider !== provider) {
+    const name = provider.split('.')[0]!.trim()
+    const camel = name.replace(/[_-]([a-z])/g, (pair) => pair[1]!.toUpperCase())
+    lastNames = { provider, name, camel }
+  }
+  return lastNames
 }
 
 const textId = 'txt-0'
