@@ -31,5 +31,5 @@ test('a text is read as the packages read it: members that would change a protot
     expect(JSON.stringify(value), text).toBe(JSON.stringify(expected))
     return 'read'
   })
-  expect(outcomes.filter((outcome) => outcome === 'refused')).toHaveLength(8)
+  expect(outcomes.filter((outcome) => outcome === 'refused')).toHaveLength(9)
 })
