@@ -38,6 +38,8 @@ export const usage = `npm run bench [-- scenario… options]
   --paced n        number of streams for paced (default 1000)
   --subjects a,b   in in-process, beside the AI SDK only these, such as ui-SQLite
   --warm n         in in-process, seconds before the first measurement (default 1.2): a server optimises its code for 20
+  --requests n     in first-delta, requests to each server before the first measurement (default 500); a server has
+                   optimised its code after some thousands
   --rate n         deltas a second of each stream in paced (default 20)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
@@ -98,6 +100,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       rate: { type: 'string' },
       subjects: { type: 'string' },
       warm: { type: 'string' },
+      requests: { type: 'string' },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
       name: { type: 'string', default: 'latest' },
@@ -114,7 +117,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   })
   if (!/^[\w.-]+$/u.test(values.name))
     throw new Error('--name must be a file name of letters, digits, dots, dashes and underscores.')
-  const number = (key: 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced' | 'rate' | 'warm', otherwise: number) =>
+  type Counted = 'rounds' | 'streams' | 'deltas' | 'seconds' | 'paced' | 'rate' | 'warm' | 'requests'
+  const number = (key: Counted, otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds' && key !== 'warm')
   return {
     scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => name !== 'readme') : scenarios,
@@ -132,6 +136,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       rate: number('rate', 20),
       subjects: values.subjects?.split(','),
       warm: number('warm', quick ? 0.3 : 1.2),
+      requests: number('requests', quick ? 250 : 500),
       profile: values.profile,
       reference: values.reference,
       quick,

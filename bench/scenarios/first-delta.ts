@@ -6,8 +6,6 @@ import { createSpeedometer } from '../steady.ts'
 
 /** Compared with the minimum that any server must do. */
 const usual = 'floor'
-/** Warm-up requests: a new server is still compiling its code. */
-const warm = 500
 /** Requests at full core speed wanted per round. A round may take up to nine times as long to get them. */
 const enough = 40
 
@@ -20,7 +18,7 @@ interface Way {
 
 export async function firstDelta(bench: Bench): Promise<Result> {
   const { reference = usual } = bench.options
-  const { rounds = 7, seconds } = bench.options
+  const { rounds = 7, seconds, requests } = bench.options
   const warmed = new Set<string>()
   const isFast = createSpeedometer(() =>
     Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('glance'))),
@@ -32,7 +30,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     await setMode(bench, { kind: 'first' })
     const all: Way[] = []
     const atFullSpeed: Way[] = []
-    const least = warmed.has(target.url) ? 1 : Math.ceil(warm * Math.min(1, seconds))
+    const least = warmed.has(target.url) ? 1 : requests
     warmed.add(target.url)
     const until = performance.now() + seconds * 250
     const latest = until + seconds * 2000
@@ -72,6 +70,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     ],
     rows,
     notes: [
+      `Each server got ${requests} requests before the first measurement.`,
       'The model server answers each request at once with one delta, then waits until that has arrived.',
       `${counted} of ${asked} requests ran at full core speed, according to a short test on each core before and after. If a round has enough of them, only they count.`,
       ...notes,

@@ -93,6 +93,7 @@ export function formatReport(report: Report, stream: NodeJS.WriteStream): string
 
 /** A line break from a client or a model must not start a line that looks like one of ours. */
 function oneLine(text: string): string {
+  if (/^[\w-]{0,100}$/.test(text)) return text
   const line = printable(text).replaceAll(/\s*[\n\t\u2028\u2029]\s*/gu, ' ')
   return line.length > longest ? `${line.slice(0, longest)}…` : line
 }

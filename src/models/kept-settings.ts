@@ -21,6 +21,9 @@ export function keepSettings(bare: LanguageModelV4): void {
   const { config } = bare as { config?: Config }
   if (typeof config?.headers === 'function') config.headers = keepHeaders(config.headers)
   if (typeof config?.url === 'function') config.url = keepUrl(config.url)
+  // A getter that cuts it from the provider's name, and is read five times for a request.
+  const { providerOptionsName: name } = bare as { providerOptionsName?: unknown }
+  if (typeof name === 'string') Object.defineProperty(bare, 'providerOptionsName', { value: name })
 }
 
 function keepHeaders(make: () => object): () => object {

@@ -14,6 +14,9 @@ export interface Dropped {
   begin(run: string): number
   /** Removes some of its rows. Returns false if there are none: from then on the number may be that of a new run. */
   removeSome(number: number, most: number): boolean
+  /** Whether no run is being deleted. What is known is forgotten by `refresh`: another process may begin to delete one. */
+  isEmpty(): boolean
+  refresh(): void
   /** A run begins with the id of a deleted one, of which nothing may be left. */
   revive(run: string): void
 }
@@ -24,7 +27,13 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
   const find = db.prepare('SELECT 1 FROM dropped WHERE run = ?')
   const numberOf = db.prepare('SELECT run FROM dropped WHERE id = ?')
   const all = db.prepare('SELECT run FROM dropped')
+  const any = db.prepare('SELECT 1 FROM dropped LIMIT 1')
   const recent = new Set<string>()
+  let isKnownEmpty = false
+
+  function isEmpty(): boolean {
+    return (isKnownEmpty ||= any.get() === undefined)
+  }
 
   function removeSome(number: number, most: number): boolean {
     // Whoever else deletes it may have completed it since the last time.
@@ -37,7 +46,12 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
   return {
     has: (run) => recent.has(run),
     unfinished: () => all.all().map(({ run }) => Number(run)),
+    isEmpty,
+    refresh() {
+      isKnownEmpty = false
+    },
     begin(run) {
+      isKnownEmpty = false
       const number = Number(insert.run(run).lastInsertRowid)
       recent.add(run)
       if (recent.size > mostRecent) recent.delete(recent.values().next().value!)
@@ -46,7 +60,7 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
     removeSome,
     revive(run) {
       recent.delete(run)
-      const row = numberOf.get(run)
+      const row = isEmpty() ? undefined : numberOf.get(run)
       if (row) while (removeSome(Number(row.run), Infinity));
     },
   }

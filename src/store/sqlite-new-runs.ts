@@ -3,7 +3,6 @@
  * fails, and the transaction is repeated with the row that it found.
  */
 import type { Entry } from '../part/entry.ts'
-import type { StoredRow } from './run-row.ts'
 import type { RunTable } from './sqlite-runs.ts'
 
 /** SQLITE_CONSTRAINT_UNIQUE */
@@ -12,7 +11,7 @@ const taken = 2067
 export interface NewRuns {
   /** Whether these entries begin a run of which no row is known to exist. */
   seemsNew(run: string, entries: readonly Entry[]): boolean
-  insert(row: StoredRow): void
+  insert: RunTable['insert']
   committed(): void
   /** Returns whether the transaction failed because a run was not new. */
   rolledBack(): boolean
@@ -26,9 +25,9 @@ export function createNewRuns(runs: Pick<RunTable, 'insert'>): NewRuns {
     seemsNew(run, [first]) {
       return first?.type === 'run-start' && first.seq === 1 && !found.has(run)
     },
-    insert(row) {
+    insert(row, isFree) {
       try {
-        runs.insert(row)
+        runs.insert(row, isFree)
       } catch (error) {
         hasFound = (error as { errcode?: unknown }).errcode === taken
         if (hasFound) found.add(row.id)

@@ -14,8 +14,8 @@ export interface RunTable {
   due(before: number, limit: number): DueRun[]
   /** Running runs that are not `owned`, and suspended runs that are due, answered or stopped, or wait for nothing; oldest first. */
   left(now: number, owned: (run: string) => boolean): string[]
-  /** Gives the row its number. */
-  insert(row: StoredRow): void
+  /** Gives the row its number. `isFree`: no run is being deleted, whose number might be given again. */
+  insert(row: StoredRow, isFree?: boolean): void
   /** The run goes on as another agent. */
   rename(row: StoredRow): void
   /** Updates the position; called for every commit. */
@@ -31,7 +31,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick)
-     VALUES ((SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs)),
+     VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
        ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
@@ -99,8 +99,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
         .all(...values, limitOf(query))
         .map(toRow)
     },
-    insert(row) {
+    insert(row, isFree = false) {
       const { lastInsertRowid } = insert.run(
+        isFree ? 1 : 0,
         row.id,
         row.agent,
         row.threadId,

@@ -105,6 +105,7 @@ export function createTicks(
     version = now
     heads.clear()
     feed.clear()
+    dropped.refresh()
     return !isFirst
   }
 
@@ -200,7 +201,7 @@ export function createTicks(
           row.lastTick = added.last
           group = added.group
         }
-        if (!before) newRuns.insert(row)
+        if (!before) newRuns.insert(row, dropped.isEmpty())
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)

@@ -128,6 +128,7 @@ describe('with its processes', () => {
       paced: 3,
       rate: 20,
       warm: 0.03,
+      requests: 20,
       profile: undefined,
       quick: false,
     },

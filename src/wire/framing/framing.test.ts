@@ -106,9 +106,12 @@ test('a prepared event is the event, whatever its other fields hold', () => {
     fc.property(names, names, fc.oneof(fc.string({ unit: 'binary' }), codes), (id, more, delta) => {
       const make = (text: string) => ({ id, delta: text, more: [{ more }] })
       const [sent, prepared] = [sse().open(), sse().open()]
-      sent.send(make(delta))
-      prepared.prepare(make)(delta)
-      expect(prepared.take()).toBe(sent.take())
+      const say = prepared.prepare(make)
+      for (const text of [delta, delta, 'b']) {
+        sent.send(make(text))
+        say(text)
+        expect(prepared.take()).toBe(sent.take())
+      }
     }),
   )
 })
@@ -134,10 +137,26 @@ test('a prepared event may differ in a number, too', () => {
   // The number may stand behind the text, or not at all.
   for (const make of [(text: string, n: number) => ({ text, n }), (text: string) => ({ text })]) {
     const [sent, prepared] = [sse().open(), sse().open()]
-    sent.send(make('a', 1234))
-    prepared.prepare(make)('a', 1234)
+    const say = prepared.prepare(make)
+    for (const number of [1234, 1235, 1235]) {
+      sent.send(make('a', number))
+      say('a', number)
+    }
     expect(prepared.take()).toBe(sent.take())
   }
+})
+
+test('an event is prepared when the second one comes', () => {
+  let made = 0
+  const say = sse()
+    .open()
+    .prepare((text) => ({ text, made: void made++ }))
+  say('a')
+  expect(made).toBe(1)
+  say('b')
+  const forPreparing = made
+  say('c')
+  expect(made).toBe(forPreparing)
 })
 
 test('what is muted is not framed, prepared or not; an end is a frame like others', () => {

@@ -58,25 +58,45 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     }
   }
 
+  type Make = Parameters<Frames<Event>['prepare']>[0]
+  type Say = ReturnType<Frames<Event>['prepare']>
+
+  function prepared(make: Make): Say {
+    const made = frame(make(marker, numberMarker))
+    const other = frame(make(marker, numberMarker + 1))
+    const [before, after, ...more] = made.split(marked)
+    const asItIs = (text: string, number = 0) => send(make(text, number))
+    // The marker is part of another field as well, or the frame is not JSON.
+    if (before === undefined || after === undefined || more.length > 0) return asItIs
+    if (made !== other) {
+      const [first, second] = before.split(String(numberMarker))
+      // The number must stand before the text, and the same digits nowhere else.
+      const isFound = `${first}${numberMarker + 1}${second}${marked}${after}` === other
+      return isFound ? withNumber(first!, `${second}"`, `"${after}`) : asItIs
+    }
+    return withoutNumber(before, after)
+  }
+
   // A plain field: an object with a getter of its own takes four times the memory.
   const frames: Frames<Event> & { muted: boolean } = {
     muted: false,
     mute: (isMuted) => void (frames.muted = isMuted),
     send,
+    // Not before the second: the first delta of an answer waits for nothing that makes the next ones cheap.
     prepare(make) {
-      const made = frame(make(marker, numberMarker))
-      const other = frame(make(marker, numberMarker + 1))
-      const [before, after, ...more] = made.split(marked)
-      const asItIs = (text: string, number = 0) => send(make(text, number))
-      // The marker is part of another field as well, or the frame is not JSON.
-      if (before === undefined || after === undefined || more.length > 0) return asItIs
-      if (made !== other) {
-        const [first, second] = before.split(String(numberMarker))
-        // The number must stand before the text, and the same digits nowhere else.
-        const isFound = `${first}${numberMarker + 1}${second}${marked}${after}` === other
-        return isFound ? withNumber(first!, `${second}"`, `"${after}`) : asItIs
+      let unprepared: Make | undefined = make
+      let isFirst = true
+      let say: Say | undefined
+      return (text, number = 0) => {
+        if (say !== undefined) return say(text, number)
+        if (isFirst) send(unprepared!(text, number))
+        else {
+          say = prepared(unprepared!)
+          unprepared = undefined
+          say(text, number)
+        }
+        isFirst = false
       }
-      return withoutNumber(before, after)
     },
     end() {
       if (!frames.muted) written += end
