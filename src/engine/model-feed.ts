@@ -68,10 +68,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
 export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'has'>): number {
   // Its deltas are already counted.
   if (part.type === 'tool-call' && written.has(part.toolCallId)) return 1
-  let length = 1
-  for (const key in part) {
-    const value: unknown = part[key as keyof SourcePart]
-    if (typeof value === 'string' && key !== 'type') length += value.length
-  }
+  let length = 1 - part.type.length
+  for (const value of Object.values(part as object) as unknown[]) if (typeof value === 'string') length += value.length
   return length
 }
