@@ -145,6 +145,9 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   recreateViews,
 ]
 
+/** The `user_version` of the files that this version reads and writes. */
+export const schemaVersion = migrations.length
+
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
 const applicationId = 0x4d494c4c
 

@@ -31,9 +31,9 @@ import { createPages } from './sqlite-pages.ts'
 import { createTails } from './sqlite-tails.ts'
 import { createTicks } from './sqlite-ticks.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
+import { createVersionGuard } from './sqlite-version.ts'
 import { createViewTable } from './sqlite-views.ts'
-import type { DeltaRow } from './tables/delta-rows.ts'
-import { createIndexer } from './tables/indexer.ts'
+import { createIndexer, type Indexer } from './tables/indexer.ts'
 import { createRecords } from './tables/records.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
 
@@ -70,9 +70,23 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const dropped = createDropped(db, groups)
   const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
-  const ticks = createTicks(db, { runs, pages, feed, views, dropped, tails, groups, ring, ringChanges, wroteRow })
+  const guard = createVersionGuard(db, path)
+  const wroteRow: Indexer['wroteRow'] = (...row) => indexer?.wroteRow(...row)
+  const ticks = createTicks(db, {
+    runs,
+    pages,
+    feed,
+    views,
+    dropped,
+    tails,
+    groups,
+    guard,
+    ring,
+    ringChanges,
+    wroteRow,
+  })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
-  const indexer = readOnly ? undefined : createIndexer(db, checkpoints)
+  const indexer = readOnly ? undefined : createIndexer(db, checkpoints, guard)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
   const fleet = createFleet({
     left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
@@ -87,10 +101,6 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     indexer?.wrote()
   }
 
-  function wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void {
-    indexer?.wroteRow(row, hasOnlyDeltas)
-  }
-
   function ring(run?: string): void {
     if (run !== undefined) return entryBell.ring(run)
     for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
@@ -103,6 +113,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
       ticks.refresh()
     } catch {
       // Readers get the failure when they read.
+      ring()
     }
   }
 
@@ -124,6 +135,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
 
   function reading<T>(what: string, read: () => T): T {
     if (closing) throw storeClosed(what)
+    guard.check()
     try {
       return read()
     } catch (error) {

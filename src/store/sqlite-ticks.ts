@@ -18,6 +18,7 @@ import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
 import type { Tails } from './sqlite-tails.ts'
+import type { VersionGuard } from './sqlite-version.ts'
 import type { ViewTable } from './sqlite-views.ts'
 import type { DeltaRow } from './tables/delta-rows.ts'
 
@@ -44,6 +45,7 @@ export interface TicksContext {
   dropped: Dropped
   tails: Tails
   groups: Pick<TickGroups, 'add'>
+  guard: Pick<VersionGuard, 'look'>
   /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
@@ -81,7 +83,7 @@ export interface Ticks extends Gathering {
 
 export function createTicks(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, tails, groups, ring, ringChanges, wroteRow }: TicksContext,
+  { runs, pages, feed, views, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: TicksContext,
 ): Ticks {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
@@ -101,6 +103,7 @@ export function createTicks(
   function look(): boolean {
     const [now] = dataVersion.get() as unknown as [number]
     if (now === version) return false
+    guard.look()
     const isFirst = version === undefined
     version = now
     heads.clear()
@@ -125,10 +128,8 @@ export function createTicks(
     const stored = done.filter(([, { entries }]) => entries.length > 0)
     if (stored.length === 0) return
     const changes = stored.map(([run, { n, entries }]) => ({ n, run, entries }))
-    feed.add(
-      changes,
-      stored.reduce((sum, [, { lines, entries }]) => sum + sizeOf(lines, entries.length), 0),
-    )
+    const size = stored.reduce((sum, [, { lines, entries }]) => sum + sizeOf(lines, entries.length), 0)
+    feed.add(changes, size)
   }
 
   return {

@@ -134,7 +134,7 @@ test('a slice whose time is over ends at the next entry, however long the tick i
   let time = 0
   let slices = 0
   const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
-  const indexer = createIndexer(db, undefined, { ...times, now: () => (time += 1), worked: () => slices++ })
+  const indexer = createIndexer(db, undefined, undefined, { ...times, now: () => (time += 1), worked: () => slices++ })
   await indexer.rebuild()
   indexer.close()
   db.close()

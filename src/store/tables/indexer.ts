@@ -6,6 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
 import { isBusy } from '../is-busy.ts'
+import type { VersionGuard } from '../sqlite-version.ts'
 import { storeClosed } from '../store-error.ts'
 import { DeltaRows, type DeltaRow } from './delta-rows.ts'
 import { createFill, type Fill } from './fill.ts'
@@ -57,6 +58,7 @@ const usual: IndexerTimes = {
 export function createIndexer(
   db: DatabaseSync,
   checkpoints: Checkpoints | undefined,
+  guard?: Pick<VersionGuard, 'look'>,
   times: IndexerTimes = usual,
 ): Indexer {
   // Made when there is something to fill: a short command need not wait for its statements.
@@ -92,6 +94,7 @@ export function createIndexer(
     let more = true
     let steps = 0
     try {
+      guard?.look()
       const fill = (made ??= createFill(db, deltaRows))
       fill.begin()
       do {
