@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
+import type { Entry } from '../part/entry.ts'
 import { suspendedRun } from './contract/views.contract.ts'
 import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
@@ -48,6 +49,33 @@ test('reopening a file gives everything back', async () => {
   await second.log.append('s', 5, [endEntry(3)])
   expect(await readAll(second, 's')).toEqual([startEntry('s'), delta(2), endEntry(3)])
   await second.close()
+})
+
+test('runs that the other has begun are found out beside new ones: equal entries are stored once, others refused', async () => {
+  const path = newPath()
+  const [one, two] = [sqliteStore(path), sqliteStore(path)]
+  await one.log.append('known', 1, [startEntry('known'), delta(2)])
+  await one.log.append('taken', 1, [startEntry('taken')])
+  const others = { ...startEntry('taken'), agent: 'another' } as Entry
+  const results = await Promise.allSettled([
+    two.log.append('new', 1, [startEntry('new')]),
+    two.log.append('known', 1, [startEntry('known'), delta(2), delta(3)]),
+    two.log.append('taken', 1, [others, delta(2)]),
+    two.log.append('new', 1, [delta(2)]),
+  ])
+  expect(results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.code))).toEqual([
+    'stored',
+    'stored',
+    'bad-entry',
+    'stored',
+  ])
+  expect(await readAll(two, 'known')).toEqual([startEntry('known'), delta(2), delta(3)])
+  expect(await readAll(two, 'taken')).toEqual([startEntry('taken')])
+  for (const store of [one, two]) {
+    expect(await readAll(store, 'new')).toEqual([startEntry('new'), delta(2)])
+    expect((await store.runs.list()).map(({ id }) => id)).toEqual(['new', 'taken', 'known'])
+  }
+  await Promise.all([one.close(), two.close()])
 })
 
 test('two stores on one file: what another process left running wants an owner, what it owns itself does not', async () => {

@@ -71,20 +71,9 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const tails = createTails(db, groups)
   const feed = createChangeFeed(pages)
   const guard = createVersionGuard(db, path)
+  const tables = { runs, pages, feed, views, dropped, tails, groups }
   const wroteRow: Indexer['wroteRow'] = (...row) => indexer?.wroteRow(...row)
-  const ticks = createTicks(db, {
-    runs,
-    pages,
-    feed,
-    views,
-    dropped,
-    tails,
-    groups,
-    guard,
-    ring,
-    ringChanges,
-    wroteRow,
-  })
+  const ticks = createTicks(db, { ...tables, guard, ring, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints, guard)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
@@ -112,8 +101,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     try {
       ticks.refresh()
     } catch {
-      // Readers get the failure when they read.
-      ring()
+      ring() // Readers get the failure when they read.
     }
   }
 

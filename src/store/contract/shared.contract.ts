@@ -1,6 +1,5 @@
 /** What two stores on one place promise, as two processes have them. With a store in memory both are the same. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Entry } from '../../part/entry.ts'
 import type { Change, Store } from '../../part/log.ts'
 import { endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { collect, delta, firstMessages, live, other, readAll } from './tools.contract.ts'
@@ -53,30 +52,6 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       await one.log.append('r', 9, whole.slice(-1))
       expect(await reader).toEqual(whole)
       expect(await readAll(two, 'r')).toEqual(whole)
-    })
-
-    test('runs that the other has begun are found out beside new ones: equal entries are stored once, others refused', async () => {
-      await one.log.append('known', 1, [startEntry('known'), delta(2)])
-      await one.log.append('taken', 1, [startEntry('taken')])
-      const others = { ...startEntry('taken'), agent: 'another' } as Entry
-      const results = await Promise.allSettled([
-        two.log.append('new', 1, [startEntry('new')]),
-        two.log.append('known', 1, [startEntry('known'), delta(2), delta(3)]),
-        two.log.append('taken', 1, [others, delta(2)]),
-        two.log.append('new', 1, [delta(2)]),
-      ])
-      expect(results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.code))).toEqual([
-        'stored',
-        'stored',
-        'bad-entry',
-        'stored',
-      ])
-      expect(await readAll(two, 'known')).toEqual([startEntry('known'), delta(2), delta(3)])
-      expect(await readAll(two, 'taken')).toEqual([startEntry('taken')])
-      for (const store of [one, two]) {
-        expect(await readAll(store, 'new')).toEqual([startEntry('new'), delta(2)])
-        expect((await store.runs.list()).map(({ id }) => id)).toEqual(['new', 'taken', 'known'])
-      }
     })
 
     test('what one has stored the other stores no second time, and still reads all of it', async () => {
