@@ -34,8 +34,7 @@ export interface Gathering {
   flush(): number
   /** After COMMIT, before `done` of the writes is called. */
   committed(): void
-  /** Returns whether the same transaction may succeed now: it has found what it had taken for new. */
-  rolledBack(): boolean
+  rolledBack(): void
 }
 
 export interface CommitQueue {
@@ -88,7 +87,7 @@ export function createCommitQueue(
       commit.run()
     } catch (error) {
       const clean = rollBack()
-      if (gathering.rolledBack() && clean) return transact(writes)
+      gathering.rolledBack()
       // One write that the database rejects must not fail the other runs of its tick.
       if (isolate && clean) for (const write of writes) transact([write])
       else fail(writes, error)

@@ -164,7 +164,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
     waits: 0,
     close: async () => undefined,
   }
-  const nothing = { isAlone: () => true, begin() {}, flush: () => 0, committed() {}, rolledBack: () => false }
+  const nothing = { isAlone: () => true, begin() {}, flush: () => 0, committed() {}, rolledBack() {} }
   const queue = createCommitQueue(db, path, 5000, nothing, latch)
   const order: string[] = []
   const { promise: stored, resolve: done, reject: fail } = Promise.withResolvers<void>()

@@ -45,6 +45,36 @@ describe('a write that fails', () => {
     await store.close()
   })
 
+  test('what it had removed of a deleted run is removed again when the others are stored without it', async () => {
+    const { path, store, other } = locked()
+    await store.log.append('x', 1, [startEntry('x')])
+    for (let seq = 2; seq < 800; seq++) {
+      const appended = store.log.append('x', 1, [delta(seq)])
+      if (seq % 20 === 0) await appended
+    }
+    await store.log.append('x', 1, [endEntry(800)])
+    await store.records!.settle()
+    const gone = () => other.prepare(`SELECT 1 FROM runs WHERE id = 'x'`).get() === undefined
+    // The deletion is cut off when the run is gone, and many of its rows are not.
+    const rest = () => (gone() ? Promise.reject(new Error('cut off')) : Promise.resolve())
+    await expect(store.upkeep!.drop('x', { rest })).rejects.toThrow('cut off')
+    expect(other.prepare('SELECT count(*) AS n FROM dropped').get()).toEqual({ n: 1 })
+    other.exec(`CREATE TRIGGER poison BEFORE INSERT ON runs WHEN NEW.id = 'bad'
+                BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+    const again = [startEntry('x'), entry(2, { type: 'text-start', id: 'new' }), endEntry(3)]
+    const results = await Promise.allSettled([
+      store.log.append('x', 1, again),
+      store.log.append('bad', 1, [startEntry('bad')]),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    expect(other.prepare('SELECT count(*) AS n FROM dropped').get()).toEqual({ n: 0 })
+    other.close()
+    await store.close()
+    const later = sqliteStore(path)
+    expect(await readAll(later, 'x')).toEqual(again)
+    await later.close()
+  })
+
   test('on a lock that is given back, waits without stopping the event loop', async () => {
     const path = newPath()
     const store = sqliteStore(path)

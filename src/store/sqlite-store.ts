@@ -95,9 +95,8 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
   }
 
-  /** Looks for what another process has stored, if somebody waits. */
+  /** Looks for what another process has stored, and whether it is a newer version. */
   function watch(): void {
-    if (entryBell.waiting + inboxBell.waiting + changeBell.waiting === 0) return
     try {
       ticks.refresh()
     } catch {

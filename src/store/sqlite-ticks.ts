@@ -13,7 +13,6 @@ import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './
 import type { ChangeFeed } from './sqlite-changes.ts'
 import type { Dropped } from './sqlite-dropped.ts'
 import type { Group, TickGroups } from './sqlite-groups.ts'
-import { createNewRuns } from './sqlite-new-runs.ts'
 import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
@@ -91,13 +90,13 @@ export function createTicks(
   // generation keeps all that come after it, with what is in them.
   let gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
-  const newRuns = createNewRuns(runs)
   const sources = { heads, runs, pages, dropped }
   let version: unknown
   let isStale = false
 
-  const cachedRow = (run: string): StoredRow | undefined => gathered.get(run)?.row ?? heads.get(run)?.row
-  const rowOf = (run: string): StoredRow | undefined => cachedRow(run) ?? runs.stored(run)
+  function rowOf(run: string): StoredRow | undefined {
+    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
+  }
 
   /** Looks whether another connection has committed: the cached rows may then be stale. */
   function look(): boolean {
@@ -154,7 +153,7 @@ export function createTicks(
     encode: (run, entries) => encodeTick(run, entries, heads.get(run)?.toLine),
     apply(run, epoch, entries, lines) {
       const open = gathered.get(run)
-      const before = newRuns.seemsNew(run, entries) ? cachedRow(run) : rowOf(run)
+      const before = rowOf(run)
       const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
       if (admitted === 'fenced') {
         owned.delete(run)
@@ -202,7 +201,7 @@ export function createTicks(
           row.lastTick = added.last
           group = added.group
         }
-        if (!before) newRuns.insert(row, dropped.isEmpty())
+        if (!before) runs.insert(row, dropped.isEmpty())
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)
@@ -213,7 +212,6 @@ export function createTicks(
       return pages
     },
     committed() {
-      newRuns.committed()
       const done = [...gathered]
       gathered = new Map()
       if (feed.isRead) addChanges(done)
@@ -235,9 +233,11 @@ export function createTicks(
       if (isStale) ring()
     },
     rolledBack() {
+      // What was found or added in the transaction is not there any more.
+      for (const run of gathered.keys()) tails.forget(run)
+      dropped.refresh()
       gathered = new Map()
       if (isStale) ring()
-      return newRuns.rolledBack()
     },
     reader: (wanted) => createTickReader(sources, wanted),
   }

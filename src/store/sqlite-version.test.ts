@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { delta, live } from './contract/tools.contract.ts'
 import { startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
@@ -54,4 +54,18 @@ test('who only follows notices it, too; commits of the same version change nothi
   newer.close()
   await expect(later).rejects.toMatchObject({ code: 'store-version' })
   await Promise.all([store.close(), other.close()])
+})
+
+test('nobody need wait or write: reads fail a moment later, and its tables are not made anew', async () => {
+  const path = join(root, 'idle.db')
+  const store = sqliteStore(path)
+  await store.log.append('r', 1, [startEntry('r')])
+  await store.records!.settle()
+  const newer = new DatabaseSync(path)
+  newer.exec('PRAGMA user_version = 999')
+  await vi.waitFor(() => expect(store.runs.list()).rejects.toMatchObject({ code: 'store-version' }))
+  await expect(store.records!.reindex()).rejects.toMatchObject({ code: 'store-version' })
+  expect(newer.prepare('SELECT count(*) AS n FROM indexed_runs').get()).toEqual({ n: 1 })
+  newer.close()
+  await store.close()
 })

@@ -179,6 +179,7 @@ export function createIndexer(
         }
       }
       try {
+        guard?.look()
         recreateTables(db)
         commit.run()
       } catch (error) {
