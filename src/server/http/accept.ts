@@ -3,9 +3,11 @@
  * none is listed. Wildcards do not count, and a weight of 0 rules a type out.
  */
 export function preferredType<T extends string>({ headers }: Request, types: readonly T[]): T | undefined {
+  const accept = headers.get('accept')
+  if (accept === null || accept === '*/*') return undefined
   let best: T | undefined
   let most = 0
-  for (const range of (headers.get('accept') ?? '').toLowerCase().split(',')) {
+  for (const range of accept.toLowerCase().split(',')) {
     const [name, ...parameters] = range.split(';').map((word) => word.trim())
     const type = types.find((each) => each === name)
     const weight = parameters.find((each) => each.startsWith('q='))?.slice(2)

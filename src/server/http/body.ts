@@ -6,11 +6,13 @@ import { ownValue } from '../../part/own-value.ts'
 
 /** Clients send values that they received back inside their messages, so a body may be somewhat deeper than a value. */
 const deepest = maxDepth + 32
+/** What nearly all clients send. */
+const plain = 'application/json'
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
   // A missing type is refused too: a page of another origin can send that without a preflight, but not JSON.
-  if (!/^application\/(?:[\w.-]+\+)?json\b/iu.test(type ?? '')) {
+  if (type !== plain && !/^application\/(?:[\w.-]+\+)?json\b/iu.test(type ?? '')) {
     const cure = 'The body must be JSON: send content-type: application/json'
     throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
   }
@@ -38,7 +40,9 @@ function checkEncoding(headers: Headers): void {
     const cure = 'Send it uncompressed, without a content-encoding header.'
     throw new MillraceError('unsupported-type', `The body is compressed (${coding.slice(0, 40)}). ${cure}`)
   }
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/iu.exec(headers.get('content-type') ?? '')?.[1] ?? 'utf-8'
+  const type = headers.get('content-type') ?? ''
+  if (type === plain) return
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/iu.exec(type)?.[1] ?? 'utf-8'
   if (!/^(?:utf-?8|us-ascii)$/iu.test(charset)) {
     throw new MillraceError('unsupported-type', `The body must be UTF-8, not ${charset.slice(0, 40)}.`)
   }
