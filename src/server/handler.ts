@@ -159,8 +159,7 @@ export function createHandler(options: HandlerOptions): Handler {
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
     // A link on another site may open this page: that site cannot read it.
-    const given = headers.get('sec-fetch-site') ?? undefined
-    const site = given !== undefined && isPagePath(path) ? undefined : given
+    const site = isPagePath(path) ? undefined : (headers.get('sec-fetch-site') ?? undefined)
     const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
     const fault = foreignFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
