@@ -6,7 +6,7 @@ import type { Options } from './scenario.ts'
 export const usage = `npm run bench [-- scenario… options]
 
   readme        the table of the README: throughput, first-delta (after 8,000 requests to each server), paced and
-                open of its rows, in twenty minutes
+                open of its rows, in seventeen minutes
   throughput    parallel streams at full speed: deltas/s, CPU per delta, peak memory
   side-by-side  CPU per delta of a row and the reference at the same time: this ratio holds even on a busy machine
   first-delta   one stream at a time: latency in ms that a server adds to the first delta
@@ -137,7 +137,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       rate: number('rate', 20),
       subjects: values.subjects?.split(','),
       warm: number('warm', quick ? 0.3 : 1.2),
-      requests: number('requests', quick ? 250 : 500),
+      requests: values.requests === undefined && !quick ? undefined : number('requests', 250),
       profile: values.profile,
       reference: values.reference,
       quick,

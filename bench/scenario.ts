@@ -20,8 +20,8 @@ export interface Options {
   subjects?: readonly string[] | undefined
   /** Seconds that `in-process` warms up each. */
   warm: number
-  /** Requests to each server before `first-delta` measures. */
-  requests: number
+  /** Requests to each server before `first-delta` measures; default: the scenario's own. */
+  requests: number | undefined
   /** Folder for CPU profiles of the servers. */
   profile: string | undefined
   /** The row that ratios refer to; default: the scenario's own. */

@@ -18,7 +18,7 @@ interface Way {
 
 export async function firstDelta(bench: Bench): Promise<Result> {
   const { reference = usual } = bench.options
-  const { rounds = 7, seconds, requests } = bench.options
+  const { rounds = 7, seconds, requests = 500 } = bench.options
   const warmed = new Set<string>()
   const isFast = createSpeedometer(() =>
     Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('glance'))),

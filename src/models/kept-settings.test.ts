@@ -36,6 +36,21 @@ test('headers are made once; an address as often as it is another one', () => {
   expect(made).toEqual(['headers', '/x', '/y', '/y', '/y'])
 })
 
+test('the name that a package cuts from that of its provider is cut once', () => {
+  let cuts = 0
+  class Model {
+    readonly config = { provider: 'my-server.chat' }
+    get providerOptionsName(): string {
+      cuts++
+      return this.config.provider.split('.')[0]!
+    }
+  }
+  const model = new Model()
+  keepSettings(model as unknown as LanguageModelV4)
+  expect([model.providerOptionsName, model.providerOptionsName]).toEqual(['my-server', 'my-server'])
+  expect(cuts).toBe(1)
+})
+
 test.each([undefined, {}, { headers: 'text', url: 'text' }])(
   'a model with the settings %j stays as it is',
   (config) => {

@@ -57,6 +57,15 @@ function forbidFetch(): void {
 
 const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' }
 
+test('requests to several addresses in turn go where each is addressed', async () => {
+  const echo: RequestListener = (incoming, outgoing) => outgoing.end(`${incoming.headers.host}${incoming.url}`)
+  const [one, two] = [await serve(echo), await serve(echo)]
+  const urls = [`${one}/a?x=1`, `${one}/a?x=1`, `${two}/a?x=1`, `${one}/a?x=2`, `${one}/b`, `${two}/b`]
+  const answers: string[] = []
+  for (const url of urls) answers.push(await (await providerFetch(url, post)).text())
+  expect(answers).toEqual(urls.map((url) => url.slice('http://'.length)))
+})
+
 test('a post goes to the dispatcher of the process and not through its fetch', async () => {
   const url = await serve(async (incoming, outgoing) => {
     const { method, headers } = incoming

@@ -233,8 +233,7 @@ export function createTicks(
       if (isStale) ring()
     },
     rolledBack() {
-      // What was found or added in the transaction is not there any more.
-      for (const run of gathered.keys()) tails.forget(run)
+      // What it had removed is there again.
       dropped.refresh()
       gathered = new Map()
       if (isStale) ring()

@@ -287,6 +287,20 @@ describe('drop', () => {
     },
   )
 
+  test('so has one that begins in a process that was open before the deletion began', async () => {
+    const other = sqliteStore(path)
+    await other.log.append('before', 1, [startEntry('before'), endEntry(2)])
+    await record('r', 20_000)
+    await cutOff('r')
+    await other.log.append('r', 1, [startEntry('r'), endEntry(2)])
+    await other.log.append('after', 1, [startEntry('after'), endEntry(2)])
+    expect(rows('r')).toHaveLength(1)
+    await upkeep.vacuum()
+    expect(await readAll(other, 'r')).toEqual([startEntry('r'), endEntry(2)])
+    expect(new Set(Object.values(numbers())).size).toBe(3)
+    await other.close()
+  })
+
   test('no run gets the number of one whose rows are still being deleted', async () => {
     await record('old', 20_000)
     await cutOff('old')

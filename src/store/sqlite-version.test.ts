@@ -69,3 +69,17 @@ test('nobody need wait or write: reads fail a moment later, and its tables are n
   newer.close()
   await store.close()
 })
+
+test('what is not in the tables yet is left to the newer version', async () => {
+  const path = join(root, 'behind.db')
+  const store = sqliteStore(path)
+  await store.log.append('r', 1, [startEntry('r')])
+  const newer = new DatabaseSync(path)
+  newer.exec('PRAGMA user_version = 999')
+  await vi.waitFor(() => expect(store.runs.list()).rejects.toMatchObject({ code: 'store-version' }))
+  // Several times as long as it waits before it fills them.
+  await new Promise((resolve) => setTimeout(resolve, 400))
+  expect(newer.prepare('SELECT count(*) AS n FROM indexed_runs').get()).toEqual({ n: 0 })
+  newer.close()
+  await store.close()
+})

@@ -13,6 +13,7 @@ test.each([
   ['text/plain;q=0, text/event-stream;q=0.1', 'text/event-stream'],
   ['text/plain;q=x', undefined],
   ['*/*', undefined],
+  ['*/*;q=0.1, text/plain', 'text/plain'],
   ['text/*', undefined],
   ['application/json, text/plainer', undefined],
   ['', undefined],
