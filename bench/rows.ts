@@ -193,12 +193,7 @@ export async function startRow(
   args: readonly string[] = row.args(upstream),
 ): Promise<Child> {
   return startChild({
-    args: [
-      ...nodeArgs,
-      ...(process.env['BARGS']?.split(' ') ?? []),
-      ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]),
-      ...args,
-    ],
+    args: [...nodeArgs, ...(hasProc ? [] : ['--import', join(here, 'usage.ts')]), ...args],
     env: envOf(row),
     core: core.server,
     awaitReady: true,

@@ -1,12 +1,11 @@
 /**
- * Bounds V8's young generation. With many open streams Node lets it grow to 128 MB, and it does not shrink while they are
- * active: with 200 streams that is more than all their data. Half of 16 MB has room for some hundred deltas, and the more
- * frequent collections cost no extra CPU (half of 8 MB costs a fifth more).
+ * Bounds V8's young generation. With many open streams Node lets it grow to 128 MB at once: with 200 streams that is more than all
+ * their data. Half of 16 MB has room for a thousand deltas (half of 8 MB costs a fifth more CPU).
  *
- * What a stream keeps of its last delta lives until the next one. With a thousand streams that is longer than half of 16 MB
- * lasts, so all of it moves to the old generation, and its collection stops every stream for a tenth of a second. While that
- * goes on, the bound is twice as high. It does not help what is new to stay, such as streams that begin, nor what lives for
- * seconds, such as all that a run has said: the first is over soon, the second is a small share.
+ * A collection costs as much as what is still alive, which is what each stream keeps of its last delta, however large the room is. With
+ * a thousand streams, or some hundred at full speed, that becomes a tenth of the time. While collections take much of the time, the
+ * room may therefore double, up to 128 MB. Where it is of no use, because all that is new stays, such as streams that begin, each
+ * collection takes longer then, and the room does not double again.
  *
  * V8 reads its limits at startup, but reads the growth factor each time it is about to grow; with a factor of 1 it does not.
  * The size is checked after each collection and may have doubled once more by then. V8 also shrinks the space when the
@@ -18,47 +17,63 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 const MB = 2 ** 20
 /** Bytes. The space doubles: after this it is about 16 MB. */
 const enough = 12 * MB
-const enoughForMany = 24 * MB
-/** What moves to the old generation is much from this many bytes a second, and this share of all that is new. */
-const much = { rate: 12 * MB, share: 0.06 }
-/** Seconds in a row with much: fewer are streams that begin. */
+const enoughForMany = 96 * MB
+/** Share of the time that collections of the young generation may take. */
+const much = 0.04
+/** Seconds in a row with more, before the room doubles. */
 const longEnough = 5
+/** How much longer a collection may take in twice the room, for the room to double again. */
+const useful = 1.5
 
 /** Only for a process of our own. A size set by the user is kept. */
 export function boundYoungGeneration({ execArgv, env }: Pick<NodeJS.Process, 'execArgv' | 'env'> = process): void {
   if ([...execArgv, env['NODE_OPTIONS'] ?? ''].some((given) => /semi[-_]space/u.test(given))) return
   let factor: number | undefined
+  let size = 0
+  /** ms that a collection took before the room last doubled. */
+  let before = Infinity
   let seconds = 0
-  let { old: before } = sizes()
-  let moved = 0
-  let made = 0
+  /** Since the seconds with much began. */
+  const all = { count: 0, ms: 0 }
+  let spent = 0
   let since = performance.now()
-  const look = (collections = 0) => {
-    const { young, old } = sizes()
-    made += (collections * young) / 2
-    moved += Math.max(0, old - before)
-    before = old
-    const took = (performance.now() - since) / 1000
-    if (took >= 1) {
-      seconds = moved > much.rate * took && moved > much.share * made ? seconds + 1 : 0
-      moved = made = 0
-      since += took * 1000
+
+  function grown(young: number): void {
+    if (seconds >= longEnough) before = all.ms / all.count
+    if (young < size) before = Infinity
+    size = young
+    seconds = all.count = all.ms = 0
+  }
+
+  const look = (times: readonly number[]) => {
+    const young = youngSize()
+    if (young !== size) grown(young)
+    for (const ms of times) spent += ms
+    all.count += times.length
+    all.ms += times.reduce((sum, ms) => sum + ms, 0)
+    const took = performance.now() - since
+    if (took >= 1000) {
+      if (spent > much * took) seconds++
+      else seconds = all.count = all.ms = 0
+      spent = 0
+      since += took
     }
-    const bound = seconds >= longEnough ? enoughForMany : enough
-    const wanted = young < bound ? 2 : 1
+    const isUseful = seconds >= longEnough && all.ms / all.count < useful * before
+    const wanted = young < (isUseful ? enoughForMany : enough) ? 2 : 1
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`)
     factor = wanted
   }
-  new PerformanceObserver((list) => look(list.getEntries().filter(isOfTheYoung).length)).observe({ entryTypes: ['gc'] })
-  look()
+  new PerformanceObserver((list) => look(timesOfTheYoung(list.getEntries()))).observe({ entryTypes: ['gc'] })
+  look([])
 }
 
-/** Bytes: the young generation with its free room, and what the old one holds, garbage included. */
-function sizes(): { young: number; old: number } {
-  const spaces = new Map(getHeapSpaceStatistics().map((space) => [space.space_name, space]))
-  return { young: spaces.get('new_space')?.space_size ?? enough, old: spaces.get('old_space')?.space_used_size ?? 0 }
+/** Bytes, with its free room. */
+function youngSize(): number {
+  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? enough
 }
 
-function isOfTheYoung(entry: PerformanceEntry & { detail?: { kind?: number } }): boolean {
-  return entry.detail?.kind === constants.NODE_PERFORMANCE_GC_MINOR
+/** ms of each collection. */
+function timesOfTheYoung(entries: (PerformanceEntry & { detail?: { kind?: number } })[]): number[] {
+  const young = entries.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MINOR)
+  return young.map(({ duration }) => duration)
 }

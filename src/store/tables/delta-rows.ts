@@ -7,32 +7,48 @@ export interface DeltaRow {
 }
 
 /** More are forgotten: the tables are far behind, and read the file. */
-const most = 10_000
+const most = 100_000
 
+/** Columns, because the tables may be thousands of rows behind: so many objects would outlive the young generation. */
 export class DeltaRows {
-  /** In the order of their ids. */
-  #rows: DeltaRow[] = []
+  /** In ascending order. */
+  #ids: number[] = []
+  #runs: string[] = []
+  #firstSeqs: number[] = []
+  #lastSeqs: number[] = []
   #next = 0
 
   /** Call this for each row after its commit. */
-  wrote(row: DeltaRow, hasOnlyDeltas: boolean): void {
-    const last = this.#rows.at(-1)
+  wrote({ id, run, firstSeq, lastSeq }: DeltaRow, hasOnlyDeltas: boolean): void {
+    const last = this.#ids.at(-1)
+    if (this.#ids.length === most) this.#dropPassed()
     // The id of a deleted row is given again.
-    if (last !== undefined && (row.id <= last.id || this.#rows.length === most)) this.clear()
-    if (hasOnlyDeltas) this.#rows.push(row)
+    if (last !== undefined && (id <= last || this.#ids.length === most)) this.clear()
+    if (!hasOnlyDeltas) return
+    this.#ids.push(id)
+    this.#runs.push(run)
+    this.#firstSeqs.push(firstSeq)
+    this.#lastSeqs.push(lastSeq)
   }
 
   /** The row with this id, if it is known. Ask in ascending order. */
   at(id: number): DeltaRow | undefined {
-    while (this.#next < this.#rows.length && this.#rows[this.#next]!.id < id) this.#next++
-    const row = this.#rows[this.#next]
-    if (row === undefined) this.clear()
-    return row?.id === id ? row : undefined
+    const ids = this.#ids
+    while (this.#next < ids.length && ids[this.#next]! < id) this.#next++
+    const i = this.#next
+    if (i === ids.length) this.clear()
+    if (ids[i] !== id) return undefined
+    return { id, run: this.#runs[i]!, firstSeq: this.#firstSeqs[i]!, lastSeq: this.#lastSeqs[i]! }
   }
 
   /** Call this when another process may have changed the table. */
   clear(): void {
-    if (this.#rows.length > 0) this.#rows = []
+    this.#next = this.#ids.length
+    this.#dropPassed()
+  }
+
+  #dropPassed(): void {
+    for (const column of [this.#ids, this.#runs, this.#firstSeqs, this.#lastSeqs]) column.splice(0, this.#next)
     this.#next = 0
   }
 }
