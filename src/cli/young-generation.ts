@@ -11,6 +11,7 @@
  * The size is checked after each collection and may have doubled once more by then. V8 also shrinks the space when the
  * process is idle, and must then be allowed to grow again.
  */
+import { totalmem } from 'node:os'
 import { constants, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
@@ -18,6 +19,8 @@ const MB = 2 ** 20
 /** Bytes. The space doubles: after this it is about 16 MB. */
 const enough = 12 * MB
 const enoughForMany = 96 * MB
+/** Share of the memory that the room may take before it doubles for the last time. */
+const mostShare = 1 / 24
 /** Share of the time that collections of the young generation may take. */
 const much = 0.04
 /** Seconds in a row with more, before the room doubles. */
@@ -25,46 +28,62 @@ const longEnough = 5
 /** How much longer a collection may take in twice the room, for the room to double again. */
 const useful = 1.5
 
+type Given = Pick<NodeJS.Process, 'execArgv' | 'env' | 'constrainedMemory'>
+
 /** Only for a process of our own. A size set by the user is kept. */
-export function boundYoungGeneration({ execArgv, env }: Pick<NodeJS.Process, 'execArgv' | 'env'> = process): void {
+export function boundYoungGeneration({ execArgv, env, constrainedMemory }: Given = process): void {
   if ([...execArgv, env['NODE_OPTIONS'] ?? ''].some((given) => /semi[-_]space/u.test(given))) return
+  const mayGrow = createBound(Math.min(totalmem(), constrainedMemory() || Infinity))
   let factor: number | undefined
-  let size = 0
-  /** ms that a collection took before the room last doubled. */
-  let before = Infinity
-  let seconds = 0
-  /** Since the seconds with much began. */
-  const all = { count: 0, ms: 0 }
-  let spent = 0
-  let since = performance.now()
-
-  function grown(young: number): void {
-    if (seconds >= longEnough) before = all.ms / all.count
-    if (young < size) before = Infinity
-    size = young
-    seconds = all.count = all.ms = 0
-  }
-
   const look = (times: readonly number[]) => {
-    const young = youngSize()
-    if (young !== size) grown(young)
-    for (const ms of times) spent += ms
-    all.count += times.length
-    all.ms += times.reduce((sum, ms) => sum + ms, 0)
-    const took = performance.now() - since
-    if (took >= 1000) {
-      if (spent > much * took) seconds++
-      else seconds = all.count = all.ms = 0
-      spent = 0
-      since += took
-    }
-    const isUseful = seconds >= longEnough && all.ms / all.count < useful * before
-    const wanted = young < (isUseful ? enoughForMany : enough) ? 2 : 1
+    const wanted = mayGrow(performance.now(), youngSize(), times) ? 2 : 1
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`)
     factor = wanted
   }
   new PerformanceObserver((list) => look(timesOfTheYoung(list.getEntries()))).observe({ entryTypes: ['gc'] })
   look([])
+}
+
+/**
+ * `memory`: bytes that the process may use. Call what it returns after each collection, with the time in ms, the size in bytes and what
+ * the collections of the young generation since the last call took, in ms.
+ */
+export function createBound(memory: number): (now: number, young: number, times: readonly number[]) => boolean {
+  const most = Math.max(enough, Math.min(enoughForMany, memory * mostShare))
+  let size = 0
+  /** ms that a collection took before the room last doubled. */
+  let before = Infinity
+  let seconds = 0
+  /** Since the seconds with much began. */
+  let count = 0
+  let spent = 0
+  const current = { count: 0, spent: 0 }
+  let since: number | undefined
+
+  function restart(): void {
+    seconds = count = spent = 0
+  }
+
+  return (now, young, times) => {
+    if (young > size * 1.5 || young < size / 1.5) {
+      if (young < size) before = Infinity
+      else if (seconds >= longEnough) before = spent / count
+      size = young
+      restart()
+    }
+    for (const ms of times) current.spent += ms
+    current.count += times.length
+    const took = now - (since ??= now)
+    if (took >= 1000) {
+      count += current.count
+      spent += current.spent
+      if (current.spent > much * took) seconds++
+      else restart()
+      current.count = current.spent = 0
+      since = now
+    }
+    return young < (seconds >= longEnough && spent < count * useful * before ? most : enough)
+  }
 }
 
 /** Bytes, with its free room. */
