@@ -48,14 +48,14 @@ test('the room doubles while collections take much of the time', async () => {
 const MB = 2 ** 20
 
 /** Sizes in MB after each minute, if V8 doubles the room whenever it may. `cost`: ms of a collection in so many MB, of which there are 20 a second in 16. */
-function growth(memory: number, cost: (size: number) => number, minutes = 3): number[] {
+function growth(memory: number, cost: (size: number, minute: number) => number, minutes = 3): number[] {
   const mayGrow = createBound(memory * MB)
   const sizes: number[] = []
   let size = 1
   let now = 5000
   for (let minute = 0; minute < minutes; minute++) {
     for (const end = now + 60_000; now < end; now += 50 * (size / 16)) {
-      if (mayGrow(now, size * MB, [cost(size)])) size *= 2
+      if (mayGrow(now, size * MB, [cost(size, minute)])) size *= 2
     }
     sizes.push(size)
   }
@@ -68,6 +68,13 @@ test.each([
   ['a tenth of a second in any room', 8192, () => 100, [128, 128, 128]],
   ['1.9 ms: less than 4 % of the time', 8192, () => 1.9, [16, 16, 16]],
   ['twice as long in twice the room', 8192, (size: number) => size / 2, [32, 32, 32]],
+  ['3 ms, and later 10', 8192, (_: number, minute: number) => (minute === 0 ? 3 : 10), [32, 128, 128]],
+  [
+    'twice as long in twice the room, and later 10 ms',
+    8192,
+    (size: number, minute: number) => (minute === 0 ? size / 2 : 10),
+    [32, 128, 128],
+  ],
   ['a tenth of a second, 512 MB of memory', 512, () => 100, [32, 32, 32]],
   ['a tenth of a second, 256 MB of memory', 256, () => 100, [16, 16, 16]],
 ])('a collection takes %s', (_, memory, cost, sizes) => {

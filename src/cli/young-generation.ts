@@ -4,12 +4,12 @@
  *
  * A collection costs as much as what is still alive, which is what each stream keeps of its last delta, however large the room is. With
  * a thousand streams, or some hundred at full speed, that becomes a tenth of the time. While collections take much of the time, the
- * room may therefore double, up to 128 MB. Where it is of no use, because all that is new stays, such as streams that begin, each
- * collection takes longer then, and the room does not double again.
+ * room may therefore double, up to 128 MB or about a twelfth of the memory. Where it is of no use, because all that is new stays, such
+ * as streams that begin, each collection takes longer then, and the room does not double again.
  *
- * V8 reads its limits at startup, but reads the growth factor each time it is about to grow; with a factor of 1 it does not.
- * The size is checked after each collection and may have doubled once more by then. V8 also shrinks the space when the
- * process is idle, and must then be allowed to grow again.
+ * V8 reads its limits at startup, but reads the growth factor each time it is about to grow; with a factor of 1 it does not. The size is
+ * checked after the turn of the event loop in which there was a collection: it may have doubled more than once by then. V8 also shrinks
+ * the space when the process is idle, and must then be allowed to grow again.
  */
 import { totalmem } from 'node:os'
 import { constants, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
@@ -54,7 +54,6 @@ export function createBound(memory: number): (now: number, young: number, times:
   /** ms that a collection took before the room last doubled. */
   let before = Infinity
   let seconds = 0
-  /** Since the seconds with much began. */
   let count = 0
   let spent = 0
   const current = { count: 0, spent: 0 }
@@ -75,10 +74,14 @@ export function createBound(memory: number): (now: number, young: number, times:
     current.count += times.length
     const took = now - (since ??= now)
     if (took >= 1000) {
-      count += current.count
-      spent += current.spent
+      // A mean of the last seconds: what is alive changes with the load.
+      count = count * 0.8 + current.count
+      spent = spent * 0.8 + current.spent
       if (current.spent > much * took) seconds++
-      else restart()
+      else {
+        restart()
+        before = Infinity
+      }
       current.count = current.spent = 0
       since = now
     }

@@ -61,6 +61,11 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   )
   const removeGroup = db.prepare('DELETE FROM tick_groups WHERE run = ? AND first_seq = ?')
   const removeRow = db.prepare('DELETE FROM ticks WHERE id = ?')
+  const lastId = db.prepare('SELECT max(id) FROM ticks', arrays)
+  const emptyRow = db.prepare(
+    `UPDATE ticks SET run = '', prev = NULL, first_seq = 0, last_seq = 0, entries = '' WHERE id = ?`,
+  )
+  const removeEmpty = db.prepare(`DELETE FROM ticks WHERE run = '' AND id = (SELECT max(id) FROM ticks WHERE id < ?)`)
   const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
 
   /** The index of the first of these rows that has this entry or a later one. */
@@ -112,6 +117,18 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
     if (ids.length > 0) insertGroup.run(run, firstSeq, lastSeq, JSON.stringify(ids))
   }
 
+  /** The last row of the table keeps its place, empty. Otherwise new rows would get its id, and who has read up to it would miss them. */
+  function remove(ids: readonly number[]): void {
+    const [last] = valuesOf(lastId.get())
+    for (const id of ids) {
+      if (id !== last) removeRow.run(id)
+      else {
+        emptyRow.run(id)
+        removeEmpty.run(id)
+      }
+    }
+  }
+
   return {
     *from(run, seq) {
       const [number, last] = valuesOf(runOf.get(run)) as [number?, (number | null)?]
@@ -153,7 +170,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       const [group] = between(run, 0, Infinity)
       if (group === undefined) return false
       const left = group.ids.slice(most)
-      for (const id of group.ids.slice(0, most)) removeRow.run(id)
+      remove(group.ids.slice(0, most))
       removeGroup.run(run, group.firstSeq)
       if (left.length > 0) add(run, { firstSeq: firstSeqOf(left[0]!), lastSeq: group.lastSeq, ids: left })
       return true

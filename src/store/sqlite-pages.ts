@@ -74,6 +74,8 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
       let length = 0
       for (const { id, run, entries } of later.iterate(after)) {
         const text = String(entries)
+        // The place of a deleted row.
+        if (text === '') continue
         const change = { n: Number(id), run: String(run), entries: decodeEntries([text]) }
         changes.push(change)
         length += sizeOf(text, change.entries.length)

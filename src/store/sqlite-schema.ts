@@ -9,7 +9,7 @@
  *   the first, and `offsets`, if they differ, the ms from there to the time of each. `agent_stream_events` has a row for each delta.
  *   `id` grows in commit order over all runs. One row per entry would cost twice as much to write; clustering by run (WITHOUT ROWID)
  *   is a quarter slower, because each run then dirties pages full of text. `prev` is the row of the same run before it, unless that is
- *   in a group.
+ *   in a group. A row without a run and without entries keeps the place of one that was the last when it was deleted.
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
  *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012). `run` is the run's number.
  * - `inbox`: messages to a run's owner; the first message of a key wins.

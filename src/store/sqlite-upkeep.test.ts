@@ -11,7 +11,7 @@ import type { Upkeep } from '../part/upkeep.ts'
 import { endEntry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 import { verify } from './ndjson.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { live, readAll } from './contract/tools.contract.ts'
+import { collect, live, readAll } from './contract/tools.contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-upkeep-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -209,9 +209,11 @@ describe('drop', () => {
     const db = new DatabaseSync(path)
     const { number } = db.prepare("SELECT number FROM runs WHERE id = 'stays'").get()!
     for (const table of ['ticks', 'inbox', 'views', 'forks', 'dropped', 'tick_groups']) {
-      const rest = db.prepare(`SELECT DISTINCT run FROM ${table} WHERE run NOT IN ('stays', ?)`).all(number!)
+      const rest = db.prepare(`SELECT DISTINCT run FROM ${table} WHERE run NOT IN ('stays', '', ?)`).all(number!)
       expect([table, ...rest]).toEqual([table])
     }
+    // The last row keeps its place.
+    expect(db.prepare("SELECT prev, entries FROM ticks WHERE run = ''").all()).toEqual([{ prev: null, entries: '' }])
     db.close()
     store = sqliteStore(path)
     expect((await store.runs.list()).map(({ id }) => id)).toEqual(['stays'])
@@ -330,5 +332,52 @@ describe('drop', () => {
     store = sqliteStore(path)
     expect(entries.length).toBeGreaterThan(200)
     expect(await readAll(store, 'new')).toEqual(entries)
+  })
+})
+
+describe('after the newest run was deleted', () => {
+  const count = async () => {
+    const { rows: found } = await store.records!.query(
+      'SELECT agent_id, count(*) FROM agent_stream_events GROUP BY agent_id',
+    )
+    return Object.fromEntries(found)
+  }
+
+  test('the tables have the runs that come later', async () => {
+    await record('one', 20)
+    await store.records!.settle()
+    await upkeep.drop('one')
+    const entries = await record('two', 5)
+    await store.records!.settle()
+    expect(await count()).toEqual({ two: entries.length })
+    // As many rows as the deleted run had, and more.
+    const more = await record('three', 30)
+    await store.records!.settle()
+    expect(await count()).toEqual({ two: entries.length, three: more.length })
+  })
+
+  test('positions go on, and who reads the changes of all runs gets those that come later, and none of the deleted run', async () => {
+    await record('one', 20)
+    const position = await store.log.position()
+    const reader = store.log.changes({ after: position, signal: live() })[Symbol.asyncIterator]()
+    const next = reader.next()
+    await upkeep.drop('one')
+    expect(await store.log.position()).toBe(position)
+    expect(await collect(store.log.changes())).toEqual([])
+    const entries = await record('two', 5)
+    const { value } = await next
+    expect(value).toEqual([{ n: position + 1, run: 'two', entries }])
+    await reader.return!()
+  })
+
+  test('one row keeps its place, however often that happens', async () => {
+    for (const run of ['one', 'two', 'three']) {
+      await record(run, 20)
+      await upkeep.drop(run)
+    }
+    expect(rows('')).toEqual([{ first_seq: 0, last_seq: 0 }])
+    await store.records!.settle()
+    expect(await count()).toEqual({})
+    expect((await record('one', 5)).length).toBe((await readAll(store, 'one')).length)
   })
 })

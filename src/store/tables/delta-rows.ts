@@ -43,6 +43,7 @@ export class DeltaRows {
 
   /** Call this when another process may have changed the table. */
   clear(): void {
+    if (this.#ids.length === 0) return
     this.#next = this.#ids.length
     this.#dropPassed()
   }
