@@ -70,12 +70,20 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         // The file ends inside deltas that were merged since: it is written anew.
         if (error instanceof MillraceError && error.code === 'compacted')
           await rm(fileOf(run, '.ndjson'), { force: true }).catch(() => undefined)
+        if (await isDeleted(run)) {
+          copies.delete(run)
+          break
+        }
         reportFailure(error)
         if (closing.signal.aborted) break
         await pause(delay, closing.signal, { background: true })
       }
     }
     copy.working = false
+  }
+
+  async function isDeleted(run: string): Promise<boolean> {
+    return (await inner.runs.get(run).catch(() => true)) === undefined
   }
 
   async function bringUpToDate(run: string, copy: Copy): Promise<void> {

@@ -49,7 +49,8 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   const seqs = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE id = ?', arrays)
   // The ids of a run grow with its entries.
   const rowsOf = db.prepare(
-    'SELECT id, first_seq, last_seq, entries FROM ticks WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    `SELECT id, first_seq, last_seq, entries FROM ticks
+     WHERE id IN (SELECT value FROM json_each(?)) AND entries <> '' ORDER BY id`,
     arrays,
   )
   const insertGroup = db.prepare('INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES (?, ?, ?, ?)')
@@ -65,7 +66,9 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   const emptyRow = db.prepare(
     `UPDATE ticks SET run = '', prev = NULL, first_seq = 0, last_seq = 0, entries = '' WHERE id = ?`,
   )
-  const removeEmpty = db.prepare(`DELETE FROM ticks WHERE run = '' AND id = (SELECT max(id) FROM ticks WHERE id < ?)`)
+  const removeEmpty = db.prepare(
+    `DELETE FROM ticks WHERE entries = '' AND id = (SELECT max(id) FROM ticks WHERE id < ?)`,
+  )
   const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
 
   /** The index of the first of these rows that has this entry or a later one. */
@@ -117,15 +120,16 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
     if (ids.length > 0) insertGroup.run(run, firstSeq, lastSeq, JSON.stringify(ids))
   }
 
-  /** The last row of the table keeps its place, empty. Otherwise new rows would get its id, and who has read up to it would miss them. */
+  /**
+   * The last row of the table keeps its place, empty. Otherwise new rows would get its id, and who has read up to it would miss them.
+   * An empty row before a removed one is needed no more.
+   */
   function remove(ids: readonly number[]): void {
     const [last] = valuesOf(lastId.get())
     for (const id of ids) {
-      if (id !== last) removeRow.run(id)
-      else {
-        emptyRow.run(id)
-        removeEmpty.run(id)
-      }
+      if (id === last) emptyRow.run(id)
+      else removeRow.run(id)
+      removeEmpty.run(id)
     }
   }
 
@@ -156,7 +160,10 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       const ids = groups.flatMap((group) => group.ids)
       const at = ids.indexOf(from.id)
       if (at < 0 || rows.some(({ id }, i) => ids[at + i] !== id)) return false
-      for (const { id } of rows) removeRow.run(id)
+      for (const { id } of rows) {
+        removeRow.run(id)
+        removeEmpty.run(id)
+      }
       insertRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
       for (const { firstSeq } of groups) removeGroup.run(number, firstSeq)
       add(number, { firstSeq: groups[0]!.firstSeq, lastSeq: from.firstSeq - 1, ids: ids.slice(0, at) })

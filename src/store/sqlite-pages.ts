@@ -26,7 +26,10 @@ export interface Pages {
 }
 
 export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
-  const later = db.prepare(`SELECT id, run, entries FROM ticks WHERE id > ? ORDER BY id LIMIT ${pageRows}`)
+  // An empty row is the place of a deleted one.
+  const later = db.prepare(
+    `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,
+  )
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
   const fork = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
   const insertFork = db.prepare('INSERT INTO forks (run, source, seq) VALUES (?, ?, ?)')
@@ -74,8 +77,6 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
       let length = 0
       for (const { id, run, entries } of later.iterate(after)) {
         const text = String(entries)
-        // The place of a deleted row.
-        if (text === '') continue
         const change = { n: Number(id), run: String(run), entries: decodeEntries([text]) }
         changes.push(change)
         length += sizeOf(text, change.entries.length)

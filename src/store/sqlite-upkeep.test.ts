@@ -380,4 +380,42 @@ describe('after the newest run was deleted', () => {
     expect(await count()).toEqual({})
     expect((await record('one', 5)).length).toBe((await readAll(store, 'one')).length)
   })
+
+  test('empty rows do not add up when other runs stand between, and are gone with the rows behind them', async () => {
+    for (let i = 0; i < 5; i++) {
+      await record('a', 2)
+      await record('b', 2)
+      for (const run of ['b', 'a']) expect(await upkeep.drop(run)).toBe(true)
+    }
+    expect(rows('').length).toBe(1)
+    const [start, ...rest] = exampleRun('long', 20)
+    // In another conversation: one in which a run is active is kept.
+    await store.log.append('long', 1, [{ ...start!, threadId: 'other' } as Entry])
+    await record('short', 2)
+    expect(await upkeep.drop('short')).toBe(true)
+    await store.log.append('long', 1, rest)
+    expect(rows('').length).toBe(2)
+    await upkeep.compact('long')
+    expect(rows('')).toEqual([])
+  })
+
+  test('more empty rows than a page has do not stop who reads changes', async () => {
+    const db = new DatabaseSync(path)
+    for (let i = 0; i < 600; i++) db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES ('', 0, 0, '')")
+    db.close()
+    const entries = await record('r', 5)
+    expect(await collect(store.log.changes())).toEqual([{ n: 601, run: 'r', entries }])
+  })
+
+  test('another run with its id and number has another mark, also when another process has deleted it', async () => {
+    await record('one', 2)
+    const before = await upkeep.marks!(['one'])
+    const other = sqliteStore(path)
+    expect(await other.upkeep!.drop('one')).toBe(true)
+    await other.close()
+    await record('one', 3)
+    const [mark] = await upkeep.marks!(['one'])
+    expect(mark).toBeDefined()
+    expect(mark).not.toBe(before[0])
+  })
 })

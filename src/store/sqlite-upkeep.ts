@@ -34,7 +34,8 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   const { runs, groups, dropped, write, reading, changed, clock = () => performance.now() } = context
   const pieces = createPieces(db, groups)
   const trim = createTrim(db)
-  let deletions = 0
+  // Grows with each deletion, also by another process.
+  const generation = db.prepare('SELECT generation FROM index_state', { returnArrays: true })
   const toCompact = db.prepare(
     `SELECT id FROM runs WHERE compacted_at IS NULL AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?`,
   )
@@ -163,7 +164,6 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
         20,
       )
       if (number === undefined) return false
-      deletions++
       changed(run, true)
       await rest()
       await sweep(number, rest)
@@ -171,12 +171,13 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     },
     // A number may be used again.
     marks: async (list) =>
-      reading('read runs', () =>
-        list.map((run) => {
+      reading('read runs', () => {
+        const [deletions] = generation.get() as unknown as [number]
+        return list.map((run) => {
           const row = numberOf.get(run)
           return row && `${deletions} ${String(row.number)}`
-        }),
-      ),
+        })
+      }),
     async vacuum({ rest = noRest } = {}) {
       for (const number of dropped.unfinished()) await sweep(number, rest)
       await write('fill the tables again', () => refillWithheld(db), 10)

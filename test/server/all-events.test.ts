@@ -227,3 +227,14 @@ test('a monitor that does not read costs what its socket holds, whatever 1000 ru
   }
   expect(pulled).toBe(1000)
 })
+
+test('who stood inside a change of a run that was deleted since gets all of the next run', async () => {
+  const { watch, run, store } = await start({ keep: true })
+  const gone = await run()
+  const body = await watch('?after=0')
+  const inside = (await until(body, ({ type }) => type === 'run-end')).find(({ at }) => at.includes('.'))
+  await store.upkeep!.drop(gone.id)
+  const next = await run()
+  const frames = await until(await watch('', { 'last-event-id': inside!.at }), ({ type }) => type === 'run-end')
+  expect(frames[0]).toMatchObject({ run: next.id, seq: 1, type: 'run-start' })
+})

@@ -265,3 +265,26 @@ test('what another process stores in the same database is in the files too', asy
   for (const run of ['ours', 'theirs']) expect(read(run)).toEqual(exampleRun(run))
   await other.close()
 })
+
+test('a run that is deleted while it is copied is not waited for', async () => {
+  const dir = folder()
+  const inner = sqliteStore(join(dir, 'runs.db'))
+  const gate = Promise.withResolvers<void>()
+  const read: typeof inner.log.read = (run, options) => ({
+    async *[Symbol.asyncIterator]() {
+      await gate.promise
+      yield* inner.log.read(run, options)
+    },
+  })
+  const told: string[] = []
+  const { store } = createLogFiles({ ...inner, log: { ...inner.log, read } }, join(dir, 'runs'), (line) =>
+    told.push(line),
+  )
+  await store.log.append('gone', 1, exampleRun('gone', 4))
+  await inner.upkeep!.drop('gone')
+  gate.resolve()
+  const began = performance.now()
+  await store.close()
+  expect(performance.now() - began).toBeLessThan(900)
+  expect([told, existsSync(join(dir, 'runs/gone.summary.json'))]).toEqual([[], false])
+})

@@ -241,3 +241,20 @@ test('what the settings come to', () => {
   expect(otlpSecrets(settings)).toEqual(['Bearer x', 'x', 'z'])
   expect(() => otlpSettingsOf({ endpoint: 'c:4318' }, {})).toThrow(/is not an http or https URL/u)
 })
+
+test('a run that is deleted before its spans were sent does not keep those of others back', async () => {
+  const held = Promise.withResolvers<void>()
+  const collector = await startCollector({ status: 200, after: held.promise })
+  const { run, store, lines } = start(collector)
+  const first = await run()
+  await collector.received(1)
+  const gone = await run()
+  // Until the exporter has noted that it has ended.
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  expect(await store.upkeep!.drop(gone)).toBe(true)
+  const stays = await run()
+  held.resolve()
+  const roots = () => collector.spans.flatMap(({ attributes }) => attributes['millrace.run.id'] ?? [])
+  await expect.poll(() => [...new Set(roots())], { timeout: 5000 }).toEqual([first, stays])
+  expect(lines).toEqual([])
+})

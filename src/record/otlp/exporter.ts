@@ -7,7 +7,7 @@
  * the next one goes on.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import { messageOf } from '../../part/error.ts'
+import { MillraceError, messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Store } from '../../part/log.ts'
 import type { Place } from '../../part/limits.ts'
@@ -122,14 +122,20 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
 
   async function readSpans(run: string): Promise<Span[]> {
     const fold = createSpanFold({ content: settings.content })
-    for await (const batch of inner.log.read(run)) {
-      try {
-        for (const entry of batch) fold.apply(entry)
-      } catch (error) {
-        // Programs may append entries whose fields are not what they should be: one run must not stop all others.
-        log(`run ${run} has no traces: ${messageOf(error)}`)
-        return []
+    try {
+      for await (const batch of inner.log.read(run)) {
+        try {
+          for (const entry of batch) fold.apply(entry)
+        } catch (error) {
+          // Programs may append entries whose fields are not what they should be: one run must not stop all others.
+          log(`run ${run} has no traces: ${messageOf(error)}`)
+          return []
+        }
       }
+    } catch (error) {
+      // It was deleted while it waited.
+      if (error instanceof MillraceError && error.code === 'unknown-run') return []
+      throw error
     }
     return fold.spans()
   }

@@ -98,7 +98,8 @@ function createEventSource(
       if (done) return undefined
       let text = ''
       for (const change of value) {
-        text += await encode(change, { seq })
+        // The change in which the client stands may have been deleted since.
+        text += await encode(change, { seq: change.n === start.n + 1 ? seq : 0 })
         position = change.n
         seq = 0
       }

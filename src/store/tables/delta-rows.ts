@@ -22,7 +22,7 @@ export class DeltaRows {
   wrote({ id, run, firstSeq, lastSeq }: DeltaRow, hasOnlyDeltas: boolean): void {
     const last = this.#ids.at(-1)
     if (this.#ids.length === most) this.#dropPassed()
-    // The id of a deleted row is given again.
+    // An older version on the same file gives the id of a deleted row again.
     if (last !== undefined && (id <= last || this.#ids.length === most)) this.clear()
     if (!hasOnlyDeltas) return
     this.#ids.push(id)
