@@ -49,8 +49,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   const seqs = db.prepare('SELECT first_seq, last_seq FROM ticks WHERE id = ?', arrays)
   // The ids of a run grow with its entries.
   const rowsOf = db.prepare(
-    `SELECT id, first_seq, last_seq, entries FROM ticks
-     WHERE id IN (SELECT value FROM json_each(?)) AND entries <> '' ORDER BY id`,
+    'SELECT id, first_seq, last_seq, entries FROM ticks WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
     arrays,
   )
   const insertGroup = db.prepare('INSERT INTO tick_groups (run, first_seq, last_seq, ticks) VALUES (?, ?, ?, ?)')
@@ -69,7 +68,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   const removeEmpty = db.prepare(
     `DELETE FROM ticks WHERE entries = '' AND id = (SELECT max(id) FROM ticks WHERE id < ?)`,
   )
-  const insertRow = db.prepare('INSERT INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
+  const putRow = db.prepare('REPLACE INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
 
   /** The index of the first of these rows that has this entry or a later one. */
   function indexOf(ids: readonly number[], seq: number): number {
@@ -160,11 +159,8 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       const ids = groups.flatMap((group) => group.ids)
       const at = ids.indexOf(from.id)
       if (at < 0 || rows.some(({ id }, i) => ids[at + i] !== id)) return false
-      for (const { id } of rows) {
-        removeRow.run(id)
-        removeEmpty.run(id)
-      }
-      insertRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
+      remove(rows.map(({ id }) => id))
+      putRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
       for (const { firstSeq } of groups) removeGroup.run(number, firstSeq)
       add(number, { firstSeq: groups[0]!.firstSeq, lastSeq: from.firstSeq - 1, ids: ids.slice(0, at) })
       // A group of its own: it is large.

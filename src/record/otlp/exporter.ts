@@ -122,22 +122,22 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
 
   async function readSpans(run: string): Promise<Span[]> {
     const fold = createSpanFold({ content: settings.content })
-    try {
-      for await (const batch of inner.log.read(run)) {
-        try {
-          for (const entry of batch) fold.apply(entry)
-        } catch (error) {
-          // Programs may append entries whose fields are not what they should be: one run must not stop all others.
-          log(`run ${run} has no traces: ${messageOf(error)}`)
-          return []
-        }
+    for await (const batch of inner.log.read(run)) {
+      try {
+        for (const entry of batch) fold.apply(entry)
+      } catch (error) {
+        // Programs may append entries whose fields are not what they should be: one run must not stop all others.
+        log(`run ${run} has no traces: ${messageOf(error)}`)
+        return []
       }
-    } catch (error) {
-      // It was deleted while it waited.
-      if (error instanceof MillraceError && error.code === 'unknown-run') return []
-      throw error
     }
     return fold.spans()
+  }
+
+  /** For a run that was deleted while it waited. */
+  function noneIfDeleted(error: unknown): Span[] {
+    if (error instanceof MillraceError && error.code === 'unknown-run') return []
+    throw error
   }
 
   /** Sends what waits. Returns early when nothing more can be sent. */
@@ -148,7 +148,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
       let runs = 0
       for (const { run } of waiting) {
         if (spans.length >= mostSpans) break
-        spans.push(...(await readSpans(run)))
+        spans.push(...(await readSpans(run).catch(noneIfDeleted)))
         runs++
       }
       for (let from = 0; from < spans.length; from += mostSpans) {
