@@ -5,6 +5,7 @@
  */
 import type { Child } from './child.ts'
 import type { Target } from './load.ts'
+import { awaitRest } from './meter.ts'
 import { startRow, type Row } from './rows.ts'
 import { profiling, type Bench, type ResultRow, type Sample } from './scenario.ts'
 import { schedule } from './schedule.ts'
@@ -30,7 +31,14 @@ interface Pair {
   sides: Side[]
 }
 
-export type MeasurePair = (sides: Side[], turn: { round: number; order: readonly number[] }) => Promise<Sample[]>
+export interface Turn {
+  round: number
+  order: readonly number[]
+  /** All that run, those of other pairs too. */
+  servers: readonly Child[]
+}
+
+export type MeasurePair = (sides: Side[], turn: Turn) => Promise<Sample[]>
 
 /** `measure` returns a sample for each side of a pair. A row that throws is reported, and skipped from then on. */
 export async function inPairsTogether(bench: Bench, times: Times, measure: MeasurePair): Promise<ResultRow[]> {
@@ -52,7 +60,8 @@ export async function inPairsTogether(bench: Bench, times: Times, measure: Measu
       try {
         if (pair.sides.length === 0) await startSides(bench, pair)
         const order = pair.sides.length === 1 ? [0] : referenceFirst ? [1, 0] : [0, 1]
-        const [sample, beside] = await measure(pair.sides, { round, order })
+        const servers = pairs.flatMap(({ sides }) => sides.map(({ server }) => server))
+        const [sample, beside] = await measure(pair.sides, { round, order, servers })
         if (round === 0) continue
         result.samples.push(sample!)
         if (beside !== undefined) result.beside?.push(beside)
@@ -69,16 +78,20 @@ export async function inPairsTogether(bench: Bench, times: Times, measure: Measu
   }
 }
 
-/** The two sides of a pair one after the other, at a constant machine speed if possible. */
+/** The two sides of a pair one after the other, at a constant machine speed if possible, and while no other server works. */
 export async function inPairs(
   bench: Bench,
   times: Times,
   measure: (server: Child, target: Target) => Promise<Sample>,
 ): Promise<{ rows: ResultRow[]; notes: string[] }> {
+  const { quick } = bench.options
   const spins = () => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin')))
-  const steady = createSteady(spins, bench.options.quick ? 1 : 2)
-  const rows = await inPairsTogether(bench, times, async (sides, { round, order }) => {
-    const each = order.map((at) => () => measure(sides[at]!.server, sides[at]!.target))
+  const steady = createSteady(spins, quick ? 1 : 2)
+  const rows = await inPairsTogether(bench, times, async (sides, { round, order, servers }) => {
+    const each = order.map((at) => async () => {
+      if (!quick) await awaitRest(servers)
+      return measure(sides[at]!.server, sides[at]!.target)
+    })
     const samples: Sample[] = []
     if (round > 0) samples.push(...(await steady.measure(each)))
     else for (const one of each) samples.push(await one())

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { core, startChild, startLoad, startSpinner, startUpstream, type Child } from '../../bench/child.ts'
 import { createScanner, deltaText } from '../../bench/deltas.ts'
 import { createChunkedDecoder } from '../../bench/http-stream.ts'
-import { readUsage, type Usage } from '../../bench/meter.ts'
+import { awaitRest, readUsage, type Usage } from '../../bench/meter.ts'
 import { readCommandLine } from '../../bench/options.ts'
 import { removeFolders, selectRows, startRow } from '../../bench/rows.ts'
 import type { Bench, Result } from '../../bench/scenario.ts'
@@ -52,6 +52,18 @@ describe('what the load takes for a delta', () => {
       expect(decoder.complete).toBe(true)
     }
   })
+})
+
+test('before a measurement the servers are left alone until they have done what they put off', async () => {
+  const working = [0, 0.4, 0.7, 0.71]
+  const resting = [5]
+  const read = (cpus: number[]) => ({ cpu: cpus.length > 1 ? cpus.shift()! : cpus[0]!, rss: 0, peak: 0 })
+  const servers = [working, resting] as unknown as Child[]
+  await awaitRest(servers, 0, (child) => Promise.resolve(read(child as unknown as number[])))
+  expect(working).toEqual([0.71])
+  let reads = 0
+  await awaitRest([servers[0]!], 0, () => Promise.resolve({ cpu: reads++, rss: 0, peak: 0 }))
+  expect(reads).toBe(41)
 })
 
 test('another checkout is measured beside this one', () => {
