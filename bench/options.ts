@@ -6,7 +6,7 @@ import type { Options } from './scenario.ts'
 export const usage = `npm run bench [-- scenario… options]
 
   readme        the table of the README: throughput, first-delta (after 8,000 requests to each server), paced and
-                open of its rows, in seventeen minutes
+                open of its rows, in twenty minutes
   throughput    parallel streams at full speed: deltas/s, CPU per delta, peak memory
   side-by-side  CPU per delta of a row and the reference at the same time: this ratio holds even on a busy machine
   first-delta   one stream at a time: latency in ms that a server adds to the first delta

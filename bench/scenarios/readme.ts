@@ -1,4 +1,4 @@
-/** What the table of the README shows, in one run of seventeen minutes. */
+/** What the table of the README shows, in one run of twenty minutes. */
 import { readmeRows } from '../readme.ts'
 import type { Bench, Result } from '../scenario.ts'
 import { firstDelta } from './first-delta.ts'
