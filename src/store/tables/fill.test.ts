@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import type { Entry } from '../../part/entry.ts'
-import { cutAt } from '../example-run.contract.ts'
+import { cutAt, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
 import { openDatabase } from '../sqlite-schema.ts'
 import { createIndexer } from './indexer.ts'
@@ -141,4 +141,23 @@ test('a slice whose time is over ends at the next entry, however long the tick i
   const written = entries!.filter(({ type }) => !type.endsWith('-delta')).length
   expect(slices).toBeGreaterThan(written)
   expect(tablesOf(path)).toEqual(whole)
+})
+
+test('the texts of a slice are written into the full-text index together, not each by itself', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  for (const run of ['one', 'two', 'three']) {
+    await store.log.append(run, 1, [
+      startEntry(run, { input: { messages: [{ role: 'user', content: `text of ${run}` }] } }),
+    ])
+  }
+  await store.close()
+  const db = openDatabase(path, 1000)
+  const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
+  const indexer = createIndexer(db, undefined, undefined, { ...times, now: () => 0 })
+  await indexer.rebuild()
+  indexer.close()
+  expect(db.prepare('SELECT count(*) AS texts FROM indexed_texts').get()).toEqual({ texts: 3 })
+  expect(db.prepare('SELECT count(DISTINCT segid) AS segments FROM search_idx').get()).toEqual({ segments: 1 })
+  db.close()
 })
