@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { core, startChild, startLoad, startSpinner, startUpstream } from './child.ts'
 import { machineFacts } from './machine.ts'
+import { awaitRest } from './meter.ts'
 import { readCommandLine, usage, type CommandLine, type ScenarioName } from './options.ts'
 import { installPeers } from './peers.ts'
 import { formatProfile } from './profile.ts'
@@ -82,10 +83,11 @@ async function main(commandLine: CommandLine): Promise<void> {
   const upstream = await startUpstream()
   const load = await startLoad()
   const spinner = await startSpinner()
+  const rest: Bench['rest'] = (servers) => (commandLine.options.quick ? Promise.resolve() : awaitRest(servers))
   const results: Result[] = []
   for (const name of commandLine.scenarios) {
     const progress = (line: string) => say(`${name}: ${line}`)
-    const bench = { rows, upstream, load, spinner, options: commandLine.options, say: progress }
+    const bench = { rows, upstream, load, spinner, options: commandLine.options, rest, say: progress }
     for (const result of await scenarios[name](bench)) {
       results.push(result)
       process.stdout.write(`\n${result.scenario}: ${formatResult(result)}\n`)

@@ -5,7 +5,6 @@
  */
 import type { Child } from './child.ts'
 import type { Target } from './load.ts'
-import { awaitRest } from './meter.ts'
 import { startRow, type Row } from './rows.ts'
 import { profiling, type Bench, type ResultRow, type Sample } from './scenario.ts'
 import { schedule } from './schedule.ts'
@@ -84,12 +83,11 @@ export async function inPairs(
   times: Times,
   measure: (server: Child, target: Target) => Promise<Sample>,
 ): Promise<{ rows: ResultRow[]; notes: string[] }> {
-  const { quick } = bench.options
   const spins = () => Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('spin')))
-  const steady = createSteady(spins, quick ? 1 : 2)
+  const steady = createSteady(spins, bench.options.quick ? 1 : 2)
   const rows = await inPairsTogether(bench, times, async (sides, { round, order, servers }) => {
     const each = order.map((at) => async () => {
-      if (!quick) await awaitRest(servers)
+      await bench.rest(servers)
       return measure(sides[at]!.server, sides[at]!.target)
     })
     const samples: Sample[] = []

@@ -37,6 +37,8 @@ export interface Bench {
   /** Measures the current speed of the server's core. */
   spinner: Child
   options: Options
+  /** Waits until these servers have done what they put off. */
+  rest(servers: readonly Child[]): Promise<void>
   /** Prints progress. */
   say(line: string): void
 }

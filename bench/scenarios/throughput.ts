@@ -1,5 +1,5 @@
 /** Parallel streams at full speed: the cost of a delta when the server is the bottleneck. */
-import { awaitRest, forgetPeak, readUsage } from '../meter.ts'
+import { forgetPeak, readUsage } from '../meter.ts'
 import { inPairs } from '../pairs.ts'
 import { reference as usual } from '../rows.ts'
 import { setMode, type Bench, type Result } from '../scenario.ts'
@@ -15,7 +15,7 @@ export async function throughput(bench: Bench): Promise<Result> {
     const given = { target, streams, deltas, seconds }
     const done = await bench.load.call<{ answers: number; seconds: number }>('throughput', given, (seconds + 30) * 1000)
     const [after, loadAfter] = [await readUsage(server), await ownCpu(bench)]
-    if (!quick) await awaitRest([server])
+    await bench.rest([server])
     const { cpu } = await readUsage(server)
     busiest = Math.max(busiest, (loadAfter - loadBefore) / done.seconds)
     const count = done.answers * deltas
@@ -25,6 +25,7 @@ export async function throughput(bench: Bench): Promise<Result> {
       peak: after.peak / 2 ** 20,
     }
   })
+  if (!quick) notes.push('CPU includes what a server does after the streams: Millrace fills the tables for queries.')
   notes.push(`The load generator and the model server together used at most ${Math.round(busiest * 100)} % of a core.`)
   if (busiest > 0.9)
     notes.push(
@@ -40,7 +41,7 @@ export async function throughput(bench: Bench): Promise<Result> {
       { key: 'peak', title: 'peak MB', digits: 0, ratio: true },
     ],
     rows,
-    notes: [...notes, 'CPU includes what a server does after the streams: Millrace fills the tables for queries.'],
+    notes,
   }
 }
 

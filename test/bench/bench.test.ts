@@ -55,15 +55,15 @@ describe('what the load takes for a delta', () => {
 })
 
 test('before a measurement the servers are left alone until they have done what they put off', async () => {
-  const working = [0, 0.4, 0.7, 0.71]
-  const resting = [5]
-  const read = (cpus: number[]) => ({ cpu: cpus.length > 1 ? cpus.shift()! : cpus[0]!, rss: 0, peak: 0 })
-  const servers = [working, resting] as unknown as Child[]
-  await awaitRest(servers, 0, (child) => Promise.resolve(read(child as unknown as number[])))
-  expect(working).toEqual([0.71])
-  let reads = 0
-  await awaitRest([servers[0]!], 0, () => Promise.resolve({ cpu: reads++, rss: 0, peak: 0 }))
-  expect(reads).toBe(41)
+  /** The reads until they rest, when these have used so much CPU at each. */
+  const readsUntilRest = async (cpuOf: ((read: number) => number)[]) => {
+    const reads = cpuOf.map(() => 0)
+    const servers = cpuOf.map((_, i) => ({ pid: i }) as Child)
+    await awaitRest(servers, 0, ({ pid }) => Promise.resolve({ cpu: cpuOf[pid]!(reads[pid]!++), rss: 0, peak: 0 }))
+    return reads
+  }
+  expect(await readsUntilRest([(read) => [0, 0.4, 0.7, 0.71][read]!, () => 5])).toEqual([4, 4])
+  expect(await readsUntilRest([(read) => read])).toEqual([41])
 })
 
 test('another checkout is measured beside this one', () => {
@@ -144,6 +144,7 @@ describe('with its processes', () => {
       profile: undefined,
       quick: false,
     },
+    rest: () => Promise.resolve(),
     say: () => undefined,
   })
   const expectWhole = ({ rows: measured, columns }: Result, names: string[]) => {
@@ -156,8 +157,13 @@ describe('with its processes', () => {
 
   test('throughput: the floor and Millrace, recorded and not, each stream whole', async () => {
     const names = ['floor', 'millrace-text', 'millrace-parts-memory']
-    const result = await throughput(benchOf(names))
+    const rested: number[] = []
+    const rest: Bench['rest'] = (servers) => Promise.resolve(void rested.push(servers.length))
+    const result = await throughput({ ...benchOf(names), rest })
     expectWhole(result, names)
+    // All that run before each measurement, and after it the one that was measured: its CPU includes that.
+    expect(rested.slice(0, 6)).toEqual([1, 1, 2, 1, 3, 1])
+    expect(rested.slice(6)).toEqual(rested.slice(6).map((_, i) => (i % 2 === 0 ? 3 : 1)))
     for (const { samples } of result.rows) expect(samples[0]!['rate']).toBeGreaterThan(0)
     expect(formatResult(result)).toMatch(/^floor: node:http by hand +[\d,]+ /mu)
   })
