@@ -18,6 +18,9 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 let count = 0
 const newFile = () => join(root, `${count++}.db`)
 
+/** An indexer with these does nothing by itself. */
+const byHand = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
+
 /** What the tables hold, and which texts can be searched. */
 function tablesOf(path: string): Record<string, string[]> {
   const db = new DatabaseSync(path, { readOnly: true })
@@ -133,8 +136,7 @@ test('a slice whose time is over ends at the next entry, however long the tick i
   const db = openDatabase(path, 1000)
   let time = 0
   let slices = 0
-  const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
-  const indexer = createIndexer(db, undefined, undefined, { ...times, now: () => (time += 1), worked: () => slices++ })
+  const indexer = createIndexer(db, undefined, undefined, { ...byHand, now: () => (time += 1), worked: () => slices++ })
   await indexer.rebuild()
   indexer.close()
   db.close()
@@ -153,8 +155,7 @@ test('the texts of a slice are written into the full-text index together, not ea
   }
   await store.close()
   const db = openDatabase(path, 1000)
-  const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
-  const indexer = createIndexer(db, undefined, undefined, { ...times, now: () => 0 })
+  const indexer = createIndexer(db, undefined, undefined, { ...byHand, now: () => 0 })
   await indexer.rebuild()
   indexer.close()
   expect(db.prepare('SELECT count(*) AS texts FROM indexed_texts').get()).toEqual({ texts: 3 })
