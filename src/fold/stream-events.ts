@@ -1,5 +1,5 @@
 /** Entries as rows of `agent_stream_events`. */
-import { isDelta, type Entry } from '../part/entry.ts'
+import { isDelta, type Entry, type EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
 import type { StreamEvent } from '../part/records.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -15,9 +15,7 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
   return {
     note(entry) {
       if (entry.type !== 'step-start') return
-      const kind = kindOf(entry)
-      const calls = entry.stepType === 'call-agent' && kind === 'container'
-      if (calls || (entry.stepType === 'cli-agent' && kind === 'tool-loop')) called.add(entry.step)
+      if (agentOf(entry) !== undefined) called.add(entry.step)
     },
     toEvent(entry) {
       let agentId = run
@@ -40,6 +38,15 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
       }
     },
   }
+}
+
+/** The name of the agent that a step runs, if it runs one. */
+export function agentOf(start: EntryOf<'step-start'>): string | undefined {
+  const { stepType, agent, step } = start
+  const kind = kindOf(start)
+  if (stepType === 'call-agent' && kind === 'container') return agent ?? ''
+  // A CLI has no name of its own in the log but that of its step.
+  return stepType === 'cli-agent' && kind === 'tool-loop' ? step.slice(parentPath(step).length + 1) : undefined
 }
 
 /** What an event is about. Programs may append entries whose fields are not what they should be. */

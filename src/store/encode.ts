@@ -57,7 +57,10 @@ export function encodeTick(run: string, entries: readonly Entry[], toLine = crea
 
 /** Decodes several texts at once. JSON never contains a raw line break, so they can be parsed as one array. */
 export function decodeEntries(texts: readonly string[]): Entry[] {
-  const stored = JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[]
+  return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[])
+}
+
+function toEntries(stored: Entry[]): Entry[] {
   let entries = stored
   for (let i = 0; i < stored.length; i++) {
     const entry = stored[i]!
@@ -76,7 +79,7 @@ export function decodeEntries(texts: readonly string[]): Entry[] {
 /** Decodes one line: one entry, or some deltas. Empty if it is damaged. */
 export function decodeLine(line: string): Entry[] {
   try {
-    return decodeEntries([line])
+    return toEntries([JSON.parse(line) as Entry])
   } catch {
     return []
   }

@@ -1,13 +1,14 @@
 /** Puts entries of a run into the tables. Everything it must remember is in the tables: any process can go on at any entry. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { isDelta } from '../../part/entry.ts'
-import { eventNames } from '../../fold/stream-events.ts'
+import { agentOf, eventNames } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
+import { indexBlock, indexEntry } from './index-text.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import { tickLines } from './tick-lines.ts'
@@ -16,9 +17,6 @@ import { tickLines } from './tick-lines.ts'
 export interface Tick extends TickRow {
   log: number
 }
-
-/** Entries with text that can be searched once the run has them. */
-const texts: ReadonlySet<Entry['type']> = new Set(['run-start', 'tool-call', 'tool-result'])
 
 /**
  * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether
@@ -32,13 +30,13 @@ export function fillTick(
 ): boolean {
   // Of a delta nothing is needed but the time of the first one.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
-  for (const { text, at, length, seq } of lines) {
+  for (const { text, from, at, length, seq } of lines) {
     if (seq > end) break
     const [entry] = decodeLine(withoutResult(text))
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
-      else add(statements, state, entry, { tick, at, length })
+      else add(statements, state, entry, { tick, from, at, length })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
@@ -59,6 +57,7 @@ function isOfEntry(error: unknown): boolean {
 
 interface Place {
   tick: Tick
+  from: number
   at: number
   length: number
 }
@@ -70,7 +69,7 @@ function noteFirstToken(statements: Statements, state: RunState, { step, timesta
   state.waiting.delete(step)
 }
 
-function add(statements: Statements, state: RunState, entry: Entry, { tick, at, length }: Place): void {
+function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length }: Place): void {
   const { number: run } = state
   const { seq, timestamp, step: path, type } = entry
   if (type === 'run-start') beginRun(statements, state, entry)
@@ -80,7 +79,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, at, 
   const { eventId = null, toolName = null } = eventNames(entry)
   const counts = isCounted(statements, state, entry) ? 1 : 0
   statements.addEvent.run(run, seq, agent, step, type, eventId, toolName, timestamp, tick.id, at, length, counts)
-  if (texts.has(type)) statements.addLater.run(run, seq)
+  indexEntry(statements, run, entry, length)
   switch (type) {
     case 'text-start':
     case 'reasoning-start':
@@ -92,8 +91,11 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, at, 
     case 'text-end':
     case 'reasoning-end':
     case 'tool-input-end': {
-      const block = statements.endBlock.get(seq, run, type.replace('end', 'delta'), entry.id, run)
-      if (type !== 'tool-input-end' && block !== undefined) statements.addLater.run(run, block.seq!)
+      const block = statements.lastBlock.get(type.replace('end', 'delta'), entry.id, run)?.seq
+      if (block == null) break
+      statements.endBlock.run(seq, run, block)
+      const place = { row: tick.entries, at: from }
+      if (type !== 'tool-input-end') indexBlock(statements, { run, seq: Number(block) }, entry, place)
       break
     }
     case 'step-finish':
@@ -141,8 +143,16 @@ function beginRun(statements: Statements, state: RunState, entry: EntryOf<'run-s
   const { seq, timestamp, agent, parentRunId } = entry
   const execution = parentRunId === undefined ? state.id : executionOf(statements, parentRunId)
   const names = ['', 'run', agent, execution, parentRunId ?? null] as const
-  statements.addAgent.get(state.id, state.number, state.id, seq, ...names, timestamp)
+  state.agent = beginAgent(statements, state.id, [state.number, state.id, seq, ...names, timestamp])
   statements.setThread.run(state.thread, state.number, timestamp)
+}
+
+/** Returns its number. One that was begun before and was cut off begins again. */
+function beginAgent(statements: Statements, id: string, rest: (string | number | null)[]): number {
+  const known = statements.agentOf.get(id)?.number
+  if (known == null) return Number(statements.addAgent.run(id, ...rest).lastInsertRowid)
+  statements.restartAgent.run(known)
+  return Number(known)
 }
 
 /** The root of a run's execution. The parent may be gone, or have been recorded somewhere else. */
@@ -155,17 +165,18 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   const { seq, timestamp, step: path, stepType, attempt, answer, toolCallId = null, toolName = null } = entry
   const kind = kindOf(entry)
   let agent = agentAt(statements, state, parentPath(path))
-  const called = calledBy(entry, kind)
+  let runs = 0
+  const called = agentOf(entry)
   if (called !== undefined) {
     const caller = statements.agentBy.get(agent)
     const parent = String(caller?.id ?? state.id)
     const execution = String(caller?.execution_id ?? state.id)
     const names = [path, stepType, called, execution, parent] as const
-    agent = Number(statements.addAgent.get(`${state.id}/${path}`, run, state.id, seq, ...names, timestamp)!.number)
+    agent = runs = beginAgent(statements, `${state.id}/${path}`, [run, state.id, seq, ...names, timestamp])
   }
   const flag = answer === true ? 1 : 0
   statements.addStep.run(run, seq, path, agent, stepType, kind, attempt, flag, toolCallId, toolName, timestamp)
-  state.steps.set(path, { seq, agent, kind })
+  state.steps.set(path, { seq, agent, kind, runs })
   if (kind === 'model-call') {
     statements.addModelCall.run(run, seq)
     state.waiting.set(path, seq)
@@ -176,13 +187,6 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   }
 }
 
-/** The name of the agent that a step runs, if it runs one. */
-function calledBy({ stepType, agent, step }: EntryOf<'step-start'>, kind: string): string | undefined {
-  if (stepType === 'call-agent' && kind === 'container') return agent ?? ''
-  // A CLI has no name of its own in the log but that of its step.
-  return stepType === 'cli-agent' && kind === 'tool-loop' ? step.slice(parentPath(step).length + 1) : undefined
-}
-
 function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-finish'>): void {
   const { timestamp, step: path, duration, finishReason = null } = entry
   const step = stepAt(statements, state, path)
@@ -190,9 +194,7 @@ function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-f
   const error = entry.error === undefined ? null : JSON.stringify(entry.error)
   statements.endStep.run(timestamp, duration, finishReason, error, state.number, step.seq)
   state.waiting.delete(path)
-  const agent = statements.agentOf.get(`${state.id}/${path}`)
-  if (agent === undefined) return
-  statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, agent.number!)
+  if (step.runs !== 0) statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, step.runs)
 }
 
 function endToolCall(statements: Statements, state: RunState, entry: EntryOf<'tool-result'>): void {
@@ -224,7 +226,9 @@ function supersede(statements: Statements, state: RunState, { seq, step: path }:
   const { number: run } = state
   const from = stepAt(statements, state, path)?.seq
   if (from === undefined) return
-  for (const { seq: step } of statements.supersedeSteps.all(run, from, seq, path)) {
+  const steps = statements.stepsBelow.all(run, from, seq, path)
+  statements.supersedeSteps.run(run, from, seq, path)
+  for (const { seq: step } of steps) {
     statements.supersedeBlocks.run(run, from, step!, seq)
     statements.supersedeCalls.run(run, from, step!, seq)
     statements.supersedeRequests.run(run, from, seq, step!)

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
-import type { Entry } from '../../part/entry.ts'
+import { slowRun } from '../../../test/support/recorded.ts'
+import type { Entry, RecordedPart } from '../../part/entry.ts'
 import { cutAt, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
 import { openDatabase } from '../sqlite-schema.ts'
@@ -148,17 +149,77 @@ test('a slice whose time is over ends at the next entry, however long the tick i
 test('the texts of a slice are written into the full-text index together, not each by itself', async () => {
   const path = newFile()
   const store = sqliteStore(path)
-  for (const run of ['one', 'two', 'three']) {
-    await store.log.append(run, 1, [
-      startEntry(run, { input: { messages: [{ role: 'user', content: `text of ${run}` }] } }),
-    ])
-  }
+  // What a reset changes is several rows at once, which begins a statement transaction.
+  const some = fc
+    .sample(fc.oneof(arbitraryRun, arbitraryNestedRun), { numRuns: 60, seed: 11 })
+    .filter((entries) => entries.every(({ type }) => type !== 'step-reset'))
+  const runs = [slowRun('slow', 0), ...some, slowRun('slow', 0)]
+  expect(runs.flat().map(({ type }) => type)).toEqual(
+    expect.arrayContaining(['text-end', 'reasoning-end', 'tool-call', 'tool-result', 'prompt', 'usage']),
+  )
+  for (const [i, entries] of runs.entries()) await store.log.append(`run-${i}`, 1, rename(entries, `run-${i}`))
   await store.close()
   const db = openDatabase(path, 1000)
   const indexer = createIndexer(db, undefined, undefined, { ...byHand, now: () => 0 })
   await indexer.rebuild()
   indexer.close()
-  expect(db.prepare('SELECT count(*) AS texts FROM indexed_texts').get()).toEqual({ texts: 3 })
+  expect(Number(db.prepare('SELECT count(*) AS texts FROM indexed_texts').get()!.texts)).toBeGreaterThan(15)
   expect(db.prepare('SELECT count(DISTINCT segid) AS segments FROM search_idx').get()).toEqual({ segments: 1 })
   db.close()
+})
+
+test('an agent that a step runs ends with it, whether another process began the step, and runs again after a reset', async () => {
+  const path = newFile()
+  const start = { type: 'run-start', runId: 'run', agent: 'a', pipeline: '', threadId: 't', protocol: 'api' } as const
+  const begin: RecordedPart = { type: 'step-start', stepType: 'call-agent', kind: 'container', agent: 'b', attempt: 1 }
+  const error = { code: 'model-failed', message: 'no answer' }
+  const parts: [step: string, part: RecordedPart][] = [
+    ['', { ...start, input: { messages: [] } }],
+    ['main/one', begin],
+    ['main/one', { type: 'step-finish', duration: 1 }],
+    ['main/two', begin],
+    ['main/two', { type: 'step-finish', duration: 1, error }],
+    ['main/three', begin],
+    ['main/three', { type: 'step-reset', attempt: 1 }],
+    ['main/three', { ...begin, attempt: 2 }],
+    ['main/three', { type: 'step-finish', duration: 1 }],
+    ['', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }],
+  ]
+  const entries = parts.map(([step, part], i) => ({ seq: i + 1, timestamp: i + 1, step, ...part }) as Entry)
+  for (const restarts of [false, true]) {
+    let store = sqliteStore(path)
+    for (const entry of entries) {
+      await store.log.append('run', 1, [entry])
+      if (!restarts) continue
+      await store.records!.settle()
+      await store.close()
+      store = sqliteStore(path)
+    }
+    await store.records!.settle()
+    const sql = `SELECT step, status, started_at, ended_at, error ->> 'code' AS code FROM agents WHERE step <> '' ORDER BY 1`
+    expect((await store.records!.query(sql)).rows).toEqual([
+      ['main/one', 'completed', 2, 3, null],
+      ['main/three', 'completed', 6, 9, null],
+      ['main/two', 'failed', 4, 5, 'model-failed'],
+    ])
+    await store.close()
+    rmSync(path)
+  }
+})
+
+test('an agent that has begun again has not ended', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const begin = { type: 'step-start', stepType: 'call-agent', kind: 'container', agent: 'b', attempt: 1 } as const
+  const parts: [step: string, part: RecordedPart][] = [
+    ['main/one', begin],
+    ['main/one', { type: 'step-finish', duration: 1, error: { code: 'model-failed', message: 'no answer' } }],
+    ['main/one', { ...begin, attempt: 2 }],
+  ]
+  const entries = parts.map(([step, part], i) => ({ seq: i + 2, timestamp: i + 2, step, ...part }) as Entry)
+  await store.log.append('run', 1, [startEntry('run'), ...entries])
+  await store.records!.settle()
+  const { rows } = await store.records!.query(`SELECT status, ended_at, error FROM agents WHERE step <> ''`)
+  expect(rows).toEqual([['running', null, null]])
+  await store.close()
 })

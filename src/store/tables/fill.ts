@@ -24,7 +24,7 @@ export interface Fill {
 export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const statements = prepareStatements(db)
   const ticks = createTickReader(db)
-  const texts = createLaterTexts(db)
+  const texts = createLaterTexts(db, statements)
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const position = db.prepare('SELECT tick, generation FROM index_state')
   const setPosition = db.prepare('UPDATE index_state SET tick = ?')

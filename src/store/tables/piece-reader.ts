@@ -7,7 +7,7 @@ import { entryText, textKinds } from './entry-texts.ts'
 import { createTickReader } from './tick-reader.ts'
 
 /** Characters of a piece. Words of a search are found together only within one. */
-const pieceLength = 16 * 1024
+export const pieceLength = 16 * 1024
 
 export interface Piece {
   kind: SearchHit['kind']

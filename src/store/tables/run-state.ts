@@ -7,6 +7,8 @@ export interface StepRow {
   seq: number
   agent: number
   kind: string
+  /** The number of the agent that it runs, 0 if it runs none. */
+  runs: number
 }
 
 export interface RunState {
@@ -14,6 +16,8 @@ export interface RunState {
   number: number
   id: string
   thread: string
+  /** The number of the run's own agent, 0 if it is not known. */
+  agent: number
   /** The last entry that is in the tables. */
   seq: number
   /** What the tables say it is: less, while there were only deltas. */
@@ -38,7 +42,7 @@ export function readState(statements: Statements, id: string): RunState | undefi
   const seq = filledTo(statements, number)
   const open = seq === 0 ? [] : statements.waiting.all(number)
   const waiting = new Map(open.map((each) => [String(each.path), Number(each.seq)]))
-  return { number, id, thread: String(row.thread_id), seq, noted: seq, steps: new Map(), waiting }
+  return { number, id, thread: String(row.thread_id), agent: 0, seq, noted: seq, steps: new Map(), waiting }
 }
 
 /** The latest step at a path. */
@@ -46,7 +50,12 @@ export function stepAt(statements: Statements, state: RunState, path: string): S
   const known = state.steps.get(path)
   if (known !== undefined) return known ?? undefined
   const row = path === '' ? undefined : statements.stepAt.get(state.number, path)
-  const found = row && { seq: Number(row.seq), agent: Number(row.agent), kind: String(row.kind) }
+  const found = row && {
+    seq: Number(row.seq),
+    agent: Number(row.agent),
+    kind: String(row.kind),
+    runs: numberOfAgent(statements, `${state.id}/${path}`),
+  }
   state.steps.set(path, found ?? null)
   return found
 }
@@ -57,5 +66,11 @@ export function agentAt(statements: Statements, state: RunState, path: string): 
     const step = stepAt(statements, state, at)
     if (step !== undefined) return step.agent
   }
-  return Number(statements.agentOf.get(state.id)?.number ?? 0)
+  if (state.agent === 0) state.agent = numberOfAgent(statements, state.id)
+  return state.agent
+}
+
+/** 0 if there is none. */
+function numberOfAgent(statements: Statements, id: string): number {
+  return Number(statements.agentOf.get(id)?.number ?? 0)
 }

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { record, timed } from '../../../test/support/recorded.ts'
+import { timed } from '../../../test/support/recorded.ts'
 import type { RecordedPart } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
 import { sqliteStore } from '../sqlite-store.ts'
@@ -18,13 +19,13 @@ afterEach(() => store.close())
 
 const step = 'main/answer/1'
 
-/** A run in which the model says these texts, one word at a time, and calls a tool. */
+/** A run in which the model says these texts, one word at a time, and calls a tool. `atOnce`: so many entries are appended together. */
 async function said(
   run: string,
   texts: readonly string[],
-  more: { user?: string; agent?: string; thread?: string } = {},
+  more: { user?: string; agent?: string; thread?: string; atOnce?: number } = {},
 ) {
-  const { user = 'Hi', agent = 'assistant', thread = 'thread-1' } = more
+  const { user = 'Hi', agent = 'assistant', thread = 'thread-1', atOnce = Infinity } = more
   const input = {
     messages: [
       { role: 'user', content: 'earlier' },
@@ -39,21 +40,19 @@ async function said(
       .map((delta): [number, string, RecordedPart] => [1, step, { type: 'text-delta', id: `t${i}`, delta }]),
     [1, step, { type: 'text-end', id: `t${i}` }],
   ])
-  await record(
-    store,
-    timed(run, 1000 * count, [
-      [
-        0,
-        '',
-        { type: 'run-start', runId: run, agent, pipeline: 'secretpipeline', threadId: thread, protocol: 'api', input },
-      ],
-      [1, 'main/answer', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1 }],
-      [1, step, { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 }],
-      ...blocks,
-      [1, step, { type: 'tool-call', toolCallId: 'c', toolName: 'lookup', input: '{"city":"Zürich\\nSee"}' }],
-      [1, step, { type: 'tool-result', toolCallId: 'c', toolName: 'lookup', result: { weather: ['sunny', 21] } }],
-    ]),
-  )
+  const entries = timed(run, 1000 * count, [
+    [
+      0,
+      '',
+      { type: 'run-start', runId: run, agent, pipeline: 'secretpipeline', threadId: thread, protocol: 'api', input },
+    ],
+    [1, 'main/answer', { type: 'step-start', stepType: 'llm', kind: 'tool-loop', attempt: 1 }],
+    [1, step, { type: 'step-start', stepType: 'model-call', kind: 'model-call', attempt: 1 }],
+    ...blocks,
+    [1, step, { type: 'tool-call', toolCallId: 'c', toolName: 'lookup', input: '{"city":"Zürich\\nSee"}' }],
+    [1, step, { type: 'tool-result', toolCallId: 'c', toolName: 'lookup', result: { weather: ['sunny', 21] } }],
+  ])
+  for (let i = 0; i < entries.length; i += atOnce) await store.log.append(run, 1, entries.slice(i, i + atOnce))
   await store.records!.settle()
 }
 
@@ -119,4 +118,85 @@ test('all of a long text is found, also what stands where it was cut', async () 
     expect(await find(`w${i}`)).toEqual(['a text'])
     expect(await find(`uw${i}`)).toEqual(['a user'])
   }
+})
+
+test.for([
+  [30, 1],
+  [16_383, 1],
+  [16_384, 1],
+  [20_000, 2],
+  [70_000, 5],
+])(
+  'a text of %i characters is indexed alike, whether it was recorded at once or bit by bit',
+  async ([length, pieces]) => {
+    const words = Array.from({ length: length! / 10 + 1 }, (_, i) => `w${i}`.padEnd(9, 'x'))
+    const text = words.join(' ').slice(0, length)
+    const ways = [Infinity, 1, 2, 7, 100]
+    for (const atOnce of ways) await said(`at-once-${atOnce}`, [text, 'something else'], { atOnce })
+    const all = ways.map((atOnce) => `at-once-${atOnce} text`).toReversed()
+    for (const word of [words[0]!, words[Math.floor(words.length / 2)]!, words.at(-2)!]) {
+      expect(await find(word)).toEqual(all)
+    }
+    const db = new DatabaseSync(join(root, `${count - 1}.db`), { readOnly: true })
+    const rows = db.prepare(
+      `SELECT json_group_array(start ORDER BY start) AS starts FROM indexed_texts WHERE kind = 'text' AND seq = 4 GROUP BY run`,
+    )
+    const found = rows.all().map(({ starts }) => String(starts))
+    db.close()
+    expect(found.length).toBe(ways.length)
+    expect(new Set(found).size).toBe(1)
+    expect(JSON.parse(found[0]!)).toHaveLength(pieces!)
+  },
+)
+
+test('of texts that are written at the same time each has its own words, also if they have the same id', async () => {
+  const words = (type: 'text' | 'reasoning', id: string, delta: string): [number, string, RecordedPart] => [
+    0,
+    step,
+    { type: `${type}-delta`, id, delta },
+  ]
+  const start = { type: 'run-start', runId: 'a', agent: 'a', pipeline: '', threadId: 't', protocol: 'api' } as const
+  const entries = timed('a', 0, [
+    [0, '', { ...start, input: { messages: [] } }],
+    [0, step, { type: 'text-start', id: '1' }],
+    words('text', '1', 'earlier'),
+    [0, step, { type: 'text-end', id: '1' }],
+    [0, step, { type: 'text-start', id: '1' }],
+    [0, step, { type: 'text-start', id: '2' }],
+    [0, step, { type: 'reasoning-start', id: '1' }],
+    words('text', '1', 'alpha '),
+    words('text', '2', 'beta '),
+    words('reasoning', '1', 'gamma '),
+    words('text', '1', 'delta'),
+    [0, step, { type: 'reasoning-end', id: '1' }],
+    [0, step, { type: 'text-end', id: '2' }],
+    [0, step, { type: 'text-end', id: '1' }],
+  ])
+  await store.log.append('a', 1, entries)
+  await store.records!.settle()
+  const places = async (q: string) => (await store.records!.search({ q })).map(({ seq, kind }) => `${seq} ${kind}`)
+  expect(await places('earlier')).toEqual(['2 text'])
+  expect(await places('alpha delta')).toEqual(['5 text'])
+  expect(await places('beta')).toEqual(['6 text'])
+  expect(await places('gamma')).toEqual(['7 reasoning'])
+  const db = new DatabaseSync(join(root, `${count - 1}.db`), { readOnly: true })
+  // What the search reads again is not all that the index has.
+  const hits = db.prepare('SELECT count(*) AS texts FROM search WHERE search MATCH ?')
+  for (const word of ['earlier', 'alpha', 'beta', 'gamma', 'delta']) expect(hits.get(word)).toEqual({ texts: 1 })
+  db.close()
+})
+
+test('a damaged line in a text costs its own words only', async () => {
+  await said('a', [`the whale ${'and '.repeat(100)}the sea`])
+  await store.close()
+  const path = join(root, `${count - 1}.db`)
+  const db = new DatabaseSync(path)
+  const damage = db.prepare(`UPDATE ticks SET entries = replace(entries, '"deltas":["the"', '"deltas":["the')`)
+  expect(damage.run().changes).toBe(1)
+  db.close()
+  store = sqliteStore(path)
+  await store.records!.reindex()
+  expect(await find('sea')).toEqual(['a text'])
+  expect(await find('whale')).toEqual([])
+  expect(await find('sunny')).toEqual(['a tool-output'])
 })

@@ -1,7 +1,13 @@
-/** The statements that fill the tables. */
+/**
+ * The statements that fill the tables. None has RETURNING, and only those of a reset change several rows: either begins a statement
+ * transaction, for which FTS5 writes what it has gathered, each text as a segment of its own.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
+
+/** The steps of an attempt and below. The range is that of all paths that begin with `path/`. */
+const below = `run = ?1 AND seq BETWEEN ?2 AND ?3 AND (path = ?4 OR (path > ?4 || '/' AND path < ?4 || '0'))`
 
 export function prepareStatements(db: DatabaseSync) {
   return {
@@ -19,17 +25,17 @@ export function prepareStatements(db: DatabaseSync) {
     agentBy: db.prepare('SELECT number, id, execution_id FROM indexed_agents WHERE number = ?'),
     addAgent: db.prepare(
       `INSERT INTO indexed_agents (id, run, run_id, seq, step, kind, agent, execution_id, parent_id, status, started_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?)
-       ON CONFLICT (id) DO UPDATE SET status = 'running', ended_at = NULL, error = NULL RETURNING number`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?)`,
+    ),
+    restartAgent: db.prepare(
+      `UPDATE indexed_agents SET status = 'running', ended_at = NULL, error = NULL WHERE number = ?`,
     ),
     setModel: db.prepare('UPDATE indexed_agents SET model = ? WHERE number = ?'),
     endAgent: db.prepare('UPDATE indexed_agents SET status = ?, ended_at = ?, error = ? WHERE number = ?'),
     addEvent: db.prepare('INSERT INTO indexed_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     addBlock: db.prepare('INSERT INTO indexed_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)'),
-    endBlock: db.prepare(
-      `UPDATE indexed_blocks SET last_seq = coalesce(last_seq, ?) WHERE run = ? AND seq =
-         (SELECT max(seq) FROM indexed_blocks WHERE type = ? AND event_id = ? AND run = ?) RETURNING seq`,
-    ),
+    lastBlock: db.prepare('SELECT max(seq) AS seq FROM indexed_blocks WHERE type = ? AND event_id = ? AND run = ?'),
+    endBlock: db.prepare('UPDATE indexed_blocks SET last_seq = coalesce(last_seq, ?) WHERE run = ? AND seq = ?'),
     /** Blocks that are open at the end of what a fork shares: their other deltas are the source's. */
     cutBlocks: db.prepare('UPDATE indexed_blocks SET last_seq = ? WHERE run = ? AND last_seq IS NULL'),
     stepAt: db.prepare(
@@ -73,12 +79,11 @@ export function prepareStatements(db: DatabaseSync) {
        WHERE run = ? AND request_id = ? AND outcome IS NULL AND superseded = 0`,
     ),
     addUsage: db.prepare('INSERT INTO indexed_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    addText: db.prepare('INSERT INTO indexed_texts (run, seq, start, kind) VALUES (?, ?, ?, ?)'),
+    addWords: db.prepare('INSERT INTO search (rowid, text) VALUES (?, ?)'),
     addLater: db.prepare('INSERT OR IGNORE INTO indexed_later (run, seq, start) VALUES (?, ?, 0)'),
-    /** The steps of an attempt and below. The range is that of all paths that begin with `path/`. */
-    supersedeSteps: db.prepare(
-      `UPDATE indexed_steps SET superseded = 1
-       WHERE run = ?1 AND seq BETWEEN ?2 AND ?3 AND (path = ?4 OR (path > ?4 || '/' AND path < ?4 || '0')) RETURNING seq`,
-    ),
+    stepsBelow: db.prepare(`SELECT seq FROM indexed_steps WHERE ${below}`),
+    supersedeSteps: db.prepare(`UPDATE indexed_steps SET superseded = 1 WHERE ${below}`),
     supersedeEvents: db.prepare(
       'UPDATE indexed_events SET counts = 0 WHERE run = ? AND seq BETWEEN ? AND ? AND step = ?',
     ),

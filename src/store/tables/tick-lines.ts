@@ -1,11 +1,12 @@
 /** Splits a row of `ticks` into its entries, without parsing deltas: they are most of a log, and the tables need few of them. */
 import { decodeLine } from '../encode.ts'
 
-/** A line of a tick: `at` (from 1) and `length` are its place in bytes. */
+/** A line of a tick: `at` (from 1) and `length` are its place in bytes, `from` is that in characters. */
 export interface TickLine {
   /** That of its first entry, if it is several deltas. */
   seq: number
   text: string
+  from: number
   at: number
   length: number
   isDelta: boolean
@@ -39,6 +40,7 @@ export function* tickLines(entries: string, after = 0, wantsDeltas = () => true)
     yield {
       seq,
       text,
+      from,
       at,
       length: isAscii ? text.length : Buffer.byteLength(text),
       isDelta,
