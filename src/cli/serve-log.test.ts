@@ -51,6 +51,14 @@ test('a line for each run: id, agent, outcome, time, tokens, cost; for a failure
   ])
 })
 
+test('each line has its own time, also after the clock was set back', () => {
+  const seconds = [5, 5.9, 6, 66, 5]
+  const times = seconds.map((second) => new Date(2026, 0, 2, 3, 4, 0, second * 1000))
+  const { text } = logged([run, run, run, run, run], { now: () => times.shift()! })
+  const shown = text().split('\n').slice(0, -1)
+  expect(shown.map((line) => line.slice(0, 8))).toEqual(['03:04:05', '03:04:05', '03:04:06', '03:05:06', '03:04:05'])
+})
+
 test('what a client or a model said can neither command the terminal nor pretend to be a line', () => {
   const evil = 'x\u001B[31m\r\n03:04:06 run_2  poet  completed\u202E\u2028y'
   const { text } = logged([

@@ -29,6 +29,8 @@ const gathering = 20
 export function createServeLog({ json, quiet, stream, now = () => new Date() }: ServeLogOptions): ServeLog {
   let dropped = 0
   let lines = ''
+  let clock = ''
+  let second: number | undefined
   let timer: NodeJS.Timeout | undefined
 
   function flush(): void {
@@ -49,14 +51,21 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
     else timer ??= setTimeout(flush, gathering).unref()
   }
 
+  /** Made once a second: formatting a date takes as long as the rest of a line. */
+  function timeOf(date: Date): string {
+    const at = Math.floor(date.getTime() / 1000)
+    if (at !== second) clock = paint('dim', date.toTimeString().slice(0, 8), stream)
+    second = at
+    return clock
+  }
+
   function lineOf(report: Report): string {
     if (json) {
       const { level, event, ...rest } = report
       return JSON.stringify({ time: now().toISOString(), level, event, ...rest })
     }
     if (report.event === 'note') return formatReport(report, stream)
-    const time = paint('dim', now().toTimeString().slice(0, 8), stream)
-    return `${time} ${formatReport(report, stream)}`
+    return `${timeOf(now())} ${formatReport(report, stream)}`
   }
 
   const report: Reporter = (each) => {
