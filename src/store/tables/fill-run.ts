@@ -8,9 +8,9 @@ import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
-import { indexBlock, indexEntry } from './index-text.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
+import type { TextIndex } from './text-index.ts'
 import { tickLines } from './tick-lines.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
@@ -26,7 +26,7 @@ export function fillTick(
   statements: Statements,
   state: RunState,
   tick: Tick,
-  { end = Infinity, isOver }: { end?: number | undefined; isOver: () => boolean },
+  { end = Infinity, isOver, texts }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex },
 ): boolean {
   // Of a delta nothing is needed but the time of the first one.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
@@ -36,7 +36,7 @@ export function fillTick(
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
-      else add(statements, state, entry, { tick, from, at, length })
+      else add(statements, state, entry, { tick, from, at, length, texts })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
@@ -60,6 +60,7 @@ interface Place {
   from: number
   at: number
   length: number
+  texts: TextIndex
 }
 
 function noteFirstToken(statements: Statements, state: RunState, { step, timestamp }: Entry): void {
@@ -69,7 +70,7 @@ function noteFirstToken(statements: Statements, state: RunState, { step, timesta
   state.waiting.delete(step)
 }
 
-function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length }: Place): void {
+function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length, texts }: Place): void {
   const { number: run } = state
   const { seq, timestamp, step: path, type } = entry
   if (type === 'run-start') beginRun(statements, state, entry)
@@ -79,7 +80,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
   const { eventId = null, toolName = null } = eventNames(entry)
   const counts = isCounted(statements, state, entry) ? 1 : 0
   statements.addEvent.run(run, seq, agent, step, type, eventId, toolName, timestamp, tick.id, at, length, counts)
-  indexEntry(statements, run, entry, length)
+  texts.addEntry(run, entry, length)
   switch (type) {
     case 'text-start':
     case 'reasoning-start':
@@ -95,7 +96,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
       if (block == null) break
       statements.endBlock.run(seq, run, block)
       const place = { row: tick.entries, at: from }
-      if (type !== 'tool-input-end') indexBlock(statements, { run, seq: Number(block) }, entry, place)
+      if (type !== 'tool-input-end') texts.addBlock(run, Number(block), entry, place)
       break
     }
     case 'step-finish':

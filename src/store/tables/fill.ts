@@ -2,9 +2,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { DeltaRow, DeltaRows } from './delta-rows.ts'
 import { fillTick, type Tick } from './fill-run.ts'
-import { createLaterTexts } from './later-texts.ts'
 import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
+import { createTextIndex } from './text-index.ts'
 import { createTickReader } from './tick-reader.ts'
 
 /** Runs of which it is remembered where they stand. */
@@ -24,7 +24,7 @@ export interface Fill {
 export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const statements = prepareStatements(db)
   const ticks = createTickReader(db)
-  const texts = createLaterTexts(db, statements)
+  const texts = createTextIndex(db)
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const position = db.prepare('SELECT tick, generation FROM index_state')
   const setPosition = db.prepare('UPDATE index_state SET tick = ?')
@@ -74,7 +74,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
 
   function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
     filled.add(state)
-    return fillTick(statements, state, row, { end, isOver })
+    return fillTick(statements, state, row, { end, isOver, texts })
   }
 
   /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */
@@ -107,6 +107,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   return {
     begin() {
       ticks.rest()
+      texts.begin()
       const state = position.get()
       touched = new Map()
       filled = new Set()

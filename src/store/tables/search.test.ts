@@ -6,7 +6,9 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { timed } from '../../../test/support/recorded.ts'
 import type { RecordedPart } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
+import { openDatabase } from '../sqlite-schema.ts'
 import { sqliteStore } from '../sqlite-store.ts'
+import { createIndexer } from './indexer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-search-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -23,9 +25,9 @@ const step = 'main/answer/1'
 async function said(
   run: string,
   texts: readonly string[],
-  more: { user?: string; agent?: string; thread?: string; atOnce?: number } = {},
+  more: { user?: string; agent?: string; thread?: string; atOnce?: number; settles?: boolean } = {},
 ) {
-  const { user = 'Hi', agent = 'assistant', thread = 'thread-1', atOnce = Infinity } = more
+  const { user = 'Hi', agent = 'assistant', thread = 'thread-1', atOnce = Infinity, settles = true } = more
   const input = {
     messages: [
       { role: 'user', content: 'earlier' },
@@ -53,7 +55,7 @@ async function said(
     [1, step, { type: 'tool-result', toolCallId: 'c', toolName: 'lookup', result: { weather: ['sunny', 21] } }],
   ])
   for (let i = 0; i < entries.length; i += atOnce) await store.log.append(run, 1, entries.slice(i, i + atOnce))
-  await store.records!.settle()
+  if (settles) await store.records!.settle()
 }
 
 const find = async (q: string, more = {}) =>
@@ -90,6 +92,36 @@ test('by agent, thread and kind; the newest first, up to a limit', async () => {
   expect(await find('whale', { agent: 'two', threadId: 'other' })).toEqual(['b text'])
   expect(await find('whale', { kinds: ['user', 'tool-input'] })).toEqual([])
   await expect(find('whale', { limit: 0 })).rejects.toMatchObject({ code: 'bad-query' })
+})
+
+test('the newest is first, however long the texts are and in whatever pieces they came', async () => {
+  const long = `whale ${'and so on '.repeat(4000)}`
+  const ways = [
+    ['a', [long], Infinity],
+    ['b', ['whale'], Infinity],
+    ['c', ['whale'], 1],
+    ['d', ['whale'], Infinity],
+    ['e', [long], 3],
+    ['f', ['whale'], Infinity],
+  ] as const
+  for (const [run, texts, atOnce] of ways) await said(run, texts, { user: 'whale?', atOnce, settles: false })
+  const all = ways.flatMap(([run]) => [`${run} user`, `${run} text`]).toReversed()
+  await store.records!.settle()
+  expect(await find('whale')).toEqual(all)
+  await store.records!.reindex()
+  expect(await find('whale')).toEqual(all)
+  await store.close()
+  const path = join(root, `${count - 1}.db`)
+  const db = openDatabase(path, 1000)
+  let time = 0
+  // Each slice ends after a step.
+  const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9, now: () => time++ }
+  const indexer = createIndexer(db, undefined, undefined, times)
+  await indexer.rebuild()
+  indexer.close()
+  db.close()
+  store = sqliteStore(path)
+  expect(await find('whale')).toEqual(all)
 })
 
 test('text in scripts without spaces is found by its characters, as they stand', async () => {

@@ -79,9 +79,6 @@ export function prepareStatements(db: DatabaseSync) {
        WHERE run = ? AND request_id = ? AND outcome IS NULL AND superseded = 0`,
     ),
     addUsage: db.prepare('INSERT INTO indexed_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    addText: db.prepare('INSERT INTO indexed_texts (run, seq, start, kind) VALUES (?, ?, ?, ?)'),
-    addWords: db.prepare('INSERT INTO search (rowid, text) VALUES (?, ?)'),
-    addLater: db.prepare('INSERT OR IGNORE INTO indexed_later (run, seq, start) VALUES (?, ?, 0)'),
     stepsBelow: db.prepare(`SELECT seq FROM indexed_steps WHERE ${below}`),
     supersedeSteps: db.prepare(`UPDATE indexed_steps SET superseded = 1 WHERE ${below}`),
     supersedeEvents: db.prepare(
