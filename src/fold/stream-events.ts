@@ -15,7 +15,7 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
   return {
     note(entry) {
       if (entry.type !== 'step-start') return
-      if (agentOf(entry) !== undefined) called.add(entry.step)
+      if (calledAgent(entry) !== undefined) called.add(entry.step)
     },
     toEvent(entry) {
       let agentId = run
@@ -41,7 +41,7 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
 }
 
 /** The name of the agent that a step runs, if it runs one. */
-export function agentOf(start: EntryOf<'step-start'>): string | undefined {
+export function calledAgent(start: EntryOf<'step-start'>): string | undefined {
   const { stepType, agent, step } = start
   const kind = kindOf(start)
   if (stepType === 'call-agent' && kind === 'container') return agent ?? ''

@@ -1,13 +1,14 @@
 /** Puts entries of a run into the tables. Everything it must remember is in the tables: any process can go on at any entry. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { isDelta } from '../../part/entry.ts'
-import { agentOf, eventNames } from '../../fold/stream-events.ts'
+import { calledAgent, eventNames } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
+import { isOfEntry } from './is-of-entry.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import type { TextIndex } from './text-index.ts'
@@ -48,13 +49,6 @@ export function fillTick(
   return true
 }
 
-/** Whether the entry is to blame, not the file: programs may append entries whose fields are not what they should be. */
-function isOfEntry(error: unknown): boolean {
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  const constraint = 19
-  return code !== 'ERR_SQLITE_ERROR' || (Number(errcode) & 0xff) === constraint
-}
-
 interface Place {
   tick: Tick
   from: number
@@ -80,7 +74,6 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
   const { eventId = null, toolName = null } = eventNames(entry)
   const counts = isCounted(statements, state, entry) ? 1 : 0
   statements.addEvent.run(run, seq, agent, step, type, eventId, toolName, timestamp, tick.id, at, length, counts)
-  texts.addEntry(run, entry, length)
   switch (type) {
     case 'text-start':
     case 'reasoning-start':
@@ -138,6 +131,8 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
       break
     default:
   }
+  // Last: a text that cannot be read costs nothing else.
+  texts.addEntry(run, entry, length)
 }
 
 function beginRun(statements: Statements, state: RunState, entry: EntryOf<'run-start'>): void {
@@ -167,7 +162,7 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   const kind = kindOf(entry)
   let agent = agentAt(statements, state, parentPath(path))
   let runs = 0
-  const called = agentOf(entry)
+  const called = calledAgent(entry)
   if (called !== undefined) {
     const caller = statements.agentBy.get(agent)
     const parent = String(caller?.id ?? state.id)

@@ -232,3 +232,34 @@ test('a damaged line in a text costs its own words only', async () => {
   expect(await find('whale')).toEqual([])
   expect(await find('sunny')).toEqual(['a tool-output'])
 })
+
+test.for([true, false])(
+  'a text that cannot be read or ends twice costs no other text (others wait: %s)',
+  async (wait) => {
+    const long = wait ? 'long '.repeat(9000) : 'short'
+    await said('before', ['whale'], { user: long, settles: false })
+    const start = { type: 'run-start', agent: 'a', pipeline: '', threadId: 't', protocol: 'api' }
+    const odd = [
+      [0, '', { ...start, runId: 'odd' }],
+      [0, step, { type: 'tool-call', toolCallId: 'c', toolName: 't', input: 5 }],
+      [0, step, { type: 'tool-call', toolCallId: 'd', toolName: 't' }],
+      [0, step, { type: 'text-start', id: '1' }],
+      [0, step, { type: 'text-delta', id: '1' }],
+      [0, step, { type: 'text-end', id: '1' }],
+      [0, step, { type: 'text-start', id: '2' }],
+      [0, step, { type: 'text-delta', id: '2', delta: 'whale' }],
+      [0, step, { type: 'text-end', id: '2' }],
+      [0, step, { type: 'text-end', id: '2' }],
+    ] as unknown as Parameters<typeof timed>[2]
+    const entries = timed('odd', 0, odd)
+    for (const batch of wait ? entries.map((entry) => [entry]) : [entries]) await store.log.append('odd', 1, batch)
+    await said('after', ['whale'])
+    expect(await find('whale')).toEqual(['after text', 'odd text', 'before text'])
+    // Once more, after it was indexed.
+    await store.log.append('odd', 1, [{ ...entries.at(-1)!, seq: entries.length + 1 }])
+    await said('last', ['whale'])
+    expect(await find('whale')).toEqual(['last text', 'after text', 'odd text', 'before text'])
+    const { rows } = await store.records!.query(`SELECT tool_call_id FROM tool_calls WHERE run = 'odd' ORDER BY 1`)
+    expect(rows).toEqual([['c'], ['d']])
+  },
+)

@@ -8,6 +8,7 @@ import { isDelta, type Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
 import { decodeEntries } from '../encode.ts'
 import { entryText, spaced, textKinds } from './entry-texts.ts'
+import { isOfEntry } from './is-of-entry.ts'
 import { createPieceReader, pieceLength } from './piece-reader.ts'
 
 /** Characters of the log that are parsed for one text: about 0.3 ms. */
@@ -65,10 +66,17 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
       const row = first.get()
       if (row === undefined) return false
       const [run, seq, start] = [Number(row.run), Number(row.seq), Number(row.start)]
-      const piece = pieces.at(run, seq, start)
-      if (piece !== undefined) add(run, seq, start, piece.kind, piece.text)
-      if (piece?.next === undefined) done.run(run, seq)
-      else goOn.run(piece.next, run, seq)
+      let next: number | undefined
+      try {
+        const piece = pieces.at(run, seq, start)
+        if (piece !== undefined) add(run, seq, start, piece.kind, piece.text)
+        next = piece?.next
+      } catch (error) {
+        // Also a text that ends twice, which is there already.
+        if (!isOfEntry(error)) throw error
+      }
+      if (next === undefined) done.run(run, seq)
+      else goOn.run(next, run, seq)
       return true
     },
   }
@@ -83,13 +91,14 @@ function textIn(
 ): string | undefined {
   const start = row.lastIndexOf(`{"seq":${seq},`, at)
   if (start < 0 || at - start > mostParsed) return undefined
-  let text = ''
+  const pieces: string[] = []
   try {
     for (const entry of decodeEntries([row.slice(start, at - 1)])) {
-      if (isDelta(entry) && entry.type === type && entry.id === id) text += entry.delta
+      if (isDelta(entry) && entry.type === type && entry.id === id) pieces.push(entry.delta)
     }
   } catch {
     return undefined
   }
+  const text = pieces.join('')
   return text.length < pieceLength ? text : undefined
 }
