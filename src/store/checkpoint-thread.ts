@@ -8,8 +8,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 const db = new DatabaseSync(new URL(workerData))
 const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+const truncate = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
 
-parentPort.on('message', () => parentPort.postMessage({ ...checkpoint.get() }))
+parentPort.on('message', ({ truncates }) => {
+  // Passive first: what it has written back does not keep commits waiting while the WAL is truncated.
+  const round = checkpoint.get()
+  parentPort.postMessage({ ...round, truncated: truncates && truncate.get().busy === 0 })
+})
 `
 
 export const checkpointThread = new URL(`data:text/javascript,${encodeURIComponent(source)}`)

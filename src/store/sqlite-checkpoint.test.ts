@@ -13,11 +13,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createCommitQueue } from './commit-queue.ts'
-import { createCheckpoints, createFlusher, type Checkpoints } from './sqlite-checkpoint.ts'
+import { createCheckpoints, type CheckpointLimits, type Checkpoints } from './sqlite-checkpoint.ts'
+import { createFlusher } from './sqlite-flush.ts'
 import { openDatabase } from './sqlite-schema.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-checkpoint-'))
@@ -25,10 +26,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
 /** A database with rounds every 50 pages, where commits wait behind 200. */
-function open() {
+function open(limits: Partial<CheckpointLimits> = {}) {
   const path = join(folder, `${++files}.db`)
   const db = openDatabase(path, 5000)
-  const checkpoints = createCheckpoints(db, { due: 50, most: 200 })!
+  const checkpoints = createCheckpoints(db, { due: 50, most: 200, ...limits })!
   onTestFinished(async () => {
     await checkpoints.close()
     db.close()
@@ -76,6 +77,66 @@ test('somebody who reads what was long ago makes commits wait only each time the
   reader.close()
   // About 20,000 pages: behind 200, 400, 800 … of them.
   expect(checkpoints.waits).toBeLessThan(8)
+})
+
+/** Bytes of a database's WAL file. */
+const walOf = (path: string) => statSync(`${path}-wal`).size
+const rowsOf = (db: DatabaseSync) => db.prepare('SELECT count(*) AS n FROM ticks').get()!['n']
+
+test('once a burst of writes is over the WAL file is emptied, and all of it is in the database', async () => {
+  const { path, db, checkpoints } = open({ quietMs: 20 })
+  let commits = 0
+  await write(db, checkpoints, () => ++commits < 200)
+  await expect.poll(() => walOf(path)).toBe(0)
+  const other = openDatabase(path, 5000, true)
+  expect(rowsOf(other)).toBe(200)
+  other.close()
+  expect(rowsOf(db)).toBe(200)
+})
+
+test('while writes come fast the WAL file keeps its size', async () => {
+  const { path, db, checkpoints } = open({ quietMs: 3_600_000 })
+  let anew = 0
+  await write(db, checkpoints, (waited) => !waited || ++anew < 3)
+  expect(walOf(path)).toBeGreaterThan(200 * page)
+})
+
+test('what is written slowly never overwrites an old WAL: each round empties the file', async () => {
+  const { path, db, checkpoints } = open({ quietMs: 3_600_000 })
+  const { now } = performance
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 7_200_000)
+  onTestFinished(() => later.mockRestore())
+  let commits = 0
+  await write(db, checkpoints, () => ++commits < 17)
+  await expect.poll(() => walOf(path)).toBe(0)
+  expect(rowsOf(db)).toBe(17)
+})
+
+test('a WAL that somebody reads is emptied once they have left', async () => {
+  const { path, db, checkpoints } = open({ quietMs: 20 })
+  const reader = openDatabase(path, 5000, true)
+  let commits = 0
+  await write(db, checkpoints, () => ++commits < 10)
+  reader.exec('BEGIN')
+  expect(rowsOf(reader)).toBe(10)
+  await write(db, checkpoints, () => ++commits < 100)
+  await pause(200)
+  expect(walOf(path)).toBeGreaterThan(0)
+  expect(rowsOf(reader)).toBe(10)
+  reader.close()
+  await expect.poll(() => walOf(path)).toBe(0)
+})
+
+test('commits go on while the WAL file is emptied again and again', async () => {
+  const { path, db, checkpoints } = open({ quietMs: 1 })
+  const sizes = new Set<number>()
+  let commits = 0
+  await write(db, checkpoints, () => {
+    sizes.add(walOf(path))
+    return ++commits < 2000 || !sizes.has(0)
+  })
+  expect(rowsOf(db)).toBe(commits)
+  expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
 })
 
 test('where the thread cannot go on SQLite writes back within commits, as by itself', async () => {

@@ -6,14 +6,18 @@
  * checkpointed, which may never happen while commits continue. So when the WAL is too long, commits (but not the event loop)
  * wait for one checkpoint.
  *
+ * A WAL that restarts is overwritten from its beginning. Where the system has dropped those pages from its file cache, each commit would
+ * first read them from the disk, because a frame of the WAL does not fill whole pages. So once the writes slow down, the WAL is
+ * truncated: what is appended to a file is never read first.
+ *
  * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by
  * each checkpoint.
  */
-import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { checkpointThread } from './checkpoint-thread.ts'
+import { createFlusher } from './sqlite-flush.ts'
 
 /** In pages of 4 KB. */
 export interface CheckpointLimits {
@@ -21,6 +25,8 @@ export interface CheckpointLimits {
   due: number
   /** If the WAL has more pages than this, commits wait for the next checkpoint. */
   most: number
+  /** If the next checkpoint is not due after this many ms, the WAL is truncated. */
+  quietMs?: number
 }
 
 export interface Checkpoints {
@@ -34,18 +40,17 @@ export interface Checkpoints {
   close(): Promise<void>
 }
 
-/** The result of `PRAGMA wal_checkpoint`: pages in the WAL, and how many of them are checkpointed. */
+/** The result of `PRAGMA wal_checkpoint`: pages in the WAL, and how many of them are checkpointed; and whether it was truncated then. */
 interface Round {
   log: number
   checkpointed: number
+  truncated: boolean
 }
-
-const flushMs = 1000
 
 /** Returns undefined for an in-memory database, which has no WAL. */
 export function createCheckpoints(
   db: DatabaseSync,
-  { due, most }: CheckpointLimits = { due: 4000, most: 16_000 },
+  { due, most, quietMs = 10_000 }: CheckpointLimits = { due: 4000, most: 16_000 },
 ): Checkpoints | undefined {
   // The path with links resolved by SQLite: the WAL is next to it, even if the working directory changes.
   const path = db.location()
@@ -53,6 +58,9 @@ export function createCheckpoints(
   let written = 0
   let worker: Worker | undefined
   let running = false
+  /** When the last round began. */
+  let began = performance.now()
+  let quiet: ReturnType<typeof setTimeout> | undefined
   let waits = 0
   let barrier: PromiseWithResolvers<void> | undefined
   /** Raised when waiting did not help, because a long read transaction is open. */
@@ -63,12 +71,15 @@ export function createCheckpoints(
   db.exec('PRAGMA wal_autocheckpoint = 0')
   const flusher = createFlusher(`${path}-wal`)
 
-  function begin(): void {
+  /** `truncates`: also empties the WAL file. Commits wait for that for a moment, so it is not done while they wait already. */
+  function begin(truncates = barrier === undefined && performance.now() - began >= quietMs): void {
     running = true
     written = 0
+    began = performance.now()
+    clearTimeout(quiet)
     try {
       worker ??= start()
-      worker.postMessage('round')
+      worker.postMessage({ truncates })
     } catch {
       // No worker can be started.
       running = false
@@ -89,8 +100,9 @@ export function createCheckpoints(
     return started
   }
 
-  function ended({ log, checkpointed }: Round): void {
+  function ended({ log, checkpointed, truncated }: Round): void {
     running = false
+    if (!truncated && !closed) quiet = setTimeout(begin, quietMs, true).unref()
     if (barrier !== undefined) {
       limit = checkpointed < log ? log * 2 : most
       release()
@@ -113,6 +125,7 @@ export function createCheckpoints(
   function giveUp(): void {
     failed = true
     worker = undefined
+    clearTimeout(quiet)
     if (!closed) db.exec('PRAGMA wal_autocheckpoint = 1000')
     release()
   }
@@ -131,58 +144,10 @@ export function createCheckpoints(
     },
     async close() {
       closed = true
+      clearTimeout(quiet)
       flusher.close()
       await worker?.terminate()
       release()
-    },
-  }
-}
-
-type FlushFile = (file: number, done: (error: Error | null) => void) => void
-
-/** Flushes a file to disk within `ms` after a write (default one second), in Node's thread pool. */
-export function createFlusher(path: string, ms = flushMs, flushFile: FlushFile = fdatasync) {
-  let file: number | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let flushing = false
-  /** Whether there was a write that no running flush is certain to include. */
-  let dirty = false
-  let closed = false
-
-  function flush(): void {
-    timer = undefined
-    flushing = true
-    dirty = false
-    try {
-      file ??= openSync(path, 'r+')
-      flushFile(file, over)
-    } catch {
-      over()
-    }
-  }
-
-  // A failed flush is retried; the next checkpoint reports the failure.
-  function over(error?: Error | null): void {
-    flushing = false
-    if (error) dirty = true
-    if (!closed) return dirty ? later() : undefined
-    if (file !== undefined) closeSync(file)
-  }
-
-  function later(): void {
-    timer = setTimeout(flush, ms)
-    timer.unref()
-  }
-
-  return {
-    wrote() {
-      dirty = true
-      if (!flushing && timer === undefined) later()
-    },
-    close() {
-      closed = true
-      clearTimeout(timer)
-      if (!flushing) over()
     },
   }
 }
