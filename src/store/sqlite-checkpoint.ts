@@ -7,8 +7,8 @@
  * wait for one checkpoint.
  *
  * A WAL that restarts is overwritten from its beginning. Where the system has dropped those pages from its file cache, each commit would
- * first read them from the disk, because a frame of the WAL does not fill whole pages. So once the writes slow down, the WAL is
- * truncated: what is appended to a file is never read first.
+ * first read them from the disk, because a frame of the WAL does not fill whole pages. So when the last round is a minute ago, the WAL
+ * is truncated: what is appended to a file is never read first. Not sooner, because overwriting cached pages costs less than new ones.
  *
  * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by
  * each checkpoint.
@@ -50,7 +50,7 @@ interface Round {
 /** Returns undefined for an in-memory database, which has no WAL. */
 export function createCheckpoints(
   db: DatabaseSync,
-  { due, most, quietMs = 10_000 }: CheckpointLimits = { due: 4000, most: 16_000 },
+  { due, most, quietMs = 60_000 }: CheckpointLimits = { due: 4000, most: 16_000 },
 ): Checkpoints | undefined {
   // The path with links resolved by SQLite: the WAL is next to it, even if the working directory changes.
   const path = db.location()
