@@ -13,6 +13,7 @@ import type { Bench, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
 import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
+import { cold } from './scenarios/cold.ts'
 import { formatReadme } from './readme.ts'
 import { firstDelta } from './scenarios/first-delta.ts'
 import { inProcess } from './scenarios/in-process.ts'
@@ -34,6 +35,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   paced: async (bench) => [await paced(bench)],
   carry: async (bench) => [await carry(bench)],
   long,
+  cold: async (bench) => [await cold(bench)],
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
   'in-process': inProcess,

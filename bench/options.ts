@@ -15,6 +15,7 @@ export const usage = `npm run bench [-- scenario… options]
   carry         many streams at increasing speed: maximum deltas/s before deltas arrive late
   long          a run of a million deltas: memory and CPU per delta as it grows; a new server on a run of 100,000: ms to
                 the first frame
+  cold          ms until the first delta before and after the system has dropped the file cache (Linux)
   abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready, and to the version printed
   in-process    CPU per delta for each stage of Millrace, without sockets
@@ -31,7 +32,7 @@ export const usage = `npm run bench [-- scenario… options]
   --before dir     also measure the rows of another checkout of Millrace, built, as before-text, before-ui …
   --reference row  the row that ratios refer to, where it is measured: --only millrace-ui,before-ui
                    --before ../old --reference before-ui shows what a change costs
-  --rounds n       measured rounds (default 7; 3 for paced; 1 for open and carry)
+  --rounds n       measured rounds (default 7; 3 for paced; 1 for open, carry and cold)
   --streams n      parallel streams in throughput (default 50)
   --deltas n       deltas per answer in throughput (default 500)
   --seconds n      duration of a row in each round (default 2)
@@ -39,8 +40,8 @@ export const usage = `npm run bench [-- scenario… options]
   --paced n        number of streams for paced (default 1000)
   --subjects a,b   in in-process, beside the AI SDK only these, such as ui-SQLite
   --warm n         in in-process, seconds before the first measurement (default 1.2): a server optimises its code for 20
-  --requests n     in first-delta, requests to each server before the first measurement (default 500); a server has
-                   optimised its code after some thousands
+  --requests n     in first-delta and cold, requests to each server before the first measurement (default 500 and 2500); a
+                   server has optimised its code after some thousands
   --rate n         deltas a second of each stream in paced (default 20)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
@@ -59,6 +60,7 @@ export const scenarioNames = [
   'paced',
   'carry',
   'long',
+  'cold',
   'abort',
   'boot',
   'in-process',

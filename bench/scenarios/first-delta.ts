@@ -1,4 +1,5 @@
 /** One request at a time: the latency that a server adds to the model request and to the first delta of the response. */
+import type { Target } from '../load.ts'
 import { inPairs } from '../pairs.ts'
 import { setMode, type Bench, type Result } from '../scenario.ts'
 import { median } from '../schedule.ts'
@@ -9,11 +10,20 @@ const usual = 'floor'
 /** Requests at full core speed wanted per round. A round may take up to nine times as long to get them. */
 const enough = 40
 
-/** ms of one request. */
+/** ms of one request: until the model server has it and answers, from there until the first delta arrives, and both. */
 interface Way {
   there: number
   back: number
   both: number
+}
+
+/** One request, read to its end. The model server must be in the mode `first`. */
+export async function askOnce({ load, upstream }: Bench, target: Target): Promise<Way> {
+  const times = await load.call<Record<'asked' | 'sent' | 'at', number>>('first', { target })
+  await upstream.call('finish')
+  await load.call('drain')
+  const [there, back] = [(times.sent - times.asked) / 1000, (times.at - times.sent) / 1000]
+  return { there, back, both: there + back }
 }
 
 export async function firstDelta(bench: Bench): Promise<Result> {
@@ -36,11 +46,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     const latest = until + seconds * 2000
     do {
       const before = await isFast()
-      const times = await bench.load.call<Record<'asked' | 'sent' | 'at', number>>('first', { target })
-      await bench.upstream.call('finish')
-      await bench.load.call('drain')
-      const [there, back] = [(times.sent - times.asked) / 1000, (times.at - times.sent) / 1000]
-      const way = { there, back, both: there + back }
+      const way = await askOnce(bench, target)
       all.push(way)
       if (before && (await isFast())) atFullSpeed.push(way)
     } while (

@@ -11,6 +11,7 @@ import { removeFolders, selectRows, startRow } from '../../bench/rows.ts'
 import type { Bench, Result } from '../../bench/scenario.ts'
 import { abort } from '../../bench/scenarios/abort.ts'
 import { carry } from '../../bench/scenarios/carry.ts'
+import { cold } from '../../bench/scenarios/cold.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
 import { mostStreams, open } from '../../bench/scenarios/open.ts'
 import { faultsOf, paced } from '../../bench/scenarios/paced.ts'
@@ -189,6 +190,14 @@ describe('with its processes', () => {
     for (const result of results) expectWhole(result, ['millrace-ui-memory'])
     expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort', 'paced'])
   })
+
+  test.skipIf(process.platform !== 'linux')(
+    'cold: a server that has lost its file cache answers as before; what has no files is measured as well',
+    async () => {
+      const names = ['floor', 'millrace-ui']
+      expectWhole(await cold(benchOf(names), 10), names)
+    },
+  )
 
   test('a stream without all its deltas, or without its last frame, fails its row', async () => {
     const [row] = selectRows(['floor'])
