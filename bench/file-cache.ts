@@ -3,10 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import type { Child } from './child.ts'
 
-/** Drops the cached pages of all files that a process has open (Linux; GNU `dd`). Returns how many files there were. */
-export function dropFileCache({ pid }: Pick<Child, 'pid'>): number {
+/** It needs Linux and GNU's `dd`: others have no `nocache`. */
+export const canDropFileCache = existsSync('/proc/self/fd') && spawnSync('dd', ['--version']).status === 0
+
+/** Drops the cached pages of all files that a process has open. Returns their paths. */
+export function dropFileCache({ pid }: Pick<Child, 'pid'>): string[] {
+  if (!canDropFileCache) throw new Error('Dropping the file cache needs Linux and GNU dd.')
   const folder = `/proc/${pid}/fd`
-  if (!existsSync(folder)) throw new Error('Dropping the file cache needs Linux.')
   const targets = readdirSync(folder).map((fd) => readlinkSync(`${folder}/${fd}`))
   const files = [...new Set(targets)].filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
   for (const path of files) {
@@ -15,5 +18,5 @@ export function dropFileCache({ pid }: Pick<Child, 'pid'>): number {
     const { status, stderr } = spawnSync('dd', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
     if (status !== 0) throw new Error(`The file cache of ${path} could not be dropped: ${stderr}`)
   }
-  return files.length
+  return files
 }

@@ -15,7 +15,7 @@ export const usage = `npm run bench [-- scenario… options]
   carry         many streams at increasing speed: maximum deltas/s before deltas arrive late
   long          a run of a million deltas: memory and CPU per delta as it grows; a new server on a run of 100,000: ms to
                 the first frame
-  cold          ms until the first delta before and after the system has dropped the file cache (Linux)
+  cold          ms until the first delta before and after the system has dropped the file cache (Linux): 2 minutes a row
   abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready, and to the version printed
   in-process    CPU per delta for each stage of Millrace, without sockets
@@ -48,7 +48,7 @@ export const usage = `npm run bench [-- scenario… options]
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
   --name name      write the results to bench/results/<name>.json (default latest, which git ignores)
 
-Without a scenario it runs all but readme, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
+Without a scenario it runs all but readme and cold, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
 `
 
 export const scenarioNames = [
@@ -74,6 +74,8 @@ export const scenarioNames = [
   'thread',
 ] as const
 export type ScenarioName = (typeof scenarioNames)[number]
+/** They repeat others, or take long. */
+const onlyByName: ReadonlySet<ScenarioName> = new Set(['readme', 'cold'])
 
 export interface CommandLine {
   scenarios: ScenarioName[]
@@ -124,7 +126,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const number = (key: Counted, otherwise: number) =>
     values[key] === undefined ? otherwise : positive(values[key], key, key !== 'seconds' && key !== 'warm')
   return {
-    scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => name !== 'readme') : scenarios,
+    scenarios: scenarios.length === 0 ? scenarioNames.filter((name) => !onlyByName.has(name)) : scenarios,
     only: values.only === '' ? [] : values.only.split(','),
     before: values.before === undefined ? undefined : resolve(values.before),
     name: values.name,

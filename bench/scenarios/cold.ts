@@ -14,7 +14,7 @@ const usualRest = 65_000
 const measured = 300
 
 export async function cold(bench: Bench, rest = bench.options.quick ? 10 : usualRest): Promise<Result> {
-  // The first write after that many requests overwrites the WAL.
+  // After that many the WAL has restarted, so that what comes next overwrites it.
   const { rounds = 1, requests = 2500 } = bench.options
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
     await setMode(bench, { kind: 'first' })
@@ -26,10 +26,10 @@ export async function cold(bench: Bench, rest = bench.options.quick ? 10 : usual
     await ask(requests)
     const before = await ask(measured)
     await setTimeout(rest)
-    dropFileCache(server)
+    const files = dropFileCache(server).length
     await ask(measured / 2)
     const after = await ask(measured)
-    return { before, after, ratio: after / before }
+    return { before, after, ratio: after / before, files }
   })
   return {
     scenario: 'cold',
@@ -39,6 +39,7 @@ export async function cold(bench: Bench, rest = bench.options.quick ? 10 : usual
       { key: 'before', title: 'before', digits: 2 },
       { key: 'after', title: 'after', digits: 2 },
       { key: 'ratio', title: 'after / before', digits: 2 },
+      { key: 'files', title: 'files dropped', digits: 0 },
     ],
     rows,
     notes: [

@@ -19,9 +19,8 @@ import { Worker } from 'node:worker_threads'
 import { checkpointThread } from './checkpoint-thread.ts'
 import { createFlusher } from './sqlite-flush.ts'
 
-/** In pages of 4 KB. */
 export interface CheckpointLimits {
-  /** Start a checkpoint after about this many pages were written. */
+  /** Start a checkpoint after about this many pages (4 KB) were written. */
   due: number
   /** If the WAL has more pages than this, commits wait for the next checkpoint. */
   most: number
