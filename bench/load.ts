@@ -8,7 +8,7 @@ import { glance, spin } from './steady.ts'
 export interface Target {
   url: string
   path: string
-  /** `{n}` in its texts is the number of the request, for protocols that want ids. */
+  /** `{n}` in its texts is the number of the request, for protocols that want ids. Undefined: a GET. */
   body: unknown
   headers?: Record<string, string>
   /** The text before a delta, including its `~`. */
@@ -63,6 +63,7 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
 
 async function send(target: Target, onPayload: (payload: Buffer) => void): Promise<Opened> {
   const { url, path, headers = {}, follow, socket } = target
+  if (target.body === undefined) return openStream({ url: url + path, headers }, onPayload)
   const body = JSON.stringify(target.body).replaceAll('{n}', String(++requests))
   if (socket === true) return openSocketRun({ url, message: body }, onPayload)
   const post = { url: url + path, method: 'POST' as const, headers, body }
@@ -151,6 +152,13 @@ async function open({ target, streams, atOnce }: { target: Target; streams: numb
   await Promise.all(Array.from({ length: atOnce }, slot))
 }
 
+/** Starts a run whose events are read apart from it. */
+async function start({ target }: { target: Target }) {
+  const { url, path, headers = {} } = target
+  const body = JSON.stringify(target.body)
+  return JSON.parse(await fetchText({ url: url + path, method: 'POST', headers, body })) as { id: string }
+}
+
 /** Measures the latency of deltas during this time, in ms. */
 async function hold({ seconds }: { seconds: number }) {
   lateness = []
@@ -187,6 +195,7 @@ function reset(): void {
 answerCalls({
   throughput,
   first,
+  start,
   timed,
   open,
   hold,

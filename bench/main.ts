@@ -21,6 +21,7 @@ import { long } from './scenarios/long.ts'
 import { instances } from './scenarios/instances.ts'
 import { open } from './scenarios/open.ts'
 import { paced } from './scenarios/paced.ts'
+import { readers } from './scenarios/readers.ts'
 import { readme } from './scenarios/readme.ts'
 import { sideBySide } from './scenarios/side-by-side.ts'
 import { throughput } from './scenarios/throughput.ts'
@@ -36,6 +37,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   carry: async (bench) => [await carry(bench)],
   long,
   cold: async (bench) => [await cold(bench)],
+  readers: async (bench) => [await readers(bench)],
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
   'in-process': inProcess,

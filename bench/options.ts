@@ -16,6 +16,7 @@ export const usage = `npm run bench [-- scenario… options]
   long          a run of a million deltas: memory and CPU per delta as it grows; a new server on a run of 100,000: ms to
                 the first frame
   cold          ms until the first delta before and after the system has dropped the file cache (Linux): 2 minutes a row
+  readers       one run with 200 readers: CPU of the server for a delta of a reader (only rows parts)
   abort         a client disconnects: ms until the model connection is closed
   boot          ms from spawn to ready, and to the version printed
   in-process    CPU per delta for each stage of Millrace, without sockets
@@ -61,6 +62,7 @@ export const scenarioNames = [
   'carry',
   'long',
   'cold',
+  'readers',
   'abort',
   'boot',
   'in-process',

@@ -24,6 +24,8 @@ interface Stream {
   /** Time of the next delta, in µs. */
   due: number
   period: number
+  /** Deltas in one write. */
+  together: number
 }
 
 let mode: Mode = { kind: 'burst', deltas: 1 }
@@ -84,7 +86,7 @@ function answer(socket: Socket, body: string): void {
   }
   const period = mode.kind === 'paced' ? 1e6 / mode.perSecond : Number.POSITIVE_INFINITY
   const now = nowMicros()
-  const begun: Stream = { socket, wantsUsage, sent: 0, due: now + period, period }
+  const begun: Stream = { socket, wantsUsage, sent: 0, due: now + period, period, together: 1 }
   open.set(socket, begun)
   socket.write(head + role + nextDelta(begun, now), 'latin1')
 }
@@ -111,7 +113,8 @@ async function pour(
     await promise
     socket.off('close', resolve)
   }
-  if (stays) open.set(socket, { socket, wantsUsage, sent: deltas, due: Number.POSITIVE_INFINITY, period: 0 })
+  if (stays)
+    open.set(socket, { socket, wantsUsage, sent: deltas, due: Number.POSITIVE_INFINITY, period: 0, together: 1 })
   else socket.write(end(deltas, wantsUsage), 'latin1')
 }
 
@@ -135,7 +138,9 @@ setInterval(() => {
     const at = nowMicros()
     if (at - stream.due > tooLate) behind++
     stream.due += stream.period
-    stream.socket.write(nextDelta(stream, at), 'latin1')
+    let text = nextDelta(stream, at)
+    for (let i = 1; i < stream.together; i++) text += nextDelta(stream, at)
+    stream.socket.write(text, 'latin1')
   }
 }, 2)
 
@@ -182,13 +187,14 @@ answerCalls({
     closed.length = 0
     closeWaits = []
   },
-  /** Continues all open streams at this speed, evenly staggered. */
-  pace({ perSecond }: { perSecond: number }) {
+  /** Continues all open streams with so many writes a second of `together` deltas each, evenly staggered. */
+  pace({ perSecond, together = 1 }: { perSecond: number; together?: number }) {
     const period = 1e6 / perSecond
     const now = nowMicros()
     let i = 0
     for (const stream of open.values()) {
       stream.period = period
+      stream.together = together
       stream.due = now + (period * i++) / open.size
     }
   },

@@ -4,6 +4,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, toPublicError, type ErrorValue } from '../part/error.ts'
+import type { LastBatch } from '../wire/last-batch.ts'
 import type { Encoder, Piece } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
 import type { RunReader } from './run-reader.ts'
@@ -24,6 +25,8 @@ export interface SourceOptions<Out extends Piece> {
   from: number
   /** Selects the entries of each batch to send. Default: all. */
   filter?: ((entries: Entry[]) => Entry[]) | undefined
+  /** What readers of a run share if the wire is stateless, and a name of this client's options. */
+  shared?: { lastBatch: LastBatch<Out>; options: string } | undefined
   /** Ends this client's presence. */
   release?: ((how: { finished: boolean }) => void) | undefined
 }
@@ -102,7 +105,10 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   }
 
   private encode(batch: Entry[]): Out {
-    const { encoder, from } = this.options
+    const { encoder, from, shared, filter } = this.options
+    if (shared !== undefined && filter === undefined && (batch[0]?.seq ?? 0) >= from) {
+      return shared.lastBatch.encode(batch, shared.options, encoder)
+    }
     for (const entry of batch) {
       if (entry.seq < from) encoder.skip(entry)
       else encoder.write(entry)

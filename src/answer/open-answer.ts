@@ -25,8 +25,6 @@ export interface OpenOptions<Options extends object, Out extends Piece> {
   standing?: Standing
   /** What happens to the run when this client disconnects. Default: nothing. */
   policy?: DisconnectPolicy
-  /** The wire is stateless, so entries before `from` are not read. */
-  seeks?: boolean
 }
 
 /** An answer that nobody has read yet: read its source, or drop it. */
@@ -34,7 +32,7 @@ export type OpenAnswer<Out extends Piece> = AnswerSource<Out>
 
 export async function openAnswer<Options extends object, Out extends Piece>(
   context: AnswerContext,
-  { runId, wire, options, how = 'started', from = 0, policy, seeks = false, ...rest }: OpenOptions<Options, Out>,
+  { runId, wire, options, how = 'started', from = 0, policy, ...rest }: OpenOptions<Options, Out>,
 ): Promise<OpenAnswer<Out>> {
   const { runtime } = context
   const { log } = runtime.store
@@ -45,10 +43,11 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     if (how === 'joined' && from > 0) at.joinedAt = from
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
-    const reader = createRunReader(log, runId, seeks ? from - 1 : 0, from)
-    const { keepAlive } = wire
+    const reader = createRunReader(log, runId, wire.isStateless === true ? Math.max(0, from - 1) : 0, from)
+    const { keepAlive, lastBatch } = wire
     const filter = standing?.filter
-    return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, release })
+    const shared = lastBatch && { lastBatch, options: JSON.stringify(options ?? {}) }
+    return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, shared, release })
   } catch (error) {
     release?.()
     throw error

@@ -108,6 +108,26 @@ export function wireContract<Options extends object, Out extends Piece>(
   })
 }
 
+/** What a wire with `isStateless` must satisfy besides. */
+export function statelessContract<Options extends object, Out extends Piece>(
+  wire: Wire<Options, Out>,
+  options: fc.Arbitrary<Partial<Options>>,
+): void {
+  test(`${wire.name}: begins at any entry, and only the end of the run ends it`, () => {
+    expect(wire.isStateless).toBe(true)
+    const check = (entries: Entry[], asked: Partial<Options>) => {
+      const whole = wire.createEncoder({}, asked)
+      for (const entry of entries) {
+        const begun = wire.createEncoder({}, asked)
+        const [sent, due] = [begun.encode(entry), whole.encode(entry)]
+        if (sent !== due) expect(sent).toEqual(due)
+        expect(begun.state).toBe(entry.type === 'run-end' ? 'complete' : 'open')
+      }
+    }
+    fc.assert(fc.property(arbitraryRun, options, check), { numRuns: often(150, 3) })
+  })
+}
+
 /** Pieces as one: texts joined, lists one behind the other. */
 export function joined<Out extends Piece>(pieces: readonly Out[]): Out {
   const list: readonly Piece[] = pieces

@@ -12,6 +12,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
+import { createLastBatch, type LastBatch } from './last-batch.ts'
 
 /** `complete`: the terminal event was sent. `broken`: the protocol has no event for a failure, so the transfer must be aborted. */
 export type WireState = 'open' | 'complete' | 'broken'
@@ -104,6 +105,11 @@ export interface WireTraits {
   showsLog?: true
   /** It shows the conversation before the run: `WireContext.history` is read for it. */
   showsHistory?: true
+  /**
+   * What it sends for an entry depends on that entry and on the options alone, and only `run-end` and `fail` change its state. So a reader
+   * begins at any entry without those before it, and readers of one run that are at the same entry share what is encoded.
+   */
+  isStateless?: true
 }
 
 /** One protocol in one framing, see {@link Encoder}. `Options` are those of the protocol. */
@@ -112,6 +118,8 @@ export interface Wire<Options extends object = object, Out extends Piece = strin
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
   readonly keepAlive: Out
+  /** Only with `isStateless`. */
+  readonly lastBatch?: LastBatch<Out>
   createEncoder(context?: WireContext, options?: Partial<Options>): Encoder<Out>
 }
 
@@ -135,6 +143,7 @@ export function createWire<Event, Options extends object = object, Out extends P
     contentType,
     headers,
     keepAlive,
+    ...(traits.isStateless && { lastBatch: createLastBatch<Out>() }),
     createEncoder(context = {}, options = {}) {
       const frames = framing.open()
       return createEncoder(frames, project(frames, context, options))

@@ -16,6 +16,7 @@ import { cold } from '../../bench/scenarios/cold.ts'
 import { firstDelta } from '../../bench/scenarios/first-delta.ts'
 import { mostStreams, open } from '../../bench/scenarios/open.ts'
 import { faultsOf, paced } from '../../bench/scenarios/paced.ts'
+import { readers } from '../../bench/scenarios/readers.ts'
 import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
 import { createSteady } from '../../bench/steady.ts'
@@ -190,6 +191,13 @@ describe('with its processes', () => {
     results.push(await paced({ ...bench, options: { ...bench.options, quick: true } }))
     for (const result of results) expectWhole(result, ['millrace-ui-memory'])
     expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort', 'paced'])
+  })
+
+  test('readers: each reader of a run gets every delta; rows whose runs are not read apart are left out', async () => {
+    const bench = benchOf(['floor', 'millrace-parts-memory'])
+    const result = await readers({ ...bench, options: { ...bench.options, quick: true } })
+    expectWhole(result, ['millrace-parts-memory'])
+    expect(result.rows[0]!.samples[0]!['cpu-twenty']).toBeGreaterThan(0)
   })
 
   test.skipIf(!canDropFileCache)('cold: the files of a server are dropped from the cache, and it goes on', async () => {

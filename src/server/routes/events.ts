@@ -44,7 +44,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (isFollowed && !isRead) {
     const wire = sse ? partsSseWire : partsWire
     const options = compact({ types })
-    const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1, seeks: true })
+    const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1 })
     return answerResponse(wire, id, answer)
   }
   return snapshot(id, context.runtime.store.log.read(id, compact({ after, types })))

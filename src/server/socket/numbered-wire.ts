@@ -29,8 +29,10 @@ export function numberedWire<Event, Options extends object>(
   after: Position,
   note: Notes<Event>,
 ): Wire<Options, NumberedEvent<Event>[]> {
+  // The position is state.
+  const { isStateless: _, lastBatch: __, ...rest } = wire
   return {
-    ...wire,
+    ...rest,
     keepAlive: [],
     createEncoder(context, options) {
       const inner = wire.createEncoder(context, options)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { partsSseWire, partsWire } from './parts.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
-import { wireContract } from '../wire.contract.ts'
+import { statelessContract, wireContract } from '../wire.contract.ts'
 
 wireContract(partsWire, {
   follows: true,
@@ -19,6 +19,9 @@ wireContract(partsWire, {
   },
 })
 wireContract(partsSseWire, { follows: true })
+for (const wire of [partsWire, partsSseWire]) {
+  statelessContract(wire, fc.constantFrom({}, { types: ['text-delta', 'run-end'] }, { types: ['step-start'] }))
+}
 
 test('parts-sse: any byte cut decodes alike, with the seq as event id', () => {
   fc.assert(

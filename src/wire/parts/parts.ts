@@ -29,6 +29,7 @@ export const partsWire = createWire({
   project: projectParts,
   framing: ndjson({ toJson }),
   showsLog: true,
+  isStateless: true,
 })
 
 /** The log over SSE, with the `seq` as event id. */
@@ -37,6 +38,7 @@ export const partsSseWire = createWire({
   project: projectParts,
   framing: sse<PartsEvent>({ id: ({ seq }) => seq, toJson }),
   showsLog: true,
+  isStateless: true,
 })
 
 function toJson(): (event: PartsEvent) => string {
