@@ -11,11 +11,12 @@ import { askOnce } from './first-delta.ts'
 /** Longer than a server waits until it empties the WAL. */
 const usualRest = 65_000
 /** Requests of a measurement. Half as many come before the second one: code that has rested is slow. */
-const measured = 300
+const usual = 300
 
 export async function cold(bench: Bench, rest = bench.options.quick ? 10 : usualRest): Promise<Result> {
   // After that many the WAL has restarted, so that what comes next overwrites it.
-  const { rounds = 1, requests = 2500 } = bench.options
+  const { rounds = 1, quick, requests = 2500 } = bench.options
+  const measured = quick ? 20 : usual
   const rows = await inRoundsAfresh(bench, bench.rows, { rounds, warmUp: false }, async (server, target) => {
     await setMode(bench, { kind: 'first' })
     const ask = async (times: number) => {
