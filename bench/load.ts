@@ -1,7 +1,7 @@
 /** The load generator: all clients in one process. It counts every delta and rejects incomplete streams. */
 import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
-import { fetchText, openStream, type Opened } from './http-stream.ts'
+import { fetchText, openStream, type HttpRequest, type Opened } from './http-stream.ts'
 import { closeSockets, openSocketRun } from './socket-stream.ts'
 import { glance, spin } from './steady.ts'
 
@@ -64,13 +64,23 @@ async function begin(target: Target, stamped: boolean, onDelta?: (sentAt: number
 async function send(target: Target, onPayload: (payload: Buffer) => void): Promise<Opened> {
   const { url, path, headers = {}, follow, socket } = target
   if (target.body === undefined) return openStream({ url: url + path, headers }, onPayload)
-  const body = JSON.stringify(target.body).replaceAll('{n}', String(++requests))
-  if (socket === true) return openSocketRun({ url, message: body }, onPayload)
-  const post = { url: url + path, method: 'POST' as const, headers, body }
-  if (follow === undefined) return openStream(post, onPayload)
-  const { id } = JSON.parse(await fetchText(post)) as { id: string }
+  if (socket === true) return openSocketRun({ url, message: bodyOf(target) }, onPayload)
+  if (follow === undefined) return openStream(postOf(target), onPayload)
+  const { id } = await start({ target })
   const sse = { ...headers, accept: 'text/event-stream' }
   return openStream({ url: url + follow.replace(':id', id), headers: sse }, onPayload)
+}
+
+const bodyOf = (target: Target) => JSON.stringify(target.body).replaceAll('{n}', String(++requests))
+
+function postOf(target: Target): HttpRequest {
+  const { url, path, headers = {} } = target
+  return { url: url + path, method: 'POST', headers, body: bodyOf(target) }
+}
+
+/** Starts a run whose events are read apart from it. */
+async function start({ target }: { target: Target }) {
+  return JSON.parse(await fetchText(postOf(target))) as { id: string }
 }
 
 /** Keeps `streams` streams running until the time is up. Each is read to its end. */
@@ -150,13 +160,6 @@ async function open({ target, streams, atOnce }: { target: Target; streams: numb
     }
   }
   await Promise.all(Array.from({ length: atOnce }, slot))
-}
-
-/** Starts a run whose events are read apart from it. */
-async function start({ target }: { target: Target }) {
-  const { url, path, headers = {} } = target
-  const body = JSON.stringify(target.body)
-  return JSON.parse(await fetchText({ url: url + path, method: 'POST', headers, body })) as { id: string }
 }
 
 /** Measures the latency of deltas during this time, in ms. */

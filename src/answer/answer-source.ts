@@ -25,7 +25,7 @@ export interface SourceOptions<Out extends Piece> {
   from: number
   /** Selects the entries of each batch to send. Default: all. */
   filter?: ((entries: Entry[]) => Entry[]) | undefined
-  /** What readers of a run share if the wire is stateless, and a name of this client's options. */
+  /** What readers of a run share if the wire is stateless, and a name of this client's options. Nothing before `from` is read then. */
   shared?: { lastBatch: LastBatch<Out>; options: string } | undefined
   /** Ends this client's presence. */
   release?: ((how: { finished: boolean }) => void) | undefined
@@ -105,10 +105,8 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   }
 
   private encode(batch: Entry[]): Out {
-    const { encoder, from, shared, filter } = this.options
-    if (shared !== undefined && filter === undefined && (batch[0]?.seq ?? 0) >= from) {
-      return shared.lastBatch.encode(batch, shared.options, encoder)
-    }
+    const { encoder, from, shared } = this.options
+    if (shared !== undefined) return shared.lastBatch.encode(batch, shared.options, encoder)
     for (const entry of batch) {
       if (entry.seq < from) encoder.skip(entry)
       else encoder.write(entry)

@@ -46,7 +46,7 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     const reader = createRunReader(log, runId, wire.isStateless === true ? Math.max(0, from - 1) : 0, from)
     const { keepAlive, lastBatch } = wire
     const filter = standing?.filter
-    const shared = lastBatch && { lastBatch, options: JSON.stringify(options ?? {}) }
+    const shared = filter === undefined && lastBatch ? { lastBatch, options: JSON.stringify(options ?? {}) } : undefined
     return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, shared, release })
   } catch (error) {
     release?.()
