@@ -5,6 +5,7 @@ import { checkAgents, checkData, initCure } from '../folders.ts'
 import { limitsLine, retentionLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
+import { keepOptimizedCode } from '../memory-reducer.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
 import { listedAgents } from '../../runtime/listed.ts'
 
@@ -23,6 +24,7 @@ export interface ServeFlags {
 
 export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
   boundYoungGeneration()
+  keepOptimizedCode()
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (flags.port !== undefined && (!/^\d+$/u.test(flags.port) || port! > 65_535)) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
