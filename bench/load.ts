@@ -3,7 +3,7 @@ import { answerCalls, ownCpu } from './calls.ts'
 import { createScanner, nowMicros } from './deltas.ts'
 import { fetchText, openStream, type HttpRequest, type Opened } from './http-stream.ts'
 import { closeSockets, openSocketRun } from './socket-stream.ts'
-import { glance, spin } from './steady.ts'
+import { spin } from './steady.ts'
 
 export interface Target {
   url: string
@@ -206,7 +206,6 @@ answerCalls({
   leave,
   reset,
   spin,
-  glance,
   heard: () => heard,
   cpu: ownCpu,
 })

@@ -1,14 +1,13 @@
 /** One request at a time: the latency that a server adds to the model request and to the first delta of the response. */
 import type { Target } from '../load.ts'
-import { inPairs } from '../pairs.ts'
 import { setMode, type Bench, type Result } from '../scenario.ts'
 import { median } from '../schedule.ts'
-import { createSpeedometer } from '../steady.ts'
+import { inTurns } from '../turns.ts'
 
 /** Compared with the minimum that any server must do. */
 const usual = 'floor'
-/** Requests at full core speed wanted per round. A round may take up to nine times as long to get them. */
-const enough = 40
+/** Requests before those that a turn measures: after the other servers' turns the core's caches are full of theirs. */
+const unmeasured = 5
 
 /** ms of one request: until the model server has it and answers, from there until the first delta arrives, and both. */
 interface Way {
@@ -27,46 +26,31 @@ export async function askOnce({ load, upstream }: Bench, target: Target): Promis
 }
 
 export async function firstDelta(bench: Bench): Promise<Result> {
-  const { reference = usual } = bench.options
-  const { rounds = 7, seconds, requests = 500 } = bench.options
-  const warmed = new Set<string>()
-  const isFast = createSpeedometer(() =>
-    Promise.all([bench.spinner, bench.load].map((child) => child.call<number>('glance'))),
-  )
-  for (let i = 0; i < 200; i++) await isFast()
-  let asked = 0
-  let counted = 0
-  const { rows, notes } = await inPairs(bench, { rounds, reference }, async (_server, target) => {
-    await setMode(bench, { kind: 'first' })
-    const all: Way[] = []
-    const atFullSpeed: Way[] = []
-    const least = warmed.has(target.url) ? 1 : requests
-    warmed.add(target.url)
-    const until = performance.now() + seconds * 250
-    const latest = until + seconds * 2000
-    do {
-      const before = await isFast()
-      const way = await askOnce(bench, target)
-      all.push(way)
-      if (before && (await isFast())) atFullSpeed.push(way)
-    } while (
-      performance.now() < until ||
-      all.length < least ||
-      (atFullSpeed.length < enough && performance.now() < latest)
-    )
-    asked += all.length
-    counted += atFullSpeed.length
-    // If the machine is rarely at full speed, all requests count.
-    const ways = atFullSpeed.length < enough / 4 ? all : atFullSpeed
-    const of = (key: keyof Way) => median(ways.map((way) => way[key]))
-    return { there: of('there'), back: of('back'), both: of('both') }
+  const { rounds = 7, requests = 500, quick, reference = usual } = bench.options
+  const [turns, measured] = quick ? [1, 10] : [10, 40]
+  const ask = async (target: Target, times: number) => {
+    const ways: Way[] = []
+    while (ways.length < times) ways.push(await askOnce(bench, target))
+    return ways
+  }
+  await setMode(bench, { kind: 'first' })
+  const rows = await inTurns<Way>(bench, {
+    rounds,
+    turns,
+    warmUp: async (target) => void (await ask(target, requests)),
+    measure: async (target) => (await ask(target, unmeasured + measured)).slice(unmeasured),
+    sample(ways) {
+      const of = (key: keyof Way) => median(ways.map((way) => way[key]))
+      return { there: of('there'), back: of('back'), both: of('both') }
+    },
   })
-  for (const { samples, beside } of rows) {
-    for (const [i, sample] of samples.entries()) sample['over'] = sample['both']! - (beside?.[i]?.['both'] ?? 0)
+  const floor = rows.find(({ name }) => name === usual)?.samples
+  for (const { samples } of rows) {
+    for (const [i, sample] of samples.entries()) sample['over'] = sample['both']! - (floor?.[i]?.['both'] ?? 0)
   }
   return {
     scenario: 'first-delta',
-    title: `One stream at a time: ms that the server adds to the first delta; medians of requests at full core speed, then of ${rounds} rounds`,
+    title: `One stream at a time: ms that the server adds to the first delta; medians of ${turns * measured} requests, then of ${rounds} rounds`,
     reference,
     columns: [
       { key: 'there', title: 'to the model', digits: 2 },
@@ -78,8 +62,7 @@ export async function firstDelta(bench: Bench): Promise<Result> {
     notes: [
       `Each server got ${requests} requests before the first measurement.`,
       'The model server answers each request at once with one delta, then waits until that has arrived.',
-      `${counted} of ${asked} requests ran at full core speed, according to a short test on each core before and after. If a round has enough of them, only they count.`,
-      ...notes,
+      `The servers take turns of ${measured} requests, after ${unmeasured} that do not count: if the machine becomes slower, it is slower for all of them.`,
     ],
   }
 }

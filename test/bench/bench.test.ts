@@ -21,6 +21,7 @@ import { sideBySide } from '../../bench/scenarios/side-by-side.ts'
 import { throughput } from '../../bench/scenarios/throughput.ts'
 import { createSteady } from '../../bench/steady.ts'
 import { formatResult } from '../../bench/table.ts'
+import { inTurns } from '../../bench/turns.ts'
 import { hasRedis, redisFault } from '../support/redis-server.ts'
 
 const folder = resolve(import.meta.dirname, '../../bench')
@@ -187,10 +188,35 @@ describe('with its processes', () => {
 
   test('first-delta, open, carry, abort and paced: what they measure is there', async () => {
     const bench = benchOf(['millrace-ui-memory'])
-    const results = [await firstDelta(bench), ...(await open(bench)), await carry(bench, [20, 40]), await abort(bench)]
-    results.push(await paced({ ...bench, options: { ...bench.options, quick: true } }))
+    const quick = { ...bench, options: { ...bench.options, quick: true } }
+    const results = [await firstDelta(quick), ...(await open(bench)), await carry(bench, [20, 40]), await abort(bench)]
+    results.push(await paced(quick))
     for (const result of results) expectWhole(result, ['millrace-ui-memory'])
     expect(results.map(({ scenario }) => scenario)).toEqual(['first-delta', 'open 3', 'carry', 'abort', 'paced'])
+  })
+
+  test('rows take turns, each with one server; one that fails is reported and skipped', async () => {
+    const bench = benchOf(['floor', 'millrace-ui-memory'])
+    const urls: string[] = []
+    const turns: number[] = []
+    const rows = await inTurns<number>(
+      { ...bench, rest: (servers) => Promise.resolve(void turns.push(servers.length)) },
+      {
+        rounds: 2,
+        turns: 2,
+        warmUp: ({ url }) => Promise.resolve(void urls.push(url)),
+        measure: ({ url }) =>
+          url === urls[1] && turns.length > 4 ? Promise.reject(new Error('gone')) : Promise.resolve([1]),
+        sample: (measured) => ({ count: measured.length }),
+      },
+    )
+    expect(new Set(urls).size).toBe(2)
+    // In the second round the second row fails in its first turn, and has no server from then on.
+    expect(turns).toEqual([2, 2, 2, 2, 2, 2, 1])
+    expect(rows.map(({ samples, failed }) => [samples.map(({ count }) => count), failed])).toEqual([
+      [[2, 2], undefined],
+      [[2], 'gone'],
+    ])
   })
 
   test('readers: each reader of a run gets every delta; rows whose runs are not read apart are left out', async () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ratioOf, schedule } from '../../bench/schedule.ts'
 import { formatResult } from '../../bench/table.ts'
+import { orderOf } from '../../bench/turns.ts'
 
 test('every pair is warmed and measured as often as every other, and its order alternates', () => {
   fc.assert(
@@ -20,6 +21,21 @@ test('every pair is warmed and measured as often as every other, and its order a
       expect(turns.map(({ round }) => round)).toEqual(turns.map(({ round }) => round).toSorted((a, b) => a - b))
     }),
   )
+})
+
+test('in each turn every row comes once, none twice in a row, and none only after the same one', () => {
+  for (let rows = 3; rows < 9; rows++) {
+    const orders = Array.from({ length: 10 }, (_, turn) => orderOf(rows, turn))
+    for (const order of orders)
+      expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: rows }, (_, i) => i))
+    const all = orders.flat()
+    const before = Array.from({ length: rows }, () => new Set<number>())
+    for (const [i, row] of all.entries()) if (i > 0) before[row]!.add(all[i - 1]!)
+    for (const [row, others] of before.entries()) {
+      expect(others.has(row)).toBe(false)
+      expect(others.size).toBeGreaterThan(1)
+    }
+  }
 })
 
 test('each round begins with another pair', () => {
