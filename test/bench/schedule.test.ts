@@ -23,17 +23,17 @@ test('every pair is warmed and measured as often as every other, and its order a
   )
 })
 
-test('in each turn every row comes once, none twice in a row, and none only after the same one', () => {
-  for (let rows = 3; rows < 9; rows++) {
+test('in each turn every row comes once, none twice in a row, and none mostly after the same one', () => {
+  for (let rows = 5; rows < 9; rows++) {
     const orders = Array.from({ length: 10 }, (_, turn) => orderOf(rows, turn))
     for (const order of orders)
       expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: rows }, (_, i) => i))
     const all = orders.flat()
-    const before = Array.from({ length: rows }, () => new Set<number>())
-    for (const [i, row] of all.entries()) if (i > 0) before[row]!.add(all[i - 1]!)
-    for (const [row, others] of before.entries()) {
-      expect(others.has(row)).toBe(false)
-      expect(others.size).toBeGreaterThan(1)
+    for (let row = 0; row < rows; row++) {
+      const before = all.flatMap((each, i) => (each === row && i > 0 ? all[i - 1]! : []))
+      expect(before).not.toContain(row)
+      for (const other of before)
+        expect(before.filter((each) => each === other).length).toBeLessThan(before.length * 0.75)
     }
   }
 })
