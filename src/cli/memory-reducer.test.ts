@@ -48,9 +48,9 @@ interface Rest {
   stderr: string
 }
 
-async function restAfter(first: string, mb: number, flags: readonly string[] = []): Promise<Rest> {
+async function restAfter(first: string, mb: number): Promise<Rest> {
   const traces = ['--trace-gc', '--trace-deopt', '--trace-memory-reducer']
-  const args = [...soon, ...traces, ...flags, '--input-type=module', '-e', script(first, mb)]
+  const args = [...soon, ...traces, '--input-type=module', '-e', script(first, mb)]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 60_000 })
   const count = (pattern: RegExp) => stdout.match(pattern)?.length ?? 0
   return {
@@ -71,10 +71,6 @@ test('a server that rests keeps its optimized code', async () => {
 
 test('after a high load it gives the memory back', async () => {
   expect((await restAfter('keepOptimizedCode()', 250)).reduced).toBeGreaterThan(0)
-}, 60_000)
-
-test('who has given the process a flag for it keeps that', async () => {
-  expect((await restAfter('keepOptimizedCode()', 60, ['--memory-reducer-favors-memory'])).reduced).toBeGreaterThan(0)
 }, 60_000)
 
 test('memory is given back once more than 128 MB are free, or a sixteenth of all, and once', () => {

@@ -11,9 +11,9 @@
  * checked after the turn of the event loop in which there was a collection: it may have doubled more than once by then. V8 also shrinks
  * the space when the process is idle, and must then be allowed to grow again.
  */
-import { totalmem } from 'node:os'
-import { constants, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { constants } from 'node:perf_hooks'
+import { getHeapSpaceStatistics } from 'node:v8'
+import { memoryOf, steerFlag, type Collection, type Given } from './v8-flag.ts'
 
 const MB = 2 ** 20
 /** Bytes. The space doubles: after this it is about 16 MB. */
@@ -28,20 +28,14 @@ const longEnough = 5
 /** How much longer a collection may take in twice the room, for the room to double again. */
 const useful = 1.5
 
-type Given = Pick<NodeJS.Process, 'execArgv' | 'env' | 'constrainedMemory'>
-
 /** Only for a process of our own. A size set by the user is kept. */
-export function boundYoungGeneration({ execArgv, env, constrainedMemory }: Given = process): void {
-  if ([...execArgv, env['NODE_OPTIONS'] ?? ''].some((given) => /semi[-_]space/u.test(given))) return
-  const mayGrow = createBound(Math.min(totalmem(), constrainedMemory() || Infinity))
-  let factor: number | undefined
-  const look = (times: readonly number[]) => {
-    const wanted = mayGrow(performance.now(), youngSize(), times) ? 2 : 1
-    if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`)
-    factor = wanted
-  }
-  new PerformanceObserver((list) => look(timesOfTheYoung(list.getEntries()))).observe({ entryTypes: ['gc'] })
-  look([])
+export function boundYoungGeneration(given: Given = process): void {
+  const mayGrow = createBound(memoryOf(given))
+  steerFlag(given, {
+    precedence: /semi[-_]space/u,
+    flag: (on) => `--semi-space-growth-factor=${on ? 2 : 1}`,
+    isOn: (collections) => mayGrow(performance.now(), youngSize(), timesOfTheYoung(collections)),
+  })
 }
 
 /**
@@ -95,7 +89,7 @@ function youngSize(): number {
 }
 
 /** ms of each collection. */
-function timesOfTheYoung(entries: (PerformanceEntry & { detail?: { kind?: number } })[]): number[] {
-  const young = entries.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MINOR)
+function timesOfTheYoung(collections: readonly Collection[]): number[] {
+  const young = collections.filter(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MINOR)
   return young.map(({ duration }) => duration)
 }
