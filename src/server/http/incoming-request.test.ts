@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { readJson } from './body.ts'
@@ -206,3 +207,50 @@ test.each(['while it is read', 'before it is read'])(
     expect(failures).toEqual([])
   },
 )
+
+const kept = head.replace('Connection: close\r\n', '')
+
+test('a body that nobody has read ends with the response, also behind a real request: its connection stays', async () => {
+  const { port, server, failures } = await listen(async (request) => {
+    realRequest(request)
+    return new Response('refused', { status: 401, headers: { 'content-type': 'application/json' } })
+  })
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  for (let n = 0; n < 2; n++) {
+    const received = once(server, 'request') as Promise<[IncomingMessage]>
+    socket.write(`${kept}Content-Length: 10\r\n\r\n`)
+    const [message] = await received
+    const ended = once(message, 'end')
+    expect(String((await once(socket, 'data'))[0])).toContain('401')
+    socket.write('0123456789')
+    // The connection of one that does not end is closed after a second.
+    await ended
+  }
+  expect([failures, socket.destroyed]).toEqual([[], false])
+  socket.destroy()
+})
+
+test.each([
+  ['while it arrives, behind its response', '0123456789'],
+  ['when it has been discarded', 'The rest of this body was discarded'],
+])('a body that is first read %s', async (when, said) => {
+  const read = Promise.withResolvers<string>()
+  const { port, server } = await listen(async (request) => {
+    const text = () =>
+      void realRequest(request)
+        .text()
+        .then(read.resolve, (error: Error) => read.resolve(error.message))
+    realRequest(request)
+    if (when === 'when it has been discarded') ended.promise.then(text, read.reject)
+    else text()
+    return Response.json('early')
+  })
+  const ended = Promise.withResolvers<void>()
+  server.on('request', (message: IncomingMessage) => message.on('end', ended.resolve))
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  socket.write(`${kept}Content-Length: 10\r\n\r\n01234`)
+  await once(socket, 'data')
+  socket.write('56789')
+  expect(await read.promise).toContain(said)
+  socket.destroy()
+})

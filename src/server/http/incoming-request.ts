@@ -167,19 +167,37 @@ export async function readMessage(message: IncomingMessage, onPiece: (piece: Uin
 
 let isComplete = false
 
+/** Discards what nobody reads of a body: it would block the next request of the connection. */
+export function discardUnread(message: IncomingMessage): void {
+  // A reader that has just received a chunk asks for the next one first.
+  setImmediate(() => {
+    message.emit(unread)
+    message.resume()
+  })
+}
+
+const unread = Symbol('unread')
+
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   let left = false
+  let isAwaited = false
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         if (incoming.destroyed) return controller.error(incoming.errored ?? new Error('aborted'))
         const onChunk = (chunk: Uint8Array) => {
           if (left) return
+          isAwaited = false
           incoming.pause()
           controller.enqueue(chunk)
         }
         const fail = (error: Error) => controller.error(error)
         incoming.on('data', onChunk).on('error', fail)
+        incoming.once(unread, () => {
+          if (isAwaited || left) return
+          left = true
+          controller.error(new Error('The rest of this body was discarded when its response was complete.'))
+        })
         incoming.once('end', () => {
           if (!left) controller.close()
           // The message lives as long as its response.
@@ -187,7 +205,10 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
         })
         incoming.pause()
       },
-      pull: () => void incoming.resume(),
+      pull() {
+        isAwaited = true
+        incoming.resume()
+      },
       cancel() {
         left = true
       },

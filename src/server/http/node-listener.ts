@@ -8,7 +8,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { lightAnswer, recordOf } from '../../answer/light-response.ts'
-import { toRequest } from './incoming-request.ts'
+import { discardUnread, toRequest } from './incoming-request.ts'
 import { fromPromises, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 
 /** ms for which the rest of a refused body is read and discarded, so that its sender receives the response. */
@@ -177,14 +177,14 @@ function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   }
 }
 
-/** Discards an unread body, which would block the next request of the connection. */
+/** Discards an unread body. A body that takes too long to arrive ends the connection. */
 function linger(incoming: IncomingMessage): void {
   const { socket } = incoming
   if (incoming.readableEnded) return
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   incoming.once('close', () => clearTimeout(timer))
   incoming.once('end', () => clearTimeout(timer))
-  incoming.resume()
+  discardUnread(incoming)
 }
 
 function badRequest(): MillraceError {
