@@ -48,8 +48,8 @@ const limits = {
   retry: process.env['CI'] === undefined ? 0 : 1,
   // After those in a browser: a test of pages needs a core for itself and one for the browser.
   sequence: { groupOrder: 1 },
-  // Many tests wait for processes most of the time: one more than the cores of a small machine.
-  maxWorkers: 3,
+  // Many tests wait for processes most of the time: two more than the cores of a small machine.
+  maxWorkers: 4,
 }
 
 const redis = {
