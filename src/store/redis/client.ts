@@ -69,7 +69,7 @@ async function connectClient(
   signal: AbortSignal,
 ): Promise<Client> {
   const tls = tlsOptions(address, shown)
-  const { createClient, createCluster } = await load()
+  const { RedisClient, RedisCluster } = await load()
   const started = Date.now()
   let opened = false
   // A wrong password stays wrong.
@@ -90,7 +90,7 @@ async function connectClient(
   if (isCluster) {
     const rootNodes = hosts.map((place) => ({ ...common, socket: { ...socketOptions, ...place } }))
     const create = () =>
-      createCluster({
+      new RedisCluster({
         rootNodes,
         defaults: { ...common, socket: socketOptions },
         topologyRefreshOnReconnectionAttemptStrategy: 500,
@@ -100,9 +100,10 @@ async function connectClient(
     return cluster
   }
   const options = { ...common, database, socket: { ...socketOptions, ...hosts[0]! } }
-  const client = createClient(options)
+  // `createClient` makes a class with a method for each command of Redis, for each address anew: tens of ms, and we use none of them.
+  const client = new RedisClient(options)
   // Large pages and many messages are not in each other's way.
-  const subscriber = createClient(options)
+  const subscriber = new RedisClient(options)
   for (const each of [client, subscriber]) each.on('error', stirred).on('ready', stirred)
   try {
     await Promise.all([client.connect(), subscriber.connect()])

@@ -1,11 +1,11 @@
 /** The connections to the nodes of a cluster. */
-import type { RedisClusterType } from '@redis/client'
+import type { RedisCluster } from '@redis/client'
 import type { Client, Stirred } from './client.ts'
 import { slotOf } from './cluster-slot.ts'
 import { watchLinks } from './silent-links.ts'
 
 type Cluster = Pick<
-  RedisClusterType,
+  InstanceType<typeof RedisCluster>,
   'on' | 'connect' | 'destroy' | 'sendCommand' | 'sSubscribe' | 'sUnsubscribe' | 'masters' | 'slots'
 >
 
