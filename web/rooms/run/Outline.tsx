@@ -11,6 +11,7 @@ import {
   type UIEvent,
 } from 'react'
 import { duration } from '../../kit/format.ts'
+import { rowSlot } from '../../kit/row-slot.ts'
 import { axisMarks } from './layout/axis.ts'
 import { nameOf } from './selection.ts'
 import { StepRow } from './StepRow.tsx'
@@ -41,6 +42,7 @@ export function Outline({ room }: { room: Room }) {
     scrollPaddingStart: headHeight,
   })
   useEffect(() => list.measure(), [list, rowHeight])
+  const shown = list.getVirtualItems()
   const isHeld = useHeld(pane, keys, rowHeight, isFollowing)
   useEffect(() => {
     if (isFollowing && rows.length > 0) list.scrollToIndex(rows.length - 1)
@@ -117,11 +119,11 @@ export function Outline({ room }: { room: Room }) {
           </div>
         </div>
         <div className={css.body} role="rowgroup" style={{ height: list.getTotalSize() }}>
-          {list.getVirtualItems().map(({ index, key, start }) => {
+          {shown.map(({ index, start }) => {
             const each = rows[index]!
             return (
               <StepRow
-                key={key}
+                key={rowSlot(index, shown.length)}
                 node={each}
                 index={index + 2}
                 top={start - headHeight}
@@ -177,7 +179,8 @@ function useHeld(
     before.current = keys
     const target = pane.current
     isHeld.current = false
-    if (target === null || isFollowing || old.length === 0) return
+    if (old === keys || target === null || isFollowing || old.length === 0) return
+    // Asking for it has the browser lay out the page.
     const first = Math.floor(target.scrollTop / rowHeight)
     const key = old[first]
     if (first === 0 || key === undefined || keys[first] === key) return

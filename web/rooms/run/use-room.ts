@@ -138,12 +138,14 @@ export function useRoom(id: string): Room {
     ),
     rows,
     isFolded: ({ step }) => folded.has(step.path),
-    fold(node, on) {
-      const next = new Set(folded)
-      if (on) next.add(node.step.path)
-      else next.delete(node.step.path)
-      setFolded(next)
-    },
+    fold: useCallback(({ step: { path } }, on) => {
+      setFolded((before) => {
+        const next = new Set(before)
+        if (on) next.add(path)
+        else next.delete(path)
+        return next
+      })
+    }, []),
     play,
     reload: () => setRound((n) => n + 1),
   }

@@ -36,6 +36,7 @@ export function segmentsOf(node: StepNode, now: number, suspended: readonly Span
 }
 
 function aroundSuspends(phase: Phase, span: Span, suspended: readonly Span[]): Segment[] {
+  if (suspended.length === 0) return [{ phase, ...span }]
   const idle = suspended
     .filter(({ from, to }) => from < span.to && to > span.from)
     .map(({ from, to }): Segment => ({ phase: 'idle', from: Math.max(from, span.from), to: Math.min(to, span.to) }))

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react'
 import { Button } from '../../../kit/Button.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { count } from '../../../kit/format.ts'
+import { rowSlot } from '../../../kit/row-slot.ts'
 import { logRows, rowAt, rowsUntil, type LogRow } from '../layout/log-rows.ts'
 import { useRowHeight } from '../use-row-height.ts'
 import type { Room } from '../use-room.ts'
@@ -105,7 +106,7 @@ export function Log({ room }: { room: Room }) {
             const row = rows[index]!
             return (
               <LogRowView
-                key={row.seq}
+                key={rowSlot(index, shown.length)}
                 row={row}
                 top={top}
                 height={rowHeight}
