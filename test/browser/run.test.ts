@@ -242,10 +242,18 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     page.on('request', (request) => void asked.push(request.url()))
     await page.goto(`${server.url}/runs/${id}`)
     await page.locator(`[data-testid=run-room][data-seq="${entries.length}"]`).waitFor()
+    const marked = await page.evaluate(() => {
+      const rows = document.querySelectorAll<HTMLElement>('[data-testid=step-row], [data-testid=log-row]')
+      for (const each of rows) each.dataset['before'] = 'true'
+      return rows.length
+    })
     await page.getByRole('listbox', { name: 'Entries' }).evaluate((pane) => pane.scrollTo(0, pane.scrollHeight))
     await page.getByTestId('log-row').filter({ hasText: 'word4999' }).waitFor()
     await page.getByRole('treegrid').evaluate((pane) => pane.scrollTo(0, pane.scrollHeight))
     await row(page, 'main/a/4999').waitFor()
+    // Rows that are seen now took over the elements of the first ones.
+    expect(await page.locator('[data-before]').count()).toBeGreaterThan(marked / 2)
+    expect(await row(page, 'main/a/0').count()).toBe(0)
     expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(3000)
     const windows = asked.map((url) => new URL(url)).filter(({ searchParams }) => searchParams.get('cut') === '300')
     expect(windows.length).toBeGreaterThan(0)

@@ -11,7 +11,7 @@ import {
   type UIEvent,
 } from 'react'
 import { duration } from '../../kit/format.ts'
-import { rowSlot } from '../../kit/row-slot.ts'
+import { createRowSlots } from '../../kit/row-slots.ts'
 import { axisMarks } from './layout/axis.ts'
 import { nameOf } from './selection.ts'
 import { StepRow } from './StepRow.tsx'
@@ -43,6 +43,8 @@ export function Outline({ room }: { room: Room }) {
   })
   useEffect(() => list.measure(), [list, rowHeight])
   const shown = list.getVirtualItems()
+  const [slots] = useState(createRowSlots)
+  const slotOf = slots.place(shown[0]?.index ?? 0, shown.length)
   const isHeld = useHeld(pane, keys, rowHeight, isFollowing)
   useEffect(() => {
     if (isFollowing && rows.length > 0) list.scrollToIndex(rows.length - 1)
@@ -123,7 +125,7 @@ export function Outline({ room }: { room: Room }) {
             const each = rows[index]!
             return (
               <StepRow
-                key={rowSlot(index, shown.length)}
+                key={slotOf(index)}
                 node={each}
                 index={index + 2}
                 top={start - headHeight}

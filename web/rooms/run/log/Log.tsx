@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react'
 import { Button } from '../../../kit/Button.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { count } from '../../../kit/format.ts'
-import { rowSlot } from '../../../kit/row-slot.ts'
+import { createRowSlots } from '../../../kit/row-slots.ts'
 import { logRows, rowAt, rowsUntil, type LogRow } from '../layout/log-rows.ts'
 import { useRowHeight } from '../use-row-height.ts'
 import type { Room } from '../use-room.ts'
@@ -40,6 +40,8 @@ export function Log({ room }: { room: Room }) {
   })
   useEffect(() => list.measure(), [list, rowHeight])
   const shown = list.getVirtualItems()
+  const [slots] = useState(createRowSlots)
+  const slotOf = slots.place(shown[0]?.index ?? 0, shown.length)
   const content = useContent(room, found.entries === undefined ? rows : nothing, {
     first: shown[0]?.index ?? 0,
     last: shown.at(-1)?.index ?? 0,
@@ -106,7 +108,7 @@ export function Log({ room }: { room: Room }) {
             const row = rows[index]!
             return (
               <LogRowView
-                key={rowSlot(index, shown.length)}
+                key={slotOf(index)}
                 row={row}
                 top={top}
                 height={rowHeight}
