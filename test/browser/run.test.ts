@@ -84,6 +84,8 @@ async function scrub(page: Page, seq: number): Promise<void> {
   }, seq)
 }
 
+const hello = (id: string) => `{ id: ${id}, type: output-generator, config: { template: hello } }`
+
 describe.skipIf(browser === undefined)(`one run${fault}`, () => {
   test('grows while the model is held; what is selected stays where it is; f follows again', async () => {
     const gates = [latch(), latch()]
@@ -272,6 +274,55 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await log.getByText('Only the first').count()).toBe(0)
     await find.fill('main/a')
     await log.getByText('Only the first 5,000 are here.').waitFor()
+  })
+
+  test('steps that come above those that are seen do not move them', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() } } })
+    const id = 'run_grows'
+    let seq = 0
+    const entry = (step: string, part: object) => ({ seq: ++seq, timestamp: 1e12 + seq, step, ...part }) as Entry
+    const begin = (step: string, stepType: string) =>
+      entry(step, { type: 'step-start', stepType, kind: stepType, attempt: 1 })
+    const begun = { runId: id, agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: {} }
+    const both = ['x', 'y'].map((branch) => `main/both/${branch}`)
+    const inside = (branch: number, from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => begin(`${both[branch]}/${from + i}`, 'code'))
+    const first = [entry('', { type: 'run-start', ...begun }), begin('main/both', 'parallel')]
+    for (const branch of both) first.push(begin(branch, 'container'))
+    await server.store.log.append(id, 1, [...first, ...inside(0, 0, 5), ...inside(1, 0, 100)])
+    await page.goto(`${server.url}/runs/${id}`)
+    const pane = page.getByRole('treegrid')
+    // Who has chosen a row does not follow.
+    await row(page, 'main/both/y/99').click()
+    await pane.evaluate((each) => each.scrollTo(0, each.scrollHeight / 2))
+    const seen = row(page, 'main/both/y/50')
+    await seen.waitFor()
+    const top = async () => Math.round((await seen.boundingBox())!.y)
+    const before = await top()
+    await server.store.log.append(id, 1, inside(0, 5, 25))
+    await expect.poll(() => pane.getAttribute('aria-rowcount')).toBe('129')
+    expect(await top()).toBe(before)
+  })
+
+  test('a click leaves the focus with the steps and the log, whose elements belong to other rows after scrolling', async () => {
+    const both = `workflow:
+  - { id: both, type: parallel, config: { branches: { x: [${hello('x')}], y: [${hello('y')}] } } }
+`
+    const { page, server } = await openWeb(browser, { engine: { agents: { both } } })
+    const id = await start(server, 'both')
+    await ended(server.store, id)
+    await page.goto(`${server.url}/runs/${id}`)
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+    await page.getByRole('button', { name: 'Fold both' }).click()
+    await expect.poll(() => rows(page).count()).toBe(1)
+    expect(await focused()).toBe('Steps')
+    await page.getByRole('button', { name: 'Unfold both' }).click()
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(() => row(page, 'main/both').getAttribute('aria-selected')).toBe('true')
+    await page.getByTestId('log-row').nth(1).click()
+    expect(await focused()).toBe('Entries')
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(() => page.getByTestId('log-row').nth(2).getAttribute('aria-selected')).toBe('true')
   })
 
   test('keys only: rows, folding, details, errors, scrubber, zoom, links, compare; prompts say what is new', async () => {

@@ -20,6 +20,8 @@ test('a row that stays keeps its key, and one that comes takes the key of one th
   expect(after.slice(0, 37)).toEqual(before.slice(3))
   expect(after.slice(37)).toEqual(before.slice(0, 3))
   expect(place(slots, 1003, 40)).toEqual(after)
+  // Also when fewer are shown for a moment.
+  expect(place(slots, 1003, 39)).toEqual(after.slice(0, 39))
 })
 
 test('when all rows are others, they take all keys in the order in which they are', () => {

@@ -1,6 +1,6 @@
 /**
  * The keys of rows in a virtual list: a row that comes into view takes the elements of one that has left it. While one scrolls, that costs
- * less than making new ones. Only for rows that keep no state and whose elements take no focus.
+ * less than making new ones. Only for rows that keep no state, in a list that holds the focus itself.
  */
 export interface RowSlots {
   /**

@@ -93,6 +93,10 @@ export function Outline({ room }: { room: Room }) {
         className={css.pane}
         onScroll={scroll}
         onKeyDown={press}
+        // The tree holds the focus: the elements of a row are another row's when one scrolls.
+        onFocus={({ target, currentTarget }) =>
+          target.closest('[role=rowgroup]') !== null && currentTarget.focus({ preventScroll: true })
+        }
         role="treegrid"
         aria-label="Steps"
         aria-rowcount={rows.length + 1}
