@@ -319,10 +319,18 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.getByRole('button', { name: 'Unfold both' }).click()
     await page.keyboard.press('ArrowDown')
     await expect.poll(() => row(page, 'main/both').getAttribute('aria-selected')).toBe('true')
-    await page.getByTestId('log-row').nth(1).click()
+    const { x, y, width, height } = (await page.getByTestId('log-row').nth(1).boundingBox())!
+    await page.mouse.move(x + 2, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 5 })
+    await page.mouse.up()
+    expect(await page.evaluate(() => String(getSelection()))).toContain('step-start')
     expect(await focused()).toBe('Entries')
     await page.keyboard.press('ArrowDown')
-    await expect.poll(() => page.getByTestId('log-row').nth(2).getAttribute('aria-selected')).toBe('true')
+    const entry = page.getByTestId('log-row').nth(2)
+    await expect.poll(() => entry.getAttribute('aria-selected')).toBe('true')
+    const active = page.getByRole('listbox', { name: 'Entries' }).getAttribute('aria-activedescendant')
+    expect(await active).toBe(await entry.getAttribute('id'))
   })
 
   test('keys only: rows, folding, details, errors, scrubber, zoom, links, compare; prompts say what is new', async () => {

@@ -94,12 +94,9 @@ export function Log({ room }: { room: Room }) {
         className={css.pane}
         role="listbox"
         aria-label="Entries"
+        aria-activedescendant={rows[selected] && `entry-${rows[selected].seq}`}
         tabIndex={0}
         onScroll={scroll}
-        // The list holds the focus: the elements of a row are another row's when one scrolls.
-        onFocus={({ target, currentTarget }) =>
-          target !== currentTarget && currentTarget.focus({ preventScroll: true })
-        }
         onKeyDown={(event) => {
           const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
           if (by === 0 || rows.length === 0) return

@@ -17,10 +17,10 @@ export const LogRowView = memo(function LogRowView({ row, top, height, offset, i
   const { seq, to, type, step, note, failed } = row
   return (
     // Keys are those of the list, which holds the focus.
-    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/interactive-supports-focus
     <div
+      id={`entry-${seq}`}
       role="option"
-      tabIndex={-1}
       aria-selected={isSelected}
       className={css.row}
       data-testid="log-row"
