@@ -14,8 +14,9 @@ export default class ClosingLine implements Reporter {
       if (state === 'skipped') counts.skipped.push(test)
       else counts[state === 'passed' ? 'passed' : 'failed']++
     }
-    // A file that could not be loaded has no tests to count.
-    counts.failed += modules.filter((module) => module.errors().length > 0).length
+    // A file that could not be loaded has no tests to count, and those of a suite that could not be set up are skipped.
+    const groups = modules.flatMap((module) => [module, ...module.children.allSuites()])
+    counts.failed += groups.filter((group) => group.errors().length > 0).length
     const nameOf = ({ module, fullName }: TestCase) => `${module.relativeModuleId} › ${fullName}`
     const lines = [
       ...counts.skipped.map((test) => `skipped: ${nameOf(test)}`),

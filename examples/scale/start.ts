@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   const names = Array.from({ length: Number(values.instances) }, (_, i) => `instance ${i + 1}`)
   const urls = await Promise.all(
     names.map(async (name) => {
-      const args = [command, 'serve', agents, '--port', '0', '--store', store]
+      const args = [command, 'serve', agents, '--port', '0', '--store', store, '--data', join(folder, name)]
       const ready = await start(name, process.execPath, args, /ready at (http\S+)/u)
       return new URL(ready[1]!)
     }),

@@ -1,7 +1,8 @@
 /** examples/scale: the compose file as far as a test can see it, and the same fleet started by its script. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { load } from 'js-yaml'
 import { io } from 'socket.io-client'
@@ -67,9 +68,14 @@ interface Started {
   exit: Promise<number | null>
 }
 
+/** Where it is started: a server may run there. */
+const place = mkdtempSync(join(tmpdir(), 'millrace-scale-test-'))
+afterAll(() => rmSync(place, { recursive: true, force: true }))
+
 async function start(): Promise<Started> {
   const script = resolve('examples/scale/start.ts')
   const child = spawn(process.execPath, [script, '--port', '0'], {
+    cwd: place,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], MILLRACE_DEMO_DELAY_MS: '10' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -182,6 +188,7 @@ describe.skipIf(!hasRedis)(`three instances and a balancer, started by the examp
     fleet.child.kill('SIGINT')
     expect(await fleet.exit).toBe(0)
     for (const { pid } of fleet.instances) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+    expect(readdirSync(place)).toEqual([])
   })
 })
 
