@@ -1,36 +1,46 @@
+/**
+ * Which test runs where. The name of a file says it, or its folder:
+ *
+ * | files                                             | command               |
+ * | ------------------------------------------------- | --------------------- |
+ * | `*.test.ts`                                       | `npm test`            |
+ * | `*.all.test.ts`, and all in the folders `forAll`  | `npm run test:all`    |
+ * | `*.memory.test.ts`                                | `npm run test:memory` |
+ * | `*.clis.test.ts`                                  | `npm run test:clis`   |
+ *
+ * `npx vitest run <file>` runs a file of any of them.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defaultExclude, defineConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
 import { filesNotOnRedis } from './test/support/not-on-redis.ts'
 import { hasRedis } from './test/support/redis-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** What a test changes or measures of its process: it has one of its own. The others share one: loading the same modules for each took longer than many of them. */
-const ofItsOwn =
-  /\bvi\.(?!waitFor|waitUntil|fn\b)|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform|pid|versions|ts\b|env\b(?!\[[^\]]+\] = ))|delete process\.|heapUsed|\brss\b|\bgc\(|worker_threads/u
-const sharing = (patterns: string[]) =>
-  globSync(patterns, { cwd: here('.') }).filter((file) => !ofItsOwn.test(readFileSync(here(file), 'utf8')))
-const shared = sharing([
-  'src/**/*.test.ts',
-  'web/**/*.test.{ts,tsx}',
-  'test/{engine,wire,library,oracle,client,endings,server,regress,edge}/**/*.test.ts',
-])
-/** What they test are processes, and most run commands, of which one stays for all of them: see test/support/warm-command.ts. */
-const processes = [
-  // What looks as if they changed their own is in what they give to commands.
-  ...globSync('test/cli/*.test.ts', { cwd: here('.') }),
-  ...sharing(['test/{crash,docs,editor,examples}/*.test.ts']),
-]
-/** They share a browser as well. */
-const browser = 'test/browser/*.test.ts'
-/** The tests over HTTP once more, with Redis in the place of SQLite. */
-const onServer = globSync('test/server/*.test.ts', { cwd: here('.') }).filter(
-  (file) => !(basename(file) in filesNotOnRedis),
+/** They need processes, other programs or a browser: `npm run test:all` runs them. */
+const forAll = /^(src\/store\/redis|test\/(browser|chaos|crash|editor|examples|fleet))\//u
+const files = globSync('{src,web,test}/**/*.test.{ts,tsx}', { cwd: here('.') }).filter(
+  (file) => !file.endsWith('/redis-for-all.test.ts'),
 )
-const onRedis = onServer.filter((file) => shared.includes(file))
-const onRedisAlone = onServer.filter((file) => !shared.includes(file))
+const suiteOf = (file: string) =>
+  /\.(all|memory|clis)\.test\.tsx?$/u.exec(file)?.[1] ?? (forAll.test(file) ? 'all' : 'fast')
+const suite = (name: string) => files.filter((file) => suiteOf(file) === name)
+
+/** A test that changes its process has one of its own. The others share a process: loading the same modules for each file takes longer than most tests. */
+const changesProcess =
+  /\bvi\.(?!waitFor|waitUntil|fn\b)|\bglobalThis\b|\b(handler|tool|callback|wire)Registry\b|\bprocess\.(?!cwd|execPath|platform|pid|versions|ts\b|env\b(?!\[[^\]]+\] = ))|delete process\.|worker_threads/u
+const needsOwnProcess = (file: string) => changesProcess.test(readFileSync(here(file), 'utf8'))
+const shared = (of: string[]) => of.filter((file) => !needsOwnProcess(file))
+const own = (of: string[]) => of.filter(needsOwnProcess)
+
+const isBrowser = (file: string) => file.startsWith('test/browser/')
+const all = suite('all').filter((file) => !isBrowser(file))
+/** The tests over HTTP once more, with Redis in the place of SQLite. */
+const onRedis = suite('fast').filter(
+  (file) => /^test\/server\/[^/]+$/u.test(file) && !(basename(file) in filesNotOnRedis),
+)
 
 const packages = [
   // Examples import us as their readers will; Next.js need not be installed for them.
@@ -39,18 +49,15 @@ const packages = [
   { find: 'next/server', replacement: here('test/support/next-server.ts') },
 ]
 
-// A hang is found as well after a minute, and a slow machine is not one.
 const limits = {
+  // A hang is found as well after a minute, and a slow machine is not one.
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000 } },
-  // A machine that others use too can stand still for seconds. What passes only then is named in the closing lines.
-  retry: process.env['CI'] === undefined ? 0 : 1,
-  // After those in a browser: a test of pages needs a core for itself and one for the browser.
-  sequence: { groupOrder: 1 },
-  // Many tests wait for processes most of the time: two more than the cores of a small machine.
-  maxWorkers: 4,
+  setupFiles: [here('test/support/patience.ts')],
 }
+/** Tests that wait for other processes leave the processor idle: one more of them than cores. */
+const waiting = { ...limits, maxWorkers: 3 }
 
 const redis = {
   resolve: {
@@ -60,42 +67,48 @@ const redis = {
     ],
   },
   test: {
-    ...limits,
+    ...waiting,
     globalSetup: hasRedis ? ['test/support/redis-for-all.ts'] : [],
-    setupFiles: ['test/support/redis-set-up.ts'],
+    setupFiles: [...limits.setupFiles, here('test/support/redis-set-up.ts')],
   },
 }
 
+const project = (name: string, include: string[], more: object = {}) => ({
+  extends: true as const,
+  test: { ...limits, name, include: include.length > 0 ? include : ['none'], ...more },
+})
+
 export default defineConfig({
-  resolve: {
-    alias: packages,
-  },
+  resolve: { alias: packages },
   test: {
     projects: [
-      { extends: true, test: { name: 'shared', include: shared, isolate: false } },
+      project('fast', shared(suite('fast')), { isolate: false }),
+      project('fast-own', own(suite('fast'))),
+      project('all', shared(all), { ...waiting, isolate: false, sequence: { groupOrder: 1 } }),
+      project('all-own', own(all), { ...waiting, sequence: { groupOrder: 1 } }),
+      // First, and two at a time: a page needs a core for itself and one for its browser.
+      project('all-browser', suite('all').filter(isBrowser), { isolate: false, maxWorkers: 2 }),
       {
         resolve: redis.resolve,
         test: {
           ...redis.test,
-          name: 'redis',
-          include: hasRedis ? onRedis : ['test/support/redis-for-all.test.ts'],
+          name: 'all-redis',
+          include: hasRedis ? shared(onRedis) : ['test/support/redis-for-all.test.ts'],
           isolate: false,
+          sequence: { groupOrder: 1 },
         },
       },
-      { resolve: redis.resolve, test: { ...redis.test, name: 'redis-own', include: hasRedis ? onRedisAlone : [] } },
-      { extends: true, test: { name: 'processes', include: processes, isolate: false } },
       {
-        extends: true,
-        test: { name: 'browser', include: [browser], isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
-      },
-      {
-        extends: true,
+        resolve: redis.resolve,
         test: {
-          name: 'own',
-          include: ['{src,web,test}/**/*.test.{ts,tsx}'],
-          exclude: [...defaultExclude, ...shared, ...processes, browser, 'test/support/redis-for-all.test.ts'],
+          ...redis.test,
+          name: 'all-redis-own',
+          include: hasRedis ? own(onRedis) : [],
+          sequence: { groupOrder: 1 },
         },
       },
+      project('memory', suite('memory'), { maxWorkers: 1 }),
+      project('clis', suite('clis'), { maxWorkers: 1 }),
     ],
     reporters: ['default', './test/closing-line.ts'],
     ...limits,

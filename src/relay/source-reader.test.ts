@@ -103,7 +103,7 @@ describe('web streams', () => {
     const waiting = sequence.next()
     await sequence.return()
     await waiting
-    await vi.waitFor(() => expect(closed.toSorted()).toEqual(['/current', '/queued']), { timeout: 5000 })
+    await vi.waitFor(() => expect(closed.toSorted()).toEqual(['/current', '/queued']))
   })
 })
 

@@ -43,20 +43,6 @@ test('fractions add up: 7 in a minute are 7 in any minute', async () => {
   expect(started).toBe(7 + 70)
 })
 
-test('idle keys are forgotten, busy ones are not', async () => {
-  const { clock, take } = clocked(1)
-  const before = process.memoryUsage().heapUsed
-  let wrong = 0
-  for (let i = 0; i < 300_000; i++) {
-    clock.now += minute / 500
-    if ((await take(`2001:db8::${i}`)) !== 0) wrong++
-    if (i % 500 === 0 && (await take(`2001:db8::${i}`)) !== 60) wrong++
-  }
-  expect(wrong).toBe(0)
-  // Each of them would take more than a hundred bytes.
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(15e6)
-})
-
 test('so many places are taken at a time; one that is left twice is free once', async () => {
   const limits = createLimits()
   const [first, second, third] = await all(...['a', 'a', 'a'].map((key) => limits.occupy(key, 2)))

@@ -1,11 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { decodeEntries } from './encode.ts'
@@ -13,7 +9,6 @@ import { cutAt, endEntry, entry, exampleRun, startEntry } from './example-run.co
 import { sqliteStore } from './sqlite-store.ts'
 import { live, readAll } from './contract/tools.contract.ts'
 import { storeContract } from './store.contract.ts'
-import { someOf } from '../../test/support/thorough.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -21,7 +16,6 @@ let files = 0
 const newPath = () => join(folder, `${++files}`, 'millrace.db')
 const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` })
 
-storeContract('sqlite in memory', () => sqliteStore(':memory:'))
 storeContract('sqlite', () => sqliteStore(newPath()))
 
 describe('persisted before delivered', () => {
@@ -145,36 +139,6 @@ describe('persisted before delivered', () => {
     await store.log.append('old', 1, [delta(2)])
     expect((await store.runs.get('r'))?.lastSeq).toBe(1)
     await begun
-    await store.close()
-  })
-
-  test.for([
-    ...someOf([1, 40, 200, 500], 1).map((reports): [number, number] => [reports, 0]),
-    // While the WAL is written back.
-    ...someOf([300, 500], 1).map((reports): [number, number] => [reports, 100_000]),
-  ])('a process killed after %d reports of %d characters has lost none of them', async ([reports, length]) => {
-    const path = newPath()
-    const program = fileURLToPath(new URL('append-loop.contract.ts', import.meta.url))
-    const child = spawn(process.execPath, [program, path, String(length)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const exited = once(child, 'exit')
-    const delivered = new Map<string, number>()
-    let count = 0
-    for await (const line of createInterface(child.stdout)) {
-      const [run, seq] = line.split(' ')
-      delivered.set(run!, Number(seq))
-      if (++count === reports) child.kill('SIGKILL')
-    }
-    expect(await exited).toEqual([null, 'SIGKILL'])
-    expect(count).toBeGreaterThanOrEqual(reports)
-    const store = sqliteStore(path)
-    for (const [run, seq] of delivered) {
-      const row = await store.runs.get(run)
-      expect(row?.lastSeq).toBeGreaterThanOrEqual(seq)
-      expect(await store.log.claim(run, 1)).toBe(true)
-      await store.log.append(run, 2, [endEntry(row!.lastSeq + 1)])
-      const seqs = (await readAll(store, run)).map((e) => e.seq)
-      expect(seqs).toEqual(Array.from({ length: row!.lastSeq + 1 }, (_, i) => i + 1))
-    }
     await store.close()
   })
 })

@@ -161,7 +161,7 @@ test('from a pipe --yes approves what the thread waits for, before the first mes
   const body = JSON.stringify({ agentId: 'ask', input: { messages: [{ role: 'user', content: 'What is 12*7?' }] } })
   const started = await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })
   const { id } = (await started.json()) as { id: string }
-  await expect.poll(async () => (await rowsOf(cwd))[0]!.status, { timeout: 10_000 }).toBe('suspended')
+  await expect.poll(async () => (await rowsOf(cwd))[0]!.status).toBe('suspended')
   const [{ threadId }] = (await rowsOf(cwd)) as [RunRow]
   const chat = await ran(['chat', 'ask', '--yes', '--thread', threadId], { cwd, input: 'Hello\n' })
   expect([chat.code, chat.out.split('\n')[0], chat.err.includes('warning')]).toEqual([0, '12*7 = 84.', false])
@@ -170,7 +170,7 @@ test('from a pipe --yes approves what the thread waits for, before the first mes
 
 /** The prompt is there, and nothing behind it. */
 const prompted = (chat: { readonly shown: string }, agent = 'up') =>
-  expect.poll(() => chat.shown, { timeout: 10_000, interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
+  expect.poll(() => chat.shown, { interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
 
 describe.skipIf(!hasScript)('on a terminal', () => {
   test('tools and approvals are shown inline; /agents, /agent, /help, a slip, /exit', patiently, async () => {

@@ -41,7 +41,7 @@ describeRedis('a rolling deploy', (redis) => {
         const response = await fetch(`${old!.url}/api/chat`, { method: 'POST', headers: json, body })
         return { id: response.headers.get('x-millrace-run-id')!, body: readBody(response) }
       }
-      const asked = (n: number) => expect.poll(() => upstream.requests.length, { timeout: 10_000 }).toBe(n)
+      const asked = (n: number) => expect.poll(() => upstream.requests.length).toBe(n)
       const events = (url: string, run: string, after: number) =>
         fetch(`${url}/api/runs/${run}/events?follow=1&after=${after}`, { headers: { accept: 'application/x-ndjson' } })
 

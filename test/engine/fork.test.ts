@@ -6,6 +6,7 @@ import { importNdjson } from '../../src/record/transfer/import.ts'
 import type { ForkOptions } from '../../src/runtime/runtime.ts'
 import { z } from 'zod'
 import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { placesOf } from '../support/thorough.ts'
 
 let engine: Engine | undefined
 afterEach(() => engine?.close())
@@ -214,7 +215,7 @@ test('at each entry of a run with an approval that was given: it waits again, or
   await until(store, run.id, ({ type }) => type === 'run-end')
   const entries = await entriesOf(store, run.id)
   const seen = new Set<string>()
-  for (let at = 1; at <= entries.length; at++) {
+  for (const at of placesOf(entries.length)) {
     const forked = await runtime.fork(run.id, { at })
     await forked.result
     await entriesOf(store, forked.id)

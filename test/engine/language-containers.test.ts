@@ -214,14 +214,12 @@ describe('parallel', () => {
     })
     const started = await engine.runtime.start('a', {})
     await until(engine.store, started.id, (entry) => entry.type === 'text-end')
-    const began = performance.now()
     spoke.open()
     expect(await started.result).toMatchObject({
       outcome: 'failed',
       text: 'Once upon ',
       error: { message: 'Step "break" (break) failed.', detail: 'broken' },
     })
-    expect(performance.now() - began).toBeLessThan(1000)
     const entries = await entriesOf(engine.store, started.id)
     expect(only(entries, 'error')).toMatchObject([{ step: 'main/all/breaks/break', error: { detail: 'broken' } }])
     const reason = 'Stopped because the branch "breaks" failed: Step "break" (break) failed: broken'
@@ -282,10 +280,8 @@ describe('parallel', () => {
         },
       },
     })
-    const began = performance.now()
     const started = await engine.runtime.start('a', {})
     expect(await started.result).toMatchObject({ outcome: 'failed', error: { detail: 'broken' } })
-    expect(performance.now() - began).toBeLessThan(2000)
     emit!()
     const entries = await entriesOf(engine.store, started.id)
     expect(only(entries, 'data')).toEqual([])

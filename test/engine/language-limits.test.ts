@@ -267,7 +267,6 @@ describe('timeouts', () => {
     ['call-agent', '{ id: it, type: call-agent, timeouts: { step: 100ms }, config: { agent: child } }'],
   ])('step: %s', async (_, step) => {
     let emit: (() => void) | undefined
-    const began = performance.now()
     const { outcome, error, entries, id } = await run({
       agents: { child: 'workflow: [{ id: x, type: deaf }]', a: `workflow: [${step}, { id: later, type: later }]` },
       scripts: { m: stuck() },
@@ -279,7 +278,6 @@ describe('timeouts', () => {
         later: () => Promise.reject(new Error('never')),
       },
     })
-    expect(performance.now() - began).toBeLessThan(2000)
     expect([outcome, error?.message]).toEqual([
       'timed-out',
       expect.stringMatching(/^Step "it" \([a-z-]+\) took longer than 100 ms\.$/u),

@@ -14,6 +14,7 @@ import { textWire } from '../../src/wire/text/text.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
 import { agent, createEngine, entriesOf, only, type EngineOptions } from '../support/engine.ts'
 import { cutAfter } from '../support/going-on.ts'
+import { placesOf } from '../support/thorough.ts'
 
 const messages = [{ role: 'user' as const, content: 'Where?' }]
 const output = 'output: { schema: { city: string } }'
@@ -203,7 +204,8 @@ test('a run that is cut off anywhere goes on to the same object, with no more re
   const whole = await ran(calls, '', options)
   expect(whole.result).toMatchObject({ outcome: 'completed', text: good })
   const starts = whole.entries.flatMap((entry, i) => (entry.type === 'prompt' ? [i] : []))
-  for (let k = 2; k < whole.entries.length; k++) {
+  for (const k of placesOf(whole.entries.length - 1)) {
+    if (k < 2) continue
     // As many calls have had their end by then.
     const said = whole.entries.slice(0, k).filter(({ type }) => type === 'finish').length
     expect(starts.length).toBe(3)

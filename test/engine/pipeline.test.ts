@@ -174,10 +174,8 @@ test('a custom step that ignores its signal is settled by the runner', async () 
   engine = createEngine({ agents: { a: custom }, steps })
   const run = await engine.runtime.start('a', {})
   await reached.opened
-  const began = performance.now()
   await run.stop('enough')
   expect(await run.result).toMatchObject({ outcome: 'aborted', error: { message: 'enough' } })
-  expect(performance.now() - began).toBeLessThan(1000)
   await entriesOf(engine.store, run.id)
 })
 

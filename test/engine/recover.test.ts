@@ -16,7 +16,7 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, cutAfter, eventually, plant, resultsIn } from '../support/going-on.ts'
 import { placesOf } from '../support/thorough.ts'
 
@@ -167,7 +167,7 @@ describe.each(Object.entries(scenarios))('%s', (name, scenario) => {
 
   test('recover: true goes on behind every entry', async () => {
     const runId = only(whole, 'run-start')[0]!.runId
-    for (let k = 1; k < whole.length; k++) {
+    for (const k of placesOf(whole.length - 1, nth)) {
       const { options, model, ran } = live(scenario, 'recover: true')
       const engine = await cutAfter(whole, k, options)
       try {
@@ -267,73 +267,6 @@ workflow:
   })
   expect(ran).toBe(1)
   await entriesOf(engine.store, run.id)
-})
-
-describe('two owners of one run', () => {
-  function held() {
-    const gate = latch()
-    // Held open behind its last word: the call is still under way when its run is lost.
-    const first = createTold(() => [text('first '), gate, text('never'), latch(), finish()])
-    const second = createTold(() => [text('second'), finish()])
-    return { gate, first, second }
-  }
-
-  test('the one before is refused and says nothing more, and the one behind is not disturbed', async () => {
-    const { gate, first, second } = held()
-    const agents = { a: agent('', 'recover: true') }
-    const one = open({ agents, scripts: { m: first }, keep: true })
-    const run = await one.runtime.start('a', { messages })
-    await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, scripts: { m: second }, dir: one.dir })
-    expect(await two.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
-    const lost: unknown[] = []
-    one.runtime.onLost(run.id, (error) => lost.push(error))
-    const resumed = (await two.runtime.open(run.id))!
-    expect(await resumed.result).toMatchObject({ outcome: 'completed', text: 'second' })
-    gate.open()
-    // Whoever follows it at the first one reads what the second one writes.
-    expect(await run.result).toMatchObject({ outcome: 'completed', text: 'second' })
-    await eventually(() => one.runtime.active === 0)
-    expect(lost).toEqual([])
-    expect(first.calls[0]!.abortSignal?.aborted).toBe(true)
-    const entries = await entriesOf(two.store, run.id)
-    expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
-    expect(JSON.stringify(entries)).not.toContain('never')
-  })
-
-  test('the one before does not end a run that the one behind still works on', async () => {
-    const { gate, first } = held()
-    const later = latch()
-    const second = createTold(() => [text('second'), later, finish()])
-    const agents = { a: agent('', 'recover: true') }
-    const one = open({ agents, scripts: { m: first }, keep: true })
-    const run = await one.runtime.start('a', { messages })
-    await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, scripts: { m: second }, dir: one.dir })
-    await two.runtime.recover()
-    await later.reached
-    gate.open()
-    await eventually(() => one.runtime.active === 0)
-    // Longer than the first would wait before it tried to end what it lost.
-    await new Promise((resolve) => setTimeout(resolve, 250))
-    expect((await two.store.runs.get(run.id))!.status).toBe('running')
-    later.open()
-    expect(await (await two.runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed', text: 'second' })
-    expect(await run.result).toMatchObject({ outcome: 'completed', text: 'second' })
-  })
-
-  test('interrupted by the one behind: that is how the one before sees it end', async () => {
-    const { gate, first } = held()
-    const agents = { a: agent() }
-    const one = open({ agents, scripts: { m: first }, keep: true })
-    const run = await one.runtime.start('a', { messages })
-    await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, dir: one.dir })
-    expect(await two.runtime.recover()).toEqual({ resumed: 0, interrupted: 1 })
-    gate.open()
-    expect(await run.result).toMatchObject({ outcome: 'interrupted', text: 'first ' })
-    expect(only(await entriesOf(two.store, run.id), 'run-end')).toHaveLength(1)
-  })
 })
 
 test('starting a run under the id of another is refused and leaves that one alone', async () => {

@@ -50,7 +50,7 @@ test('a stop leaves the relay: the source that is silent and the one behind it a
   const run = await runtime.start('essay', {})
   await reached.reached
   await run.stop()
-  await vi.waitFor(() => expect(closed).toEqual(['current', 'queued']), { timeout: 5000 })
+  await vi.waitFor(() => expect(closed).toEqual(['current', 'queued']))
   expect(relay.signal.aborted).toBe(true)
   expect(await run.result).toMatchObject({ outcome: 'aborted', text: 'Begun' })
 })

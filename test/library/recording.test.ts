@@ -225,7 +225,7 @@ workflow:
   const run = await runtime.start('a', { messages })
   await gate.reached
   writeFileSync(join(dir, 'a.yaml'), yaml('new'))
-  await expect.poll(() => told, { timeout: 5000 }).toContain('reloaded: a')
+  await expect.poll(() => told).toContain('reloaded: a')
   gate.open()
   expect((await run.result).output).toBe('one two old')
   const start = await until(runtime.store, run.id, ({ type }) => type === 'run-start')

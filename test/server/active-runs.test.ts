@@ -131,7 +131,7 @@ function runsAreLimited(make: () => Promise<(Store | undefined)[]>): void {
     await until(one.store, waits, ({ type }) => type === 'resume')
     await one.runtime.stop(active)
     // Now the resumed one counts.
-    await expect.poll(() => taken.count, { timeout: 5000 }).toBe(3)
+    await expect.poll(() => taken.count).toBe(3)
     expect(await statusOf(other)()).toBe(429)
     gate.open()
     await until(one.store, waits, ({ type }) => type === 'run-end')

@@ -142,9 +142,9 @@ test.each([
   socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
   const head = `POST /api/beddel/chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json`
   socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nExpect: ${expectation}\r\n\r\n`)
-  await expect.poll(() => text, { timeout: 5000 }).toMatch(/^HTTP/u)
+  await expect.poll(() => text).toMatch(/^HTTP/u)
   if (expectation === '100-continue') socket.write(body)
-  await expect.poll(() => text, { timeout: 5000 }).toMatch(answer)
+  await expect.poll(() => text).toMatch(answer)
   socket.destroy()
 })
 

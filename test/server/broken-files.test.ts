@@ -107,7 +107,7 @@ describe('through the commands', () => {
     expect(before.agents.map(({ id }) => id)).toEqual(['good'])
     expect(before.errors.map(({ file }) => file)).toEqual(['a.yaml', 'b.yaml'])
     writeFileSync(join(cwd, 'agents/b.yaml'), good('two'))
-    await vi.waitFor(async () => expect((await list()).agents.map(({ id }) => id)).toEqual(['b', 'good']), 10_000)
+    await vi.waitFor(async () => expect((await list()).agents.map(({ id }) => id)).toEqual(['b', 'good']))
     expect((await list()).errors.map(({ file }) => file)).toEqual(['a.yaml'])
   })
 })

@@ -73,24 +73,6 @@ test('cancelAfter: nobody comes back in time, and the run ends', async () => {
   expect(performance.now() - left).toBeGreaterThan(45)
 })
 
-test('cancelAfter: who comes back in time finds the run alive, and the time begins anew when it leaves', async () => {
-  const { id, client, gate } = await begun('{ cancelAfter: 400ms }')
-  for (let i = 0; i < 3; i++) {
-    const next = await resume()
-    await next.until('half')
-    await client.leave()
-    await next.leave()
-  }
-  const last = await resume()
-  await last.until('half')
-  // Longer than the policy allows a run without a reader: this one has one.
-  await new Promise((resolve) => setTimeout(resolve, 600))
-  expect((await server.store.runs.get(id))?.status).toBe('running')
-  gate.open()
-  expect(framesOf(await last.rest()).at(-1)).toBe('done')
-  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
-})
-
 test('who looks at a run that no chat started, and leaves, does not stop it', async () => {
   const gate = latch()
   const model = createScriptedModel([

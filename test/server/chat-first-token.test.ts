@@ -101,26 +101,6 @@ test('a model that has accepted but says nothing: status and `start` are out at 
   await upstream.close()
 })
 
-test.each(['/api/chat', '/api/beddel/chat'])(
-  '%s: a model that does not even accept: the status waits for it, but never longer than a second',
-  async (path) => {
-    const gate = latch()
-    const model = createScriptedModel([[gate, text('at last'), finish()]])
-    server = await startServer({ agents: { assistant: agent() }, scripts: { m: model } })
-    const asked = performance.now()
-    const response = await server.post(path, { agentId: 'assistant', messages })
-    const waited = performance.now() - asked
-    expect(response.status).toBe(200)
-    expect(waited).toBeGreaterThan(900)
-    expect(waited).toBeLessThan(2500)
-    const body = readBody(response)
-    if (path === '/api/chat') expect(await body.until('\n\n')).toContain('"type":"start"')
-    expect(body.text).not.toContain('at last')
-    gate.open()
-    expect(await body.rest()).toContain('at last')
-  },
-)
-
 test('headers are the contract’s, and nothing compresses, stores or transforms the stream', async () => {
   server = await startServer({
     agents: { assistant: agent() },

@@ -31,21 +31,20 @@ async function start(agents: Record<string, string>, answer: (reply: UpstreamRep
   server = await startServer({ agents, models: { endpoints: [{ name: 'up', baseURL: upstream.baseURL }] } })
 }
 
-test('three branches of a second each take about a second', async () => {
+test('three branches are asked at the same time', async () => {
+  const waiting: UpstreamReply[] = []
   await start({ a: parallel(false) }, (reply) => {
     reply.accept()
-    setTimeout(() => {
-      reply.say(nameOf(reply))
-      reply.finish()
-    }, 1000)
+    waiting.push(reply)
+    // One after the other, the second would never be asked.
+    if (waiting.length < 3) return
+    for (const each of waiting) {
+      each.say(nameOf(each))
+      each.finish()
+    }
   })
-  const began = performance.now()
   const response = await server.post('/api/chat', { agentId: 'a', messages })
   expect(await response.json()).toMatchObject({ one: { text: 'one' }, two: { text: 'two' }, three: { text: 'three' } })
-  const took = performance.now() - began
-  expect(took).toBeGreaterThan(950)
-  // One after the other they take three; a busy machine adds to each.
-  expect(took).toBeLessThan(2900)
 })
 
 /** Answers each branch when the test says so. */
@@ -132,11 +131,9 @@ test('a branch that fails: the sockets of the others close, one error frame, wha
   await body.until('Some words')
   replies.get('two')!.say('x')
   await body.until('"x"')
-  const began = performance.now()
   replies.get('two')!.drop()
   await Promise.all([replies.get('one')!.left, replies.get('three')!.left])
   const frames = framesOf(await body.rest())
-  expect(performance.now() - began).toBeLessThan(1000)
   expect(frames.filter((frame) => frame !== 'done' && frame['type'] === 'error')).toHaveLength(1)
   expect(frames.at(-1)).toBe('done')
   const run = response.headers.get('x-millrace-run-id')!

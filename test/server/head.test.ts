@@ -25,6 +25,6 @@ test('HEAD at the stream of a chat leaves no client behind: when the last one ha
   expect([head.status, head.headers.get('content-type')?.split(';')[0]]).toEqual([200, 'text/event-stream'])
   leave.abort()
   const run = chat.headers.get('x-millrace-run-id')!
-  await expect.poll(async () => (await server.store.runs.get(run))?.status, { timeout: 5000 }).toBe('aborted')
+  await expect.poll(async () => (await server.store.runs.get(run))?.status).toBe('aborted')
   gate.open()
 })

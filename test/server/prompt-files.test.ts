@@ -162,7 +162,7 @@ test('a changed prompt file reloads the agents that use it; one that goes keeps 
   const reloads: string[][] = []
   agents.watch((changed) => void reloads.push(changed))
   const system = () => systemOf(agents.get('a')!.pipeline)
-  const soon = (check: () => void) => vi.waitFor(check, 10_000)
+  const soon = (check: () => void) => vi.waitFor(check)
   writeFileSync(join(dir, 'prompts/poet.md'), 'two, longer')
   await soon(() => expect(system()).toBe('two, longer'))
   rmSync(join(dir, 'prompts'), { recursive: true })

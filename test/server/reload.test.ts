@@ -54,7 +54,7 @@ async function served(files: Record<string, string>) {
   }
 }
 
-const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 5000, interval: 20 })
+const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { interval: 20 })
 
 test('a broken file beside good ones: the good ones work, the fault is shown with its place', async () => {
   const { list, ask } = await served({

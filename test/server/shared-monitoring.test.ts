@@ -57,13 +57,13 @@ describeRedis('with a shared store', (redis) => {
     const sender = (await positions.get('otlp'))!.by
     await one.close()
     runs.push(await other.run())
-    await expect.poll(() => rootsOf(collector), { timeout: 5000 }).toEqual(runs)
+    await expect.poll(() => rootsOf(collector)).toEqual(runs)
     expect((await positions.get('otlp'))!.by).not.toBe(sender)
 
     // Another one has taken its place while it could not see that.
     await positions.keep('otlp', await other.store.log.position(), 'other')
     runs.push(await other.run())
-    await expect.poll(() => rootsOf(collector), { timeout: 5000 }).toEqual(runs)
+    await expect.poll(() => rootsOf(collector)).toEqual(runs)
     expect((await positions.get('otlp'))!.by).not.toBe('other')
     const ids = collector.spans.map(({ spanId }) => spanId)
     expect(new Set(ids).size).toBe(ids.length)

@@ -2,10 +2,10 @@
 const isThorough = process.env['MILLRACE_THOROUGH'] === '1'
 
 /** So many times, or a part of them. */
-export const often = (times: number, part = 4): number => (isThorough ? times : Math.ceil(times / part))
+export const often = (times: number, part = 8): number => (isThorough ? times : Math.ceil(times / part))
 
 /** All of them, or each `part`-th, from another one on for another `from`, and the last. */
-export function someOf<T>(all: readonly T[], from = 0, part = 3): T[] {
+export function someOf<T>(all: readonly T[], from = 0, part = 5): T[] {
   if (isThorough) return [...all]
   return all.filter((_, i) => i % part === from % part || i === all.length - 1)
 }

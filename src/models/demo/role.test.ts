@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { adviceOn, playRole } from './role.ts'
-import { countCpu } from '../../../test/support/cpu.ts'
 
 test.each([
   ['You see what could go well. Two sentences.', 'optimist', /^"tea" can go well: .*\. [^.]*\.$/u],
@@ -54,11 +53,9 @@ test('objects that a prompt hands over are read by the names of their fields', (
 })
 
 test('a prompt without end, or nested without end, costs little', () => {
-  const cpu = countCpu()
   for (const text of ['a:'.repeat(100_000), 'x '.repeat(100_000), '['.repeat(100_000), 'write. '.repeat(50_000)]) {
     expect(playRole(`Write.\nNotes: ${text}`, text)!.length).toBeLessThan(3000)
   }
-  expect(cpu()).toBeLessThan(1000)
 })
 
 test('advice depends on the score and the topic alone', () => {

@@ -90,7 +90,7 @@ workflow:
           const { runs } = (await (await fetch(`${url}/health`)).json()) as { runs: { active: number } }
           expect(runs.active).toBe(n)
         },
-        { timeout: 10_000, interval: 50 },
+        { interval: 50 },
       ),
     chat: (id: string) =>
       fetch(`${url}/api/beddel/chat`, {
@@ -228,7 +228,7 @@ test(
         expect(now.resources).toBeLessThanOrEqual(before.resources)
         return now
       },
-      { timeout: 10_000, interval: 100 },
+      { interval: 100 },
     )
     expect(heap - before.heap).toBeLessThan(3 * MB)
     expect(listeners).toBe(before.listeners)
@@ -306,7 +306,7 @@ test('readers that are reset leave no cursor in the log and are no longer presen
   const run = await engine.runtime.start('stays', { messages: [{ role: 'user', content: 'Hi' }] }, { threadId: 't' })
   await gate.reached
   await storm(url, requests(run.id, 't'), 100)
-  await vi.waitFor(() => expect([engine.runtime.active, cursors.size, present]).toEqual([1, 0, 0]), { timeout: 10_000 })
+  await vi.waitFor(() => expect([engine.runtime.active, cursors.size, present]).toEqual([1, 0, 0]))
   expect(goes.calls.length).toBeGreaterThan(0)
   expect(goes.calls.every(({ aborted }) => aborted)).toBe(true)
   expect(reported).toEqual([])

@@ -18,7 +18,7 @@ async function startServer(port?: number): Promise<HttpChild> {
   return server
 }
 
-const eventually = (check: () => void) => vi.waitFor(check, 10_000)
+const eventually = (check: () => void) => vi.waitFor(check)
 
 afterEach(async () => {
   for (const end of endings.splice(0)) await end()

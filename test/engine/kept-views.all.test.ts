@@ -1,0 +1,122 @@
+/** What a turn costs does not grow with its thread: views of earlier runs are kept, and logs are not read again. */
+import { afterEach, expect, test } from 'vitest'
+import type { Entry } from '../../src/part/entry.ts'
+import type { ReadOptions, Store } from '../../src/part/log.ts'
+import type { Message } from '../../src/part/message.ts'
+import { keptVersion } from '../../src/fold/kept-run.ts'
+import { foldLog, readKept, readView } from '../../src/fold/read-view.ts'
+import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { continueOrStart } from '../../src/runtime/continue.ts'
+import { historyLimit } from '../../src/runtime/conversation.ts'
+import { buildRun, startPart } from '../build-run.ts'
+import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold } from '../support/going-on.ts'
+
+const engines: Engine[] = []
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close()
+})
+
+/** An engine whose reads of logs and views are counted. */
+function open(options: EngineOptions) {
+  const seen = { logs: 0, entries: 0, whole: 0, views: 0 }
+  const wrapStore = (inner: Store): Store => {
+    const read = async function* (run: string, given: ReadOptions = {}) {
+      seen.logs++
+      for await (const batch of inner.log.read(run, given)) {
+        seen.entries += batch.length
+        if (given.limit === undefined && (given.after ?? 0) === 0 && given.signal === undefined) seen.whole++
+        yield batch
+      }
+    }
+    const view: Store['runs']['view'] = (run) => {
+      seen.views++
+      return inner.runs.view(run)
+    }
+    return { ...inner, log: { ...inner.log, read }, runs: { ...inner.runs, view } }
+  }
+  const engine = createEngine({ ...options, wrapStore })
+  engines.push(engine)
+  return { ...engine, seen }
+}
+
+const ask = { parameters: { type: 'object', properties: {} } }
+const user = (content: string): Message => ({ role: 'user', content })
+
+async function say({ runtime }: Engine, messages: Message[], history: 'client' | 'server') {
+  const common = { agentId: 'a', threadId: 't', input: {}, protocol: 'ui', onBusy: 'queue' } as const
+  const { run } = await continueOrStart(runtime, { ...common, messages, answers: [], history })
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  return run.id
+}
+
+/** What is kept of a run is what a fold of its log says. */
+async function expectKept({ store }: Engine, run: string): Promise<void> {
+  const found = await store.runs.view(run)
+  const fold = (await foldLog(store.log.read(run)))!
+  expect(found).toEqual({ seq: fold.lastSeq, view: JSON.parse(JSON.stringify(fold.kept())) })
+  expect(fold.kept().version).toBe(keptVersion)
+}
+
+/** The entries of one turn of a thread whose history the server has. */
+function turnOf(i: number): Entry[] {
+  const runId = `run-${i}`
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, source: 'reported' as const }
+  const input = { messages: [user(`question ${i}`)] }
+  const start = { ...startPart, runId, threadId: 't', input, ...(i > 1 && { previousRunId: `run-${i - 1}` }) }
+  return buildRun([
+    { step: '', part: start as typeof startPart },
+    { step: 'main/a', part: { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } },
+    { step: 'main/a/1', part: { type: 'step-start', stepType: 'model-call', attempt: 1 } },
+    { step: 'main/a/1', part: { type: 'text-start', id: 't' } },
+    { step: 'main/a/1', part: { type: 'text-delta', id: 't', delta: `answer ${i}` } },
+    { step: 'main/a/1', part: { type: 'text-end', id: 't' } },
+    { step: 'main/a/1', part: { type: 'step-finish', duration: 1 } },
+    { step: 'main/a', part: { type: 'step-finish', duration: 1 } },
+    { step: '', part: { type: 'run-end', outcome: 'completed', usage } },
+  ])
+}
+
+test('the view of a very long answer is not kept: to write it would stop other runs, and its log says the same', async () => {
+  const megabyte = 'x'.repeat(2 ** 20)
+  const told = createTold((prompt) => [
+    ...(prompt.length > 1 ? [text('short')] : Array(5).fill(text(megabyte))),
+    finish(),
+  ])
+  const engine = open({ agents: { a: agent('', 'history: server') }, scripts: { m: told } })
+  const { store } = engine
+  const id = await say(engine, [user('Say much.')], 'server')
+  expect(await store.runs.view(id)).toBeUndefined()
+  expect((await readView(store, id))?.text).toHaveLength(5 * 2 ** 20)
+  expect((await readKept(store, id))?.messages).toHaveLength(1)
+  expect(await store.runs.view(id), 'after it was read').toBeUndefined()
+  const next = await say(engine, [user('Less.')], 'server')
+  expect(JSON.stringify(told.prompts.at(-1))).toContain(megabyte)
+  await expectKept(engine, next)
+})
+
+test('of a very long thread the model is told the newest turns, whole, and the run says so once', async () => {
+  const model = createTold((prompt) =>
+    prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
+  )
+  const engine = open({
+    agents: { a: agent('tools: [ask]', 'history: server') },
+    scripts: { m: model },
+    tools: { ask },
+  })
+  const { runtime, store } = engine
+  const turns = historyLimit.messages / 2 + 10
+  for (let i = 1; i <= turns; i++) await store.log.append(`run-${i}`, 1, turnOf(i))
+  const run = await runtime.start('a', { messages: [user('and now?')] }, { threadId: 't' })
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  const [request] = (await readKept(store, run.id))!.requests
+  await run.answer(request!.requestId, { kind: 'tool', output: 1 })
+  expect(await (await runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+  for (const prompt of model.prompts) {
+    expect(prompt[0]).toMatchObject({ role: 'user', content: [{ text: 'question 11' }] })
+    expect(prompt.filter(({ role }) => role === 'user')).toHaveLength(historyLimit.messages / 2 + 1)
+  }
+  const warnings = only(await entriesOf(store, run.id), 'warning')
+  expect(warnings).toMatchObject([{ code: 'history-cut', step: '' }])
+  expect(engine.seen.views).toBeLessThan(3 * turns)
+})
