@@ -18,7 +18,8 @@ function commandOf(project: string): string {
 
 /** Names say what is needed: `… (needs redis-server)`. */
 function reasonOf(test: TestCase): string {
-  return /\((needs [^)]+)\)/u.exec(test.fullName)?.[1] ?? test.result().note ?? `${test.module.relativeModuleId}`
+  const { note } = test.result() as { note?: string }
+  return /\((needs [^)]+)\)/u.exec(test.fullName)?.[1] ?? note ?? test.module.relativeModuleId
 }
 
 export default class ClosingLine implements Reporter {

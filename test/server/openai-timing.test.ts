@@ -1,9 +1,12 @@
 /** What leaves the OpenAI routes when: every wait is a latch that the test opens. */
 import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import {
   createScriptedModel,
   finish,
   latch,
+  text,
+  toolCall,
   type Latch,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
@@ -73,3 +76,51 @@ test('the first token is there while the second is held, for Completions too', a
     expect(await body.rest()).toContain('two')
   }
 })
+
+test.each([
+  ['an agent with tools', agent('tools: [fast, slow]'), { m: [looks, [text('Done.'), finish()]] }],
+  [
+    'a router',
+    routed,
+    { r: [looks, [toolCall('c3', 'respond', {}), finish('tool-calls')]], m: [[text('Done.'), finish()]] },
+  ],
+] as [string, string, Record<string, ScriptStep[][]>][])(
+  '%s, with the extension tools: each call before it runs, a fast tool’s output before a slow tool’s end',
+  async (_, yaml, scripts) => {
+    const gate = latch()
+    const begun = latch()
+    let ended = false
+    server = await startServer({
+      agents: { a: yaml },
+      scripts: Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, createScriptedModel(script)])),
+      tools: {
+        fast: { description: 'Fast.', parameters: z.object({}), execute: () => 'quick' },
+        slow: {
+          description: 'Slow.',
+          parameters: z.object({}),
+          async execute() {
+            begun.arrive()
+            await gate.opened
+            ended = true
+            return 'late'
+          },
+        },
+      },
+    })
+    const headers = { 'x-millrace-extensions': 'tools' }
+    const body = readBody(await server.post(chat, { model: 'a', messages, stream: true }, { headers }))
+    await begun.reached
+    await body.until('"tool_outputs":[{"id":"c1","content":"quick"}]')
+    // The status does not wait for the step that answers.
+    expect(ended).toBe(false)
+    expect(body.text).toContain(
+      '"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"slow","arguments":"{}"}}]',
+    )
+    expect(body.text).not.toMatch(/late|Done/u)
+    gate.open()
+    const all = await body.rest()
+    expect(all.indexOf('"late"')).toBeLessThan(all.indexOf('Done.'))
+    expect(all).not.toContain('respond')
+    expect(framesOf(all).at(-1)).toBe('done')
+  },
+)
