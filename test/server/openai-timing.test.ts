@@ -77,6 +77,12 @@ test('the first token is there while the second is held, for Completions too', a
   }
 })
 
+const looks = [toolCall('c1', 'fast'), toolCall('c2', 'slow'), finish('tool-calls')]
+const routed = `
+workflow:
+  - { id: route, type: router, config: { model: "script:r", tools: [fast, slow] }, result: found }
+  - { id: answer, type: llm, config: { model: "script:m", stream: true, messages: "$found.messages" } }
+`
 test.each([
   ['an agent with tools', agent('tools: [fast, slow]'), { m: [looks, [text('Done.'), finish()]] }],
   [
