@@ -57,6 +57,7 @@ export async function openLocal(
     const { runtime, agents } = await openProject({
       ...options,
       dir: context.path(options.dir),
+      cwd: context.path('.'),
       data: data === 'none' ? data : context.path(data),
       log,
       ...(debug && { debug: log }),

@@ -44,8 +44,6 @@ export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, P
   /** Called with every report. Default: notes, errors included, go to `log`. */
   report?: Reporter
   log?: (line: string) => void
-  /** Folder that the data folder is relative to. Default: that of the process. */
-  cwd?: string
   /** Catches uncaught errors. The caller must install it. */
   guard?: ErrorGuard
 }

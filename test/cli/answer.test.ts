@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EntryOf } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { hasScript, onTerminal } from '../support/terminal.ts'
+import { onTerminal } from '../support/terminal.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const agent = (model: string) => `workflow:
@@ -142,7 +142,7 @@ test(
     const cwd = folder({ 'agents/a.yaml': agent('up:m') })
     const server = await serving(flags, { cwd })
     const id = await suspended(cwd)
-    server.kill('SIGKILL')
+    server.kill('SIGTERM')
     await server.exit
     const answering = millrace(['answer', id, 'Ghent', ...flags], { cwd })
     await answering.until('Half')
@@ -154,7 +154,7 @@ test(
   },
 )
 
-describe.skipIf(!hasScript)('on a terminal', () => {
+describe('on a terminal', () => {
   test('what is open is asked', patiently, async () => {
     const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
     const id = await suspended(cwd)

@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `metadata: { name: Upstream, description: "Counts messages" }
@@ -172,7 +172,7 @@ test('from a pipe --yes approves what the thread waits for, before the first mes
 const prompted = (chat: { readonly shown: string }, agent = 'up') =>
   expect.poll(() => chat.shown, { timeout: 10_000, interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
 
-describe.skipIf(!hasScript)('on a terminal', () => {
+describe('on a terminal', () => {
   test('tools and approvals are shown inline; /agents, /agent, /help, a slip, /exit', patiently, async () => {
     const cwd = folder({
       'agents/a.yaml': tools,
@@ -312,7 +312,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       ['Two', 'api'],
       ['One', 'cli'],
     ])
-    server.kill('SIGKILL')
+    server.kill('SIGTERM')
     await server.exit
     chat.type('Three\r')
     await chat.until('told: uauau Three.')

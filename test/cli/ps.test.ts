@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { folder, killed, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const step = 'workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]\n'
@@ -38,20 +38,19 @@ async function start(url: string, agentId: string): Promise<string> {
 
 test('runs whose server is gone are marked, and it is said what the next one does with them', patiently, async () => {
   const { flags } = await heldModel()
-  const cwd = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
-  const server = await serving(flags, { cwd })
+  const living = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
+  const server = await serving(flags, { cwd: living })
   const ended = await start(server.url, 'a')
   const goesOn = await start(server.url, 'b')
-  const live = await ran(['ps'], { cwd })
+  const live = await ran(['ps'], { cwd: living })
   expect([live.code, live.err]).toEqual([0, ''])
   expect(live.out.match(/ running /gu)).toHaveLength(2)
   expect(live.out).not.toContain('(no server)')
-  expect((await ran(['verify', 'all'], { cwd })).err).toMatch(
+  expect((await ran(['verify', 'all'], { cwd: living })).err).toMatch(
     /not ended \(running\)\n[^]*\n2 checked, 0 errors, 2 not ended\n$/,
   )
 
-  server.kill('SIGKILL')
-  await server.exit
+  const cwd = killed(living)
   const { code, out, err } = await ran(['ps'], { cwd })
   expect(code).toBe(0)
   expect(out.split('\n').slice(1, 3)).toEqual([

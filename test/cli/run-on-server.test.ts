@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `workflow:
@@ -86,22 +86,6 @@ test('Ctrl-C stops the run on the server, which keeps the reason', patiently, as
   command.kill('SIGINT')
   expect([await command.exit, command.err]).toEqual([130, expect.stringContaining('aborted: Stopped with Ctrl-C;')])
   expect(await rowsOf(cwd)).toMatchObject([{ status: 'aborted', error: { message: 'Stopped with Ctrl-C.' } }])
-})
-
-test('a second Ctrl-C ends the command, whatever the server does', patiently, async () => {
-  const cwd = folder({
-    'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
-    // The grace time of a run that is stopped is what the command would wait for.
-    'agents/millrace.config.mjs': `export default { server: { stopGraceMs: 60_000 }, steps: { stuck: () => {
-      console.error('stuck'); return new Promise(() => {}) } } }`,
-  })
-  const server = await serving([], { cwd })
-  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
-  await server.until('stuck')
-  command.kill('SIGINT')
-  await command.until('Ctrl-C again')
-  command.kill('SIGINT')
-  expect(await command.exit).toBe(130)
 })
 
 test(
@@ -206,18 +190,7 @@ test(
   },
 )
 
-test('a server that dies midway is told, with the run to look at', patiently, async () => {
-  const { flags } = await heldModel()
-  const cwd = folder({ 'agents/a.yaml': onUpstream })
-  const server = await serving(flags, { cwd })
-  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
-  await command.until('Half')
-  server.kill('SIGKILL')
-  expect(await command.exit).toBe(1)
-  expect(command.err).toMatch(/^millrace: Lost the connection to the server at \S+\..* millrace show run_\w+$/m)
-})
-
-describe.skipIf(!hasScript)('on a terminal', () => {
+describe('on a terminal', () => {
   test('the server’s questions are asked on the terminal', patiently, async () => {
     const cwd = folder({ 'agents/a.yaml': tools })
     await serving([], { cwd })

@@ -2,7 +2,7 @@
  * Commands in the process of the tests, from the source: each has its own streams, folder, environment and signals, so that many
  * run side by side, and none takes the time of a start. What only a process can show is in `cli-process.ts`.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
@@ -105,7 +105,7 @@ export function started(args: string[], context: CommandContext, ended: () => vo
 async function stopRuns(out: string, key: string | undefined): Promise<void> {
   const url = /https?:\/\/[\w.:[\]]+/u.exec(out)?.[0]
   if (url === undefined) return
-  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
   try {
     const response = await fetch(`${url}/api/runs?status=running&limit=1000`, { headers })
     const { runs } = (await response.json()) as { runs: { id: string }[] }
@@ -138,4 +138,11 @@ export function folder(files: Record<string, string> = {}): string {
     writeFileSync(join(dir, name), text)
   }
   return dir
+}
+
+/** Another folder with what the disk holds of this one now: as if whoever uses it had been killed. */
+export function killed(cwd: string): string {
+  const copy = folder()
+  cpSync(cwd, copy, { recursive: true })
+  return copy
 }
