@@ -4,6 +4,8 @@ import { folder, ran } from '../support/cli.ts'
 import { hasScript, onTerminal } from '../support/terminal-process.ts'
 import { askingAgent } from '../support/terminal.ts'
 
+const escape = String.fromCharCode(27)
+
 describe.skipIf(!hasScript)('on a terminal', () => {
   test('a question is asked, and the keyboard answers it; Ctrl-C at a chat without words leaves it', async () => {
     const cwd = folder({ 'agents/a.yaml': askingAgent })
@@ -14,13 +16,14 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     chat.type('y\r')
     await chat.until('12*7 = 84.\r\n')
     // The prompt is there, and nothing behind it.
-    await expect.poll(() => chat.shown).toMatch(new RegExp('a> \u001b\\[\\d+G$', 'u'))
+    await expect.poll(() => chat.shown).toMatch(new RegExp(`a> ${escape}\\[\\d+G$`, 'u'))
     chat.type('\u0003')
     expect(await chat.exit).toBe(130)
   })
 
   test('what a callback prints stands on lines of its own, and the answer goes on behind it', async () => {
     const cwd = folder({
+      'agents/plain.yaml': `workflow:\n  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true } }\n`,
       'agents/millrace.config.mjs': `export default { callbacks: { chunk: () => console.log('(a piece)') } }\n`,
       'agents/a.yaml': `workflow:\n  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, onChunk: chunk } }\n`,
     })
@@ -30,7 +33,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const lines = command.shown.replaceAll('\r', '').replaceAll('\u001b[K', '').split('\n')
     expect(lines.filter((line) => line === '(a piece)').length).toBeGreaterThan(2)
     for (const line of lines) if (line.includes('(a piece)')) expect(line).toBe('(a piece)')
-    const { out } = await ran(['run', 'a', '-m', 'Hi there'], { cwd })
+    const { out } = await ran(['run', 'plain', '-m', 'Hi there'], { cwd })
     const words = lines.filter((line) => !line.includes('(a piece)')).join('')
     expect(words).toContain(out.trim())
   })
